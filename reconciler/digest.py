@@ -1,0 +1,33 @@
+"""Canonical JSON and content digests.
+
+The same value gives the same bytes on every machine: keys sorted, no insignificant white space, UTF-8, no NaN.
+Digests are SHA-256, written `sha256:<64 hex digits>`.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+JsonObject: TypeAlias = Mapping[str, Any]
+
+
+def canonical_json(value: Any) -> str:
+    """The one text of a JSON value. Raises ValueError for NaN and infinities, TypeError for what is not JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest_text(text: str) -> str:
+    """`sha256:…` of a text's UTF-8 bytes."""
+    return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def digest_json(value: Any) -> str:
+    """`sha256:…` of a JSON value's canonical text."""
+    return digest_text(canonical_json(value))
+
+
+def short(digest: str) -> str:
+    """The first twelve digits of a digest, for people."""
+    return digest.removeprefix("sha256:")[:12]

@@ -1,0 +1,198 @@
+"""What the shell asks of an engine: the heavy work, one call each, every call repeatable.
+
+The engine computes; it decides nothing. It never chooses a version ("current"): every table it reads is named with the
+Delta version to read. It publishes nothing: a view's rows are written as a Delta table of their own in a staging folder,
+and the shell makes them visible in one commit (`delta.tables.publish`). Calls are idempotent by what they are given:
+a staging folder that is complete is not built again, a write marked with a transaction that its table has is skipped.
+
+Two implementations share the tests in tests/engine/contract.py: `engine.spark` and `engine.recording`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from reconciler.digest import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column as stored: its name, its Spark type in SQL (`decimal(9,6)`, `string`), whether NULL may stand in it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read."""
+
+    name: str
+    location: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmptySource:
+    """A table with these columns and no rows: how a cleared table looks to the views that are bootstrapped over it."""
+
+    name: str
+    columns: tuple[ColumnType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlineSource:
+    """A plain or LOCAL view, computed where it is read. `column_names` renames its columns in order when not empty."""
+
+    name: str
+    query: str
+    column_names: tuple[str, ...] = ()
+
+
+Source: TypeAlias = StoredSource | EmptySource | InlineSource
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """Marks a Delta commit so that a repeat is skipped: Delta's `txn` action (application id and a rising version)."""
+
+    application: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewBuild:
+    """Compute a view and write it as a Delta table at `staging` (its version 0 is the whole result).
+
+    `sources` holds everything that the query reads, directly or through inline sources, each after what it reads itself.
+    `settings` are the Spark SQL settings that the pipeline declares (`spark.sql.ansi.enabled` …).
+    """
+
+    view: str
+    query: str
+    column_names: tuple[str, ...]
+    sources: tuple[Source, ...]
+    staging: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed."""
+
+    rows: int
+    bytes: int
+    columns: tuple[ColumnType, ...]
+    reused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """A table to write to. `primary_key` empty: a multiset, rows are appended; else rows replace those of equal key."""
+
+    name: str
+    location: str
+    columns: tuple[ColumnType, ...]
+    primary_key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """Read exactly `range` (a value that `discover` returned) through a connector and write the rows to `target`.
+
+    `settings` is the connector's JSON object (transport, format), secrets still as references; `resolve_secrets` on the
+    engine replaces them. Missing nullable columns become NULL; unknown columns are ignored.
+    """
+
+    target: TableTarget
+    connector: str
+    settings: JsonObject
+    range: JsonObject
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What a connector has beyond a position: the range to read next, the position after it, and whether that is the
+    end of the input (a snapshot ends, a folder may grow)."""
+
+    range: JsonObject
+    position: JsonObject
+    end_of_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An ad-hoc INSERT or DELETE on one table: INSERT INTO t [(columns)] VALUES … | SELECT …; DELETE FROM t [WHERE …]."""
+
+    target: TableTarget
+    sql: str
+    sources: tuple[Source, ...]
+    settings: Mapping[str, str]
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did. `version` is the table's Delta version that holds it; `rows` those read, inserted or deleted;
+    `reused` says that the table had this transaction already and nothing was written."""
+
+    version: int
+    rows: int
+    reused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """An ad-hoc SELECT over pinned sources."""
+
+    sql: str
+    sources: tuple[Source, ...]
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A result: columns, and rows as Python values in column order (Decimal, date, datetime … as Spark gives them)."""
+
+    columns: tuple[ColumnType, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+    def as_dictionaries(self) -> Iterator[dict[str, Any]]:
+        """Each row as {column name: value}."""
+        names = [column.name for column in self.columns]
+        for row in self.rows:
+            yield dict(zip(names, row, strict=True))
+
+
+class Engine(Protocol):
+    """See the module. Every method raises EngineError with the engine's own message when it refuses or fails."""
+
+    def build_view(self, build: ViewBuild) -> Built:
+        """Compute a view into its staging folder, unless that is complete."""
+        ...
+
+    def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
+        """What an input connector has beyond `position` (None: nothing was read yet). None: nothing new."""
+        ...
+
+    def ingest(self, ingestion: Ingestion) -> Written:
+        """Write one range of a connector to its table, once."""
+        ...
+
+    def execute(self, statement: Statement) -> Written:
+        """Run an INSERT or DELETE, once."""
+        ...
+
+    def select(self, selection: Selection) -> Rows:
+        """Run a SELECT and bring its rows to the driver."""
+        ...
+
+    def remove(self, location: str) -> None:
+        """Delete a folder and all below it; nothing there is no error."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the engine holds; calls after this fail."""
+        ...

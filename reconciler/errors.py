@@ -1,0 +1,67 @@
+"""Exceptions: what a caller could not have prevented by writing better files.
+
+One small tree. Each carries a permanent code (see docs/errors.md), a message for people and, where there is one, the
+next thing to do. The command line turns them into a line on stderr and an exit code; nothing else catches them broadly.
+"""
+
+from collections.abc import Sequence
+
+from reconciler.diagnostics import Diagnostic
+
+EXIT_DONE = 0
+EXIT_ERROR = 1
+EXIT_PENDING = 2
+
+
+class ReconcileError(Exception):
+    """The root. `exit_code` is the process's when this reaches the command line."""
+
+    exit_code = EXIT_ERROR
+
+    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+class ManifestInvalid(ReconcileError):
+    """The files of a pipeline have errors; all of them are in `diagnostics`."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("M100", f"{len(diagnostics)} problem(s) in the pipeline's files", "run: reconcile validate")
+        self.diagnostics = tuple(diagnostics)
+
+
+class NotFound(ReconcileError):
+    """A pipeline, relation or file that was asked for does not exist."""
+
+
+class RegistryError(ReconcileError):
+    """The registry can't be read, is newer than this version, or is damaged. Never read as 'nothing was applied'."""
+
+
+class RegistryConflict(RegistryError):
+    """Somebody else wrote first; nothing of ours was written."""
+
+
+class LeaseHeld(ReconcileError):
+    """Another process applies or runs this pipeline."""
+
+
+class ApprovalRequired(ReconcileError):
+    """The plan needs an approval that is missing, stale or for another plan. Nothing was touched."""
+
+    exit_code = EXIT_PENDING
+
+
+class PlanRejected(ReconcileError):
+    """`bootstrap_policy: reject` and the plan modifies something. Nothing was touched."""
+
+
+class EngineError(ReconcileError):
+    """Spark refused or failed. The journal keeps what was done; applying again goes on from there."""
+
+
+class SetUpMissing(ReconcileError):
+    """The machine lacks something (Java, jars); the message names it."""

@@ -1,0 +1,134 @@
+"""The program: the compiled manifest, an immutable DAG of tables, views and connectors.
+
+Names are resolved, reads are known, canonical texts are computed by the running version. Everything is sorted by folded
+name, so two programs that mean the same are equal whatever the order of files and statements.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reconciler.digest import JsonObject
+from reconciler.manifest.model import (
+    ColumnDeclaration,
+    ConnectorDeclaration,
+    Settings,
+    TableDeclaration,
+    ViewDeclaration,
+    ViewKind,
+)
+from reconciler.names import fold
+
+
+class Direction(StrEnum):
+    """Which way rows flow: an input connector belongs to a table, an output connector to a view."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. The declaration is complete; nothing is inferred."""
+
+    declaration: TableDeclaration
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def columns(self) -> tuple[ColumnDeclaration, ...]:
+        return self.declaration.columns
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        return self.declaration.primary_key
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a view reads of one relation: its name and the columns used, as the relation spells them, sorted by key."""
+
+    relation: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
+    its output columns in order (empty when they can't be known without Spark)."""
+
+    declaration: ViewDeclaration
+    canonical: str
+    reads: tuple[Read, ...]
+    column_names: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def kind(self) -> ViewKind:
+        return self.declaration.kind
+
+    @property
+    def query(self) -> str:
+        return self.declaration.query
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read."""
+        return self.declaration.kind is ViewKind.MATERIALIZED
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector with its name settled. Identity: (relation, name), case-insensitive."""
+
+    declaration: ConnectorDeclaration
+    name: str
+    direction: Direction
+
+    @property
+    def relation(self) -> str:
+        return self.declaration.relation
+
+    @property
+    def settings(self) -> JsonObject:
+        return self.declaration.settings
+
+    @property
+    def transport(self) -> str:
+        return str(self.declaration.settings["transport"]["name"])
+
+    @property
+    def qualified_name(self) -> str:
+        """`relation.name`, as shown in plans and used as key of positions (folded)."""
+        return f"{self.declaration.relation}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
+    each after everything it reads, ties by name."""
+
+    settings: Settings
+    tables: Mapping[str, Table]
+    views: Mapping[str, View]
+    connectors: Mapping[str, Connector]
+    order: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    def relation(self, name: str) -> Table | View | None:
+        """The table or view of that name, if any."""
+        key = fold(name)
+        return self.tables.get(key) or self.views.get(key)
+
+
+def empty_program(settings: Settings) -> Program:
+    """A program with nothing in it: what is applied before the first apply, and desired when a folder is deleted."""
+    return Program(settings, {}, {}, {})
