@@ -1,7 +1,7 @@
 """Names of pipelines, relations, columns and connectors.
 
-Rules (Spark's): identifiers are case-insensitive and case-preserving, so `LINEITEM` and `lineitem` are one table and the
-plan shows the spelling of the definition. `fold` gives the key under which a name is looked up; everything that maps
+Rules (Spark's): identifiers are case-insensitive and case-preserving, so `LINEITEM` and `lineitem` are one table and
+the plan shows the spelling of the definition. `fold` gives the key under which a name is looked up; everything that maps
 names to things maps folded names. `@` is no part of a name: it introduces a version.
 """
 

@@ -1,0 +1,1 @@
+"""Delta tables without a JVM: the only package, with `registry`, that imports deltalake."""

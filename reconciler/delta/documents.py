@@ -1,0 +1,138 @@
+"""A document table: one JSON document in a Delta table of one row, replaced by compare-and-set.
+
+Rules:
+- `read` gives the document and the Delta version that holds it; `replace` writes the next one only if that version is
+  still the newest (Delta's own optimistic commit, no retries). Of two writers one wins, the other gets RegistryConflict.
+- Each write carries an id of its own, so that a commit whose answer was lost is recognised as ours and not as a conflict.
+- Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files and
+  log entries that are older than an hour go.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reconciler.delta.opening import open_table
+from reconciler.digest import JsonObject, canonical_json
+from reconciler.errors import RegistryConflict, RegistryError
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from deltalake import DeltaTable
+
+_CONFIGURATION = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 1 hours"}
+_CLEAN_EVERY = 50
+_KEEP_HOURS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as read. `version` is the Delta version that holds it; pass it to `replace`."""
+
+    version: int
+    value: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTable:
+    """The document table at a location."""
+
+    location: str
+
+    def read(self) -> Document | None:
+        """The document, or None when none was ever written. Raises RegistryError when it can't be read."""
+        for attempt in (1, 2, 3):
+            table = open_table(self.location)
+            if table is None:
+                return None
+            try:
+                row = _read_row(table)
+            except Exception as error:
+                # A writer's clean-up may take the file of a version that was replaced while we looked: look again.
+                if attempt < 3:
+                    continue
+                raise RegistryError("G602", f"the document at {self.location} can't be read: {error}") from error
+            return Document(table.version(), row)
+        raise AssertionError("unreachable")
+
+    def replace(self, expected: int | None, value: JsonObject, write_id: str) -> Document:
+        """Write `value` if the newest version is `expected` (None: there is no document yet).
+
+        Raises RegistryConflict (G604) when somebody else wrote first; then nothing of ours was written.
+        """
+        from deltalake import CommitProperties, write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        row = _row(value, write_id)
+        properties = CommitProperties(max_commit_retries=0, custom_metadata={"reconcile.write": write_id})
+        try:
+            if expected is None:
+                if open_table(self.location) is not None:
+                    raise RegistryConflict("G604", f"{self.location} was created by somebody else meanwhile")
+                write_deltalake(
+                    self.location,
+                    row,
+                    mode="error",
+                    configuration=dict(_CONFIGURATION),
+                    commit_properties=properties,
+                )
+                return Document(0, value)
+            table = open_table(self.location, expected)
+            if table is None:
+                raise RegistryError("G601", f"the document at {self.location} is gone")
+            write_deltalake(table, row, mode="overwrite", commit_properties=properties)
+        except DeltaError as error:
+            current = self._current_if_ours(write_id)
+            if current is not None:
+                return current
+            raise RegistryConflict("G604", f"{self.location} was written by somebody else meanwhile") from error
+        written = Document(expected + 1, value)
+        if written.version % _CLEAN_EVERY == 0:
+            _clean(table)
+        return written
+
+    def _current_if_ours(self, write_id: str) -> Document | None:
+        table = open_table(self.location)
+        if table is None or _read_raw(table)[1] != write_id:
+            return None
+        return Document(table.version(), _read_row(table))
+
+
+def _row(value: JsonObject, write_id: str) -> "Table":
+    import arro3.core
+
+    text = arro3.core.DataType.utf8()
+    return arro3.core.Table.from_pydict(
+        {
+            "document": arro3.core.Array([canonical_json(value)], type=text),
+            "write_id": arro3.core.Array([write_id], type=text),
+        }
+    )
+
+
+def _read_raw(table: "DeltaTable") -> tuple[str, str]:
+    from deltalake import QueryBuilder
+
+    rows = QueryBuilder().register("d", table).execute("select document, write_id from d").read_all()
+    if rows.num_rows != 1:
+        raise RegistryError("G602", f"{table.table_uri} should hold one document, but holds {rows.num_rows}")
+    return rows["document"][0].as_py(), rows["write_id"][0].as_py()
+
+
+def _read_row(table: "DeltaTable") -> dict[str, Any]:
+    value = json.loads(_read_raw(table)[0])
+    if not isinstance(value, dict):
+        raise RegistryError("G602", f"{table.table_uri} holds no JSON object")
+    return value
+
+
+def _clean(table: "DeltaTable") -> None:
+    from deltalake.exceptions import DeltaError
+
+    try:
+        table.update_incremental()
+        table.vacuum(retention_hours=_KEEP_HOURS, enforce_retention_duration=False, dry_run=False)
+        table.cleanup_metadata()
+    except (DeltaError, OSError):
+        # Clean-up is housekeeping: the document is written, and the next round tries again.
+        return

@@ -1,0 +1,60 @@
+"""Opening Delta tables by location, and nothing read into the answer.
+
+Rules: "there is no table" is an answer (None); a table that can't be read is an error (RegistryError), never an absence.
+A half-created table (data files, no commit) is no table: Delta's log decides.
+"""
+
+import os
+from typing import TYPE_CHECKING
+
+from reconciler.errors import RegistryError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+def join_location(base: str, *parts: str) -> str:
+    """`base/part/part`, for local paths and URIs alike."""
+    return "/".join([base.rstrip("/"), *parts])
+
+
+def is_local(location: str) -> bool:
+    """Whether a location is a path of this machine's file system."""
+    return "://" not in location or location.startswith("file://")
+
+
+def local_path(location: str) -> str:
+    """The path of a local location."""
+    return location.removeprefix("file://")
+
+
+def open_table(location: str, version: int | None = None) -> "DeltaTable | None":
+    """The Delta table at a location, at a version (default: the newest), or None when there is none.
+
+    Raises RegistryError (G602) when something is there that can't be read.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    if is_local(location) and not os.path.isdir(os.path.join(local_path(location), "_delta_log")):
+        return None
+    try:
+        return DeltaTable(location, version=version)
+    except TableNotFoundError:
+        return None
+    except Exception as error:
+        # deltalake raises several unrelated classes for a damaged log; all of them mean that the truth is unknown.
+        if not is_local(location) and "not found" in str(error).lower() and version is None:
+            return None
+        if is_local(location) and not has_commit(location):
+            return None
+        raise RegistryError("G602", f"the Delta table at {location} can't be read: {error}") from error
+
+
+def has_commit(location: str) -> bool:
+    """Whether a local folder's Delta log holds any commit or checkpoint."""
+    log = os.path.join(local_path(location), "_delta_log")
+    try:
+        return any(name.endswith((".json", ".parquet")) for name in os.listdir(log))
+    except FileNotFoundError:
+        return False

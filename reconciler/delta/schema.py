@@ -1,0 +1,89 @@
+"""From canonical SQL types to Delta's schema.
+
+CHAR(n) and VARCHAR(n) are stored as strings (`sql.types.storage_type`): any Delta reader reads them, and their length is
+part of the declaration, not of the file.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from reconciler.engine.protocol import ColumnType
+
+if TYPE_CHECKING:
+    from deltalake import Schema
+
+_PRIMITIVES = {
+    "TINYINT": "byte",
+    "SMALLINT": "short",
+    "INT": "integer",
+    "BIGINT": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "BOOLEAN": "boolean",
+    "STRING": "string",
+    "BINARY": "binary",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMP_NTZ": "timestamp_ntz",
+}
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)$")
+_LENGTH = re.compile(r"(CHAR|VARCHAR)\(\d+\)$")
+
+
+def delta_schema(columns: Iterable[ColumnType]) -> "Schema":
+    """The Delta schema of these columns."""
+    from deltalake import Schema
+
+    return Schema.from_json(json.dumps(_struct(columns)))
+
+
+def _struct(columns: Iterable[ColumnType]) -> dict[str, Any]:
+    fields = [
+        {"name": column.name, "type": _type(column.type), "nullable": column.nullable, "metadata": {}}
+        for column in columns
+    ]
+    return {"type": "struct", "fields": fields}
+
+
+def _type(text: str) -> Any:
+    upper = text.strip().upper()
+    if upper in _PRIMITIVES:
+        return _PRIMITIVES[upper]
+    if match := _DECIMAL.match(upper):
+        return f"decimal({match.group(1)},{match.group(2)})"
+    if _LENGTH.match(upper):
+        return "string"
+    inner = text.strip()
+    opening = inner.find("<")
+    if opening > 0 and inner.endswith(">"):
+        parts = _split(inner[opening + 1 : -1])
+        match upper[:opening]:
+            case "ARRAY":
+                return {"type": "array", "elementType": _type(parts[0]), "containsNull": True}
+            case "MAP":
+                key, value = parts
+                return {"type": "map", "keyType": _type(key), "valueType": _type(value), "valueContainsNull": True}
+            case "STRUCT":
+                return _struct(_field(part) for part in parts)
+    raise ValueError(f"no Delta type for {text!r}")
+
+
+def _field(part: str) -> ColumnType:
+    name, _, type_text = part.strip().partition(":") if ":" in part.split("<")[0] else part.strip().partition(" ")
+    return ColumnType(name.strip(), type_text.strip())
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        if character in "<(":
+            depth += 1
+        elif character in ">)":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [*parts, text[start:]]

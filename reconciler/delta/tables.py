@@ -1,0 +1,232 @@
+"""The tables of a pipeline as Delta tables: create, clear, publish, inspect; each change is one commit.
+
+Rules:
+- Every change names the Delta version that it expects and a transaction. A change whose transaction the table already
+  has is done and is not repeated; a table that moved on otherwise is a conflict (G605), nothing is overwritten.
+- `publish` commits files that are already written below the table's folder (a staging folder), so that a new version of
+  a view appears at its permanent path in one commit, without copying a row and without a JVM.
+- Nothing here deletes data files; what the newest version no longer names is removed by retention.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
+from reconciler.delta.schema import delta_schema
+from reconciler.engine.protocol import ColumnType, Transaction
+from reconciler.errors import RegistryConflict
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """What Delta's log says of a table at one version. `rows` is None when a file lacks statistics."""
+
+    version: int
+    rows: int | None
+    bytes: int
+    files: int
+
+
+def table_version(location: str) -> int | None:
+    """The newest Delta version of the table there, or None when there is no table."""
+    table = open_table(location)
+    return None if table is None else table.version()
+
+
+def table_columns(location: str, version: int | None = None) -> tuple[tuple[str, str], ...]:
+    """(name, Delta type as JSON text) of each column, in order. Empty when there is no table."""
+    table = open_table(location, version)
+    if table is None:
+        return ()
+    fields = json.loads(table.schema().to_json())["fields"]
+    return tuple((field["name"], json.dumps(field["type"])) for field in fields)
+
+
+def statistics(location: str, version: int | None = None) -> TableStatistics | None:
+    """Rows, bytes and files of a table from its log, or None when there is no table."""
+    table = open_table(location, version)
+    if table is None:
+        return None
+    actions = table.get_add_actions(flatten=True)
+    rows: int | None = 0
+    if actions.num_rows > 0:
+        counts = actions["num_records"].to_pylist() if "num_records" in actions.schema.names else [None]
+        rows = None if any(count is None for count in counts) else sum(counts)
+    return TableStatistics(table.version(), rows, sum(actions["size_bytes"].to_pylist()), actions.num_rows)
+
+
+def is_vacant(location: str) -> bool:
+    """Whether nothing is stored at a location that a new table would overwrite (folders of staged builds don't count)."""
+    if open_table(location) is not None:
+        return False
+    if not is_local(location) or not os.path.isdir(local_path(location)):
+        return True
+    return not has_commit(location) and not any(name.endswith(".parquet") for name in os.listdir(local_path(location)))
+
+
+def create_table(
+    location: str, columns: tuple[ColumnType, ...], configuration: Mapping[str, str], transaction: Transaction
+) -> int:
+    """Create an empty table with these columns; returns its version. Raises RegistryConflict when another is there."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    existing = open_table(location)
+    if existing is None:
+        try:
+            DeltaTable.create(
+                location,
+                schema=delta_schema(columns),
+                mode="error",
+                configuration=dict(configuration),
+                commit_properties=_commit_properties(transaction),
+            )
+            return 0
+        except DeltaError:
+            existing = open_table(location)
+            if existing is None:
+                raise
+    if existing.transaction_version(transaction.application) == transaction.version:
+        return existing.version()
+    raise RegistryConflict("G605", f"a table is already at {location}, and this pipeline did not make it")
+
+
+def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
+    """Give a table these columns and no rows, in one commit on version `expected`; returns the new version."""
+    return _overwrite(location, delta_schema(columns), [], expected, transaction)
+
+
+def publish(location: str, staging: str, expected: int | None, transaction: Transaction) -> int:
+    """Make the rows staged in the folder `staging` (relative to `location`) the whole contents of the table.
+
+    One commit on version `expected` (None: there is no table yet); schema and rows change together. Returns the new
+    version. The staged Delta table lies below the permanent one, so its files are named, not copied.
+    """
+    staged = open_table(join_location(location, staging))
+    if staged is None:
+        raise RegistryConflict("G605", f"nothing is staged at {join_location(location, staging)}")
+    from deltalake import Schema
+
+    schema = Schema.from_json(staged.schema().to_json())
+    return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction)
+
+
+def stage_is_complete(location: str) -> bool:
+    """Whether a staging folder holds a committed Delta table."""
+    return open_table(location) is not None
+
+
+def remove_local(location: str) -> bool:
+    """Remove a local table's folder; False when the location is not local (then the engine has to)."""
+    if not is_local(location):
+        return False
+    path = local_path(location)
+    # The log goes first: a reader finds either the whole table or none, never a table whose files are going.
+    shutil.rmtree(os.path.join(path, "_delta_log"), ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
+    return True
+
+
+def _overwrite(
+    location: str,
+    schema: Any,
+    actions: "list[AddAction | RemoveAction]",
+    expected: int | None,
+    transaction: Transaction,
+) -> int:
+    from deltalake.exceptions import DeltaError
+    from deltalake.transaction import create_table_with_add_actions
+
+    current = open_table(location)
+    if current is not None and current.transaction_version(transaction.application) == transaction.version:
+        return current.version()
+    found = None if current is None else current.version()
+    if found != expected:
+        raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
+    properties = _commit_properties(transaction)
+    try:
+        if current is None:
+            create_table_with_add_actions(
+                location, schema, actions, mode="error", partition_by=[], commit_properties=properties
+            )
+            return 0
+        current.create_write_transaction(actions, "overwrite", schema, [], commit_properties=properties)
+    except DeltaError as error:
+        again = open_table(location)
+        if again is not None and again.transaction_version(transaction.application) == transaction.version:
+            return again.version()
+        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+    return (expected or 0) + 1
+
+
+def _commit_properties(transaction: Transaction) -> "CommitProperties":
+    from deltalake import CommitProperties
+    from deltalake import Transaction as DeltaTransaction
+
+    return CommitProperties(
+        max_commit_retries=0,
+        app_transactions=[DeltaTransaction(transaction.application, transaction.version)],
+        custom_metadata={"reconcile.transaction": f"{transaction.application}@{transaction.version}"},
+    )
+
+
+def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction | RemoveAction]":
+    from deltalake.transaction import AddAction
+
+    rows = staged.get_add_actions(flatten=False)
+    if rows.num_rows == 0:
+        return []
+    columns = {name: rows[name].to_pylist() for name in rows.schema.names}
+    actions: list[AddAction | RemoveAction] = []
+    for index in range(rows.num_rows):
+        statistics_of_file = {
+            target: _plain(columns[source][index])
+            for target, source in (
+                ("numRecords", "num_records"),
+                ("minValues", "min"),
+                ("maxValues", "max"),
+                ("nullCount", "null_count"),
+            )
+            if source in columns and columns[source][index] is not None
+        }
+        actions.append(
+            AddAction(
+                path=f"{prefix}/{columns['path'][index]}",
+                size=columns["size_bytes"][index],
+                partition_values={},
+                modification_time=columns["modification_time"][index],
+                data_change=True,
+                stats=json.dumps(statistics_of_file),
+            )
+        )
+    return actions
+
+
+def _plain(value: Any) -> Any:
+    """Statistics as Delta writes them in JSON; what has no exact form there is left out (it only costs skipping)."""
+    match value:
+        case dict():
+            parts = {key: _plain(part) for key, part in value.items()}
+            return {key: part for key, part in parts.items() if part is not None}
+        case bool() | int() | str() | None:
+            return value
+        case float():
+            return value if value == value and abs(value) != float("inf") else None
+        case datetime():
+            return None
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return float(value) if Decimal(repr(float(value))) == value else None
+        case _:
+            return None

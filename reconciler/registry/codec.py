@@ -1,0 +1,96 @@
+"""Heads and leases to JSON and back.
+
+Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
+that does not have the shape it should is damaged (G602).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType
+from reconciler.errors import RegistryError
+from reconciler.registry.model import (
+    FORMAT,
+    Applied,
+    Approval,
+    EntryState,
+    Head,
+    Intent,
+    Journal,
+    JournalEntry,
+    Lease,
+    Placement,
+    Published,
+)
+
+
+def head_to_json(head: Head) -> JsonObject:
+    """The head as a JSON object with its `format`."""
+    return {"format": FORMAT, **asdict(head)}
+
+
+def head_from_json(value: JsonObject, where: str) -> Head:
+    """The head of a JSON object. Raises RegistryError (G602, G606)."""
+    _check_format(value, where)
+    try:
+        return Head(
+            pipeline=value["pipeline"],
+            epoch=value["epoch"],
+            applied=_applied(value["applied"]) if value["applied"] is not None else None,
+            published=_published(value["published"]) if value["published"] is not None else None,
+            positions=value["positions"],
+            intent=Intent(**value["intent"]) if value["intent"] is not None else None,
+            journal=_journal(value["journal"]) if value["journal"] is not None else None,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
+
+
+def lease_to_json(lease: Lease) -> JsonObject:
+    """The lease as a JSON object with its `format`."""
+    return {"format": FORMAT, **asdict(lease)}
+
+
+def lease_from_json(value: JsonObject, where: str) -> Lease:
+    """The lease of a JSON object. Raises RegistryError (G602, G606)."""
+    _check_format(value, where)
+    try:
+        return Lease(**{key: part for key, part in value.items() if key != "format"})
+    except TypeError as error:
+        raise RegistryError("G602", f"the lease in {where} is damaged: {error!r}") from error
+
+
+def _check_format(value: JsonObject, where: str) -> None:
+    found = value.get("format")
+    if not isinstance(found, int):
+        raise RegistryError("G602", f"{where} does not state its format")
+    if found > FORMAT:
+        raise RegistryError(
+            "G606",
+            f"{where} has registry format {found}; this version of reconciler knows formats up to {FORMAT}",
+            "install the version of reconciler that wrote it, or a newer one",
+        )
+
+
+def _applied(value: Mapping[str, Any]) -> Applied:
+    return Applied(**{**value, "approval": Approval(**value["approval"])})
+
+
+def _published(value: Mapping[str, Any]) -> Published:
+    relations = {
+        key: Placement(
+            location=part["location"],
+            version=part["version"],
+            rows=part["rows"],
+            columns=tuple(ColumnType(**column) for column in part["columns"]),
+        )
+        for key, part in value["relations"].items()
+    }
+    return Published(step=value["step"], at=value["at"], relations=relations)
+
+
+def _journal(value: Mapping[str, Any]) -> Journal:
+    entries = tuple(JournalEntry(**{**entry, "state": EntryState(entry["state"])}) for entry in value["entries"])
+    return Journal(**{**value, "approval": Approval(**value["approval"]), "entries": entries})

@@ -1,0 +1,97 @@
+"""The registry as Delta tables under `<warehouse>/_registry`, read and written without a JVM.
+
+    _registry/pipelines                       one row a pipeline, appended at its first apply
+    _registry/<pipeline>/head                 one document, compare-and-set
+    _registry/<pipeline>/lease                one document, compare-and-set
+    _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
+    _registry/<pipeline>/{applies,journal,approvals,audit}   histories, append-only
+
+Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the
+same however long the histories are.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.delta.documents import DocumentTable
+from reconciler.delta.histories import HistoryTable
+from reconciler.delta.opening import join_location
+from reconciler.digest import canonical_json
+from reconciler.errors import RegistryError
+from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
+from reconciler.registry.model import Head, Lease, Stored
+from reconciler.registry.protocol import HISTORY_COLUMNS, History
+
+REGISTRY_FOLDER = "_registry"
+_SNAPSHOT_COLUMNS = ("kind", "name", "definition")
+
+
+class DeltaRegistry:
+    """The registry of one warehouse (an absolute path or URI)."""
+
+    def __init__(self, warehouse: str) -> None:
+        self._root = join_location(warehouse, REGISTRY_FOLDER)
+
+    def pipelines(self) -> tuple[str, ...]:
+        return tuple(sorted({row["pipeline"] for row in self._index().read()}))
+
+    def head(self, pipeline: str) -> Stored[Head] | None:
+        table = self._document(pipeline, "head")
+        document = table.read()
+        if document is None:
+            if self._index().read(pipeline=pipeline):
+                raise RegistryError(
+                    "G601",
+                    f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing",
+                    "restore that folder from a backup; planning without it would treat everything as new",
+                )
+            return None
+        return Stored(document.version, head_from_json(document.value, table.location))
+
+    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+        written = self._document(head.pipeline, "head").replace(token, head_to_json(head), write_id)
+        if token is None:
+            # After the head: a crash between the two leaves a head that the next first write finds by its own name.
+            self._index().append([{"pipeline": head.pipeline}], f"pipeline:{head.pipeline}")
+        return Stored(written.version, head)
+
+    def lease(self, pipeline: str) -> Stored[Lease] | None:
+        table = self._document(pipeline, "lease")
+        document = table.read()
+        return None if document is None else Stored(document.version, lease_from_json(document.value, table.location))
+
+    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+        written = self._document(pipeline, "lease").replace(token, lease_to_json(lease), write_id)
+        return Stored(written.version, lease)
+
+    def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
+        rows = self._snapshot(pipeline, record).read()
+        if not rows:
+            raise RegistryError("G601", f"the registry lacks the applied definitions {record} of {pipeline!r}")
+        objects = ({**row, "definition": json.loads(row["definition"])} for row in rows)
+        return tuple(sorted(objects, key=lambda row: (row["kind"], row["name"])))
+
+    def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
+        rows = [{**row, "definition": canonical_json(row["definition"])} for row in objects]
+        self._snapshot(pipeline, record).append(rows, record)
+
+    def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
+        self._history(history, pipeline).append(rows, batch)
+
+    def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
+        rows = self._history(history, pipeline).read(**equal)
+        return tuple(sorted(rows, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
+
+    def _index(self) -> HistoryTable:
+        return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",))
+
+    def _document(self, pipeline: str, name: str) -> DocumentTable:
+        return DocumentTable(join_location(self._root, pipeline, name))
+
+    def _snapshot(self, pipeline: str, record: str) -> HistoryTable:
+        folder = record.removeprefix("sha256:")
+        return HistoryTable(join_location(self._root, pipeline, "snapshots", folder), _SNAPSHOT_COLUMNS)
+
+    def _history(self, history: History, pipeline: str) -> HistoryTable:
+        return HistoryTable(join_location(self._root, pipeline, history.value), HISTORY_COLUMNS[history])

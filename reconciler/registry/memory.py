@@ -1,0 +1,69 @@
+"""A registry in memory: the fake that shares the Delta registry's contract tests. Values pass through JSON, as there."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.digest import canonical_json
+from reconciler.errors import RegistryConflict, RegistryError
+from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
+from reconciler.registry.model import Head, Lease, Stored
+from reconciler.registry.protocol import HISTORY_COLUMNS, History
+
+
+class MemoryRegistry:
+    """See the module. Safe for threads only as far as Python's own dictionaries are."""
+
+    def __init__(self) -> None:
+        self._documents: dict[tuple[str, str], tuple[int, str, str]] = {}
+        self._snapshots: dict[tuple[str, str], str] = {}
+        self._histories: dict[tuple[History, str], dict[str, str]] = {}
+
+    def pipelines(self) -> tuple[str, ...]:
+        return tuple(sorted(pipeline for pipeline, name in self._documents if name == "head"))
+
+    def head(self, pipeline: str) -> Stored[Head] | None:
+        found = self._documents.get((pipeline, "head"))
+        return None if found is None else Stored(found[0], head_from_json(json.loads(found[1]), pipeline))
+
+    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+        text = canonical_json(head_to_json(head))
+        return Stored(self._replace(head.pipeline, "head", token, text, write_id), head)
+
+    def lease(self, pipeline: str) -> Stored[Lease] | None:
+        found = self._documents.get((pipeline, "lease"))
+        return None if found is None else Stored(found[0], lease_from_json(json.loads(found[1]), pipeline))
+
+    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+        return Stored(self._replace(pipeline, "lease", token, canonical_json(lease_to_json(lease)), write_id), lease)
+
+    def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
+        found = self._snapshots.get((pipeline, record))
+        if found is None:
+            raise RegistryError("G601", f"the registry lacks the applied definitions {record} of {pipeline!r}")
+        return tuple(sorted(json.loads(found), key=lambda row: (row["kind"], row["name"])))
+
+    def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
+        self._snapshots.setdefault((pipeline, record), canonical_json(list(objects)))
+
+    def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
+        for row in rows:
+            if set(row) != set(HISTORY_COLUMNS[history]):
+                raise ValueError(f"{history.value} has columns {HISTORY_COLUMNS[history]}, not {sorted(row)}")
+        self._histories.setdefault((history, pipeline), {}).setdefault(batch, canonical_json(list(rows)))
+
+    def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
+        batches = self._histories.get((history, pipeline), {}).values()
+        rows = (row for batch in batches for row in json.loads(batch))
+        kept = [row for row in rows if all(row[column] == value for column, value in equal.items())]
+        return tuple(sorted(kept, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
+
+    def _replace(self, pipeline: str, name: str, token: int | None, text: str, write_id: str) -> int:
+        found = self._documents.get((pipeline, name))
+        if found is not None and found[2] == write_id:
+            return found[0]
+        if (None if found is None else found[0]) != token:
+            raise RegistryConflict("G604", f"the {name} of {pipeline!r} was written by somebody else meanwhile")
+        version = 0 if token is None else token + 1
+        self._documents[(pipeline, name)] = (version, text, write_id)
+        return version

@@ -1,0 +1,152 @@
+"""The head: everything that must change together, in one small document per pipeline, replaced by compare-and-set.
+
+- `applied` names the snapshot in force. It changes only in the commit that closes the journal.
+- `published` says at which Delta version each relation stands at the last published step. Readers go through it, so
+  that all relations of one answer agree.
+- `positions` is how far each input connector has read, as of the published step.
+- `intent` is a step of `run` or `execute` under way: written before its first effect, replayed if its writer dies.
+- `journal` is an apply under way. It holds the plan's steps, so that finishing it needs no file of the repository.
+- `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
+
+Snapshots themselves (all definitions) are stored apart, by digest: the head stays small.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType
+
+FORMAT = 1
+
+Value = TypeVar("Value")
+
+
+class EntryState(StrEnum):
+    """A journal entry's life: planned, then its intent is recorded, then its result."""
+
+    PENDING = "pending"
+    INTENDED = "intended"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Why a plan may be applied. `kind`: lock (a merged plan.lock), recorded (`reconcile approve`), policy (`allow`),
+    first (a first apply invalidates nothing), empty (nothing to approve)."""
+
+    kind: str
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The snapshot in force. `digest` is of its meaning, `record` names its stored definitions. None for both of a
+    pipeline that was removed."""
+
+    digest: str | None
+    record: str | None
+    apply_id: str
+    plan_digest: str
+    at: str
+    by: str
+    commit: str
+    approval: Approval
+    reconciler: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there."""
+
+    location: str
+    version: int
+    rows: int | None = None
+    columns: tuple[ColumnType, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The last published step: relation (folded) → placement."""
+
+    step: int
+    at: str
+    relations: Mapping[str, Placement] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A step under way. `kind` is `ingest` or `statement`; `details` pins everything its replay needs."""
+
+    step: int
+    kind: str
+    details: JsonObject
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One step of an apply under way. `step` is the plan step as JSON; `intent` what was pinned before its effect;
+    `result` what its effect gave."""
+
+    id: str
+    step: JsonObject
+    state: EntryState = EntryState.PENDING
+    intent: JsonObject = field(default_factory=dict)
+    result: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """An apply under way. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed)."""
+
+    apply_id: str
+    plan_digest: str
+    digest: str | None
+    record: str | None
+    approval: Approval
+    by: str
+    commit: str
+    opened_at: str
+    summary: str
+    entries: tuple[JournalEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """See the module."""
+
+    pipeline: str
+    epoch: int = 0
+    applied: Applied | None = None
+    published: Published | None = None
+    positions: Mapping[str, JsonObject] = field(default_factory=dict)
+    intent: Intent | None = None
+    journal: Journal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who writes a pipeline. Times are UTC, ISO 8601. `process` is the holder's process and its start, to tell whether
+    it lives when asked on the same host. `handover_to` is set by one who asks a live `run` to let go."""
+
+    holder: str
+    command: str
+    host: str
+    process: str
+    epoch: int
+    since: str
+    expires: str
+    released: bool = False
+    handover_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[Value]):
+    """A value as read, with the token that its replacement must name."""
+
+    token: int
+    value: Value

@@ -1,0 +1,80 @@
+"""What the shell asks of a registry. Two implementations share the tests in tests/registry: `delta` and `memory`.
+
+Compare-and-set: `replace_*` succeeds only if the token is that of the newest document (None: there is none yet), else
+RegistryConflict and nothing is written. `write_id` makes a repeated call after a lost answer succeed.
+Histories are appended once per batch id and never changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from reconciler.registry.model import Head, Lease, Stored
+
+
+class History(StrEnum):
+    """The histories of a pipeline; each row is a record of texts (columns in `HISTORY_COLUMNS`)."""
+
+    APPLIES = "applies"
+    JOURNAL = "journal"
+    APPROVALS = "approvals"
+    AUDIT = "audit"
+
+
+HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
+    History.APPLIES: (
+        "apply_id",
+        "digest",
+        "record",
+        "plan_digest",
+        "at",
+        "by",
+        "commit",
+        "approval",
+        "reconciler",
+        "summary",
+    ),
+    History.JOURNAL: ("apply_id", "entry", "step", "intent", "result", "at"),
+    History.APPROVALS: ("plan_digest", "environment", "by", "at", "comment"),
+    History.AUDIT: ("event", "at", "by", "details"),
+}
+
+
+class Registry(Protocol):
+    """See the module. Every method raises RegistryError when the registry can't be read or written."""
+
+    def pipelines(self) -> tuple[str, ...]:
+        """The names of all pipelines that were ever applied, sorted."""
+        ...
+
+    def head(self, pipeline: str) -> Stored[Head] | None:
+        """The head, or None when the pipeline was never applied."""
+        ...
+
+    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+        """Compare-and-set of the head."""
+        ...
+
+    def lease(self, pipeline: str) -> Stored[Lease] | None:
+        """The lease, or None when nobody ever held one."""
+        ...
+
+    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+        """Compare-and-set of the lease."""
+        ...
+
+    def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
+        """The stored definitions of that record: {kind, name, definition}. Raises RegistryError when it is not there."""
+        ...
+
+    def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Store definitions under their record digest; a repeat is no change."""
+        ...
+
+    def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
+        """Append rows to a history, once per batch id."""
+        ...
+
+    def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
+        """Rows whose columns equal the given texts, sorted by time where there is one."""
+        ...
