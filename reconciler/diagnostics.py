@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file of the repository. `file` is relative to the repository root, with `/`; line and column count from 1."""
+    """A place in a file. `file` is relative to the repository root, with `/`; line and column count from 1."""
 
     file: str
     line: int

@@ -24,7 +24,7 @@ from reconciler.errors import RegistryConflict
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
-    from deltalake.transaction import AddAction, RemoveAction
+    from deltalake.transaction import AddAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def remove_local(location: str) -> bool:
 def _overwrite(
     location: str,
     schema: Any,
-    actions: "list[AddAction | RemoveAction]",
+    actions: "list[AddAction]",
     expected: int | None,
     transaction: Transaction,
 ) -> int:
@@ -160,7 +160,7 @@ def _overwrite(
                 location, schema, actions, mode="error", partition_by=[], commit_properties=properties
             )
             return 0
-        current.create_write_transaction(actions, "overwrite", schema, [], commit_properties=properties)
+        current.create_write_transaction([*actions], "overwrite", schema, [], commit_properties=properties)
     except DeltaError as error:
         again = open_table(location)
         if again is not None and again.transaction_version(transaction.application) == transaction.version:
@@ -180,14 +180,14 @@ def _commit_properties(transaction: Transaction) -> "CommitProperties":
     )
 
 
-def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction | RemoveAction]":
+def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":
     from deltalake.transaction import AddAction
 
     rows = staged.get_add_actions(flatten=False)
     if rows.num_rows == 0:
         return []
     columns = {name: rows[name].to_pylist() for name in rows.schema.names}
-    actions: list[AddAction | RemoveAction] = []
+    actions: list[AddAction] = []
     for index in range(rows.num_rows):
         statistics_of_file = {
             target: _plain(columns[source][index])

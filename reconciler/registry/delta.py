@@ -51,8 +51,9 @@ class DeltaRegistry:
 
     def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
         written = self._document(head.pipeline, "head").replace(token, head_to_json(head), write_id)
-        if token is None:
-            # After the head: a crash between the two leaves a head that the next first write finds by its own name.
+        if token is None or token == 0:
+            # After the head, and again with the second write: a crash between the two must not hide the pipeline, and an
+            # index that names a pipeline without a head would look like damage.
             self._index().append([{"pipeline": head.pipeline}], f"pipeline:{head.pipeline}")
         return Stored(written.version, head)
 

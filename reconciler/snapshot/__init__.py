@@ -1,0 +1,1 @@
+"""Snapshots: a program's canonical definitions and fingerprints, as applied or as desired."""

@@ -1,0 +1,50 @@
+"""What of a definition is its meaning: the content that fingerprints are taken of.
+
+| object | hashed | not hashed |
+|---|---|---|
+| table | name, columns in order (name, type, nullability), primary key, materialized, append_only | comments, layout, description, connectors |
+| view | name, kind, names of output columns, canonical query, Spark settings that change results | comments, layout, letter case of keywords, description, connectors |
+| connector | relation, name, transport, format and their configuration, defaults filled in | labels, start_after, paused, batch limits (see `connectors.catalogue`) |
+
+Types inferred without Spark never enter. The rules are the seed's ("A table is considered modified if …", "A view is
+considered modified if …"); a change upstream is not hashed in but propagated by `diff`, which can say why.
+"""
+
+from typing import Any
+
+from reconciler.connectors.catalogue import canonical_settings
+from reconciler.manifest.model import Settings
+from reconciler.names import fold
+from reconciler.program.model import Connector, Table, View
+from reconciler.program.settings import meaning_settings
+
+
+def table_content(table: Table) -> dict[str, Any]:
+    """The meaning of a table."""
+    return {
+        "name": fold(table.name),
+        "columns": [[fold(column.name), column.type, column.nullable] for column in table.columns],
+        "primary_key": [fold(column) for column in table.primary_key],
+        "materialized": table.declaration.materialized,
+        "append_only": table.declaration.append_only,
+    }
+
+
+def view_content(view: View, settings: Settings) -> dict[str, Any]:
+    """The meaning of a view, but for what it reads."""
+    return {
+        "name": fold(view.name),
+        "kind": view.kind.value,
+        "column_names": [fold(name) for name in view.declaration.column_names],
+        "query": view.canonical,
+        "settings": dict(sorted(meaning_settings(settings.spark).items())),
+    }
+
+
+def connector_content(connector: Connector) -> dict[str, Any]:
+    """The meaning of a connector: what decides which rows it reads or writes."""
+    return {
+        "relation": fold(connector.relation),
+        "name": fold(connector.name),
+        "settings": canonical_settings(connector.settings),
+    }

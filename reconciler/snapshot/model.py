@@ -1,0 +1,37 @@
+"""The snapshot: a program with the fingerprints of what it means.
+
+Two digests, for two questions:
+- `digest` is of the meaning: it changes exactly when some fingerprint does, and it is what a plan digest covers.
+  Comments, layout, descriptions, owners and the like are no part of it.
+- `record` is of the definitions as written (codec): it names what the registry stores, so that nothing that the author
+  wrote is lost, and changes with any edit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.digest import digest_json
+from reconciler.program.model import Program
+from reconciler.snapshot.codec import encode_program
+from reconciler.snapshot.fingerprint import connector_content, table_content, view_content
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """See the module. `fingerprints` maps `table:<key>`, `view:<key>`, `connector:<relation key>.<name key>` to digests."""
+
+    program: Program
+    fingerprints: Mapping[str, str]
+    digest: str
+    record: str
+
+
+def take_snapshot(program: Program) -> Snapshot:
+    """The snapshot of a compiled program."""
+    fingerprints = {f"table:{key}": digest_json(table_content(table)) for key, table in program.tables.items()}
+    for key, view in program.views.items():
+        fingerprints[f"view:{key}"] = digest_json(view_content(view, program.settings))
+    for key, connector in program.connectors.items():
+        fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
+    ordered = dict(sorted(fingerprints.items()))
+    return Snapshot(program, ordered, digest_json(ordered), digest_json(encode_program(program)))
