@@ -1,0 +1,80 @@
+"""Causes in words: one clause each, without a subject, for every form in which a plan is shown."""
+
+from typing import assert_never
+
+from reconciler.diff.model import (
+    Cause,
+    ColumnAdded,
+    ColumnNamesChanged,
+    ColumnRemoved,
+    ColumnRetyped,
+    ColumnsReordered,
+    KindChanged,
+    NullabilityChanged,
+    PrimaryKeyChanged,
+    PropertyChanged,
+    QueryChanged,
+    ReadsChanged,
+    SettingDifference,
+    SettingsChanged,
+)
+
+
+def describe_cause(cause: Cause) -> str:
+    """For example: `reads avg_grade.class_avg, whose query changed`."""
+    match cause:
+        case ColumnAdded():
+            return f"column {cause.column} {cause.type} added"
+        case ColumnRemoved():
+            return f"column {cause.column} {cause.type} removed"
+        case ColumnRetyped():
+            return f"type of column {cause.column} changed from {cause.applied} to {cause.desired}"
+        case NullabilityChanged():
+            return f"column {cause.column} is now {'nullable' if cause.desired else 'NOT NULL'}"
+        case ColumnsReordered():
+            return f"columns reordered from ({', '.join(cause.applied)}) to ({', '.join(cause.desired)})"
+        case PrimaryKeyChanged():
+            return f"primary key changed from {_key(cause.applied)} to {_key(cause.desired)}"
+        case PropertyChanged():
+            return f"{cause.property} {'added' if cause.desired else 'removed'}"
+        case QueryChanged():
+            return "query changed"
+        case ColumnNamesChanged():
+            return f"names of columns changed from {_key(cause.applied)} to {_key(cause.desired)}"
+        case KindChanged():
+            return f"was {cause.applied.value}, is now {cause.desired.value}"
+        case SettingsChanged():
+            return f"settings that decide results changed: {', '.join(cause.settings)}"
+        case ReadsChanged():
+            return _describe_reads(cause)
+        case _:
+            assert_never(cause)
+
+
+def describe_difference(difference: SettingDifference) -> str:
+    """For example: `transport.config.uri: a → b`; a secret's values are not shown."""
+    if difference.applied is None and difference.desired is None:
+        return f"{difference.path} changed (secret)"
+    return f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}"
+
+
+def _describe_reads(cause: ReadsChanged) -> str:
+    columns = ", ".join(f"{cause.relation}.{column}" for column in cause.columns) or cause.relation
+    if len(cause.path) == 1:
+        return f"reads {columns}, {_origin(cause.origin)}"
+    via = " → ".join(cause.path[1:])
+    return f"reads {columns}, which reads {via}, {_origin(cause.origin)}"
+
+
+def _origin(origin: Cause | None) -> str:
+    match origin:
+        case None:
+            return "which is new"
+        case QueryChanged():
+            return "whose query changed"
+        case _:
+            return f"which changed ({describe_cause(origin)})"
+
+
+def _key(names: tuple[str, ...]) -> str:
+    return f"({', '.join(names)})" if names else "none"

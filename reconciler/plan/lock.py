@@ -1,0 +1,140 @@
+"""plan.lock: the plan as canonical text in the pull request; merging it is the approval of exactly that plan.
+
+A file holds sections, one for each pipeline and environment, sorted; a section is the plan in words, made to be read in a
+review, and ends with the digest. It holds nothing that varies by itself. Apply renders the section again and compares
+bytes: an edited lock, a lock of another plan, and one made before somebody else's change all differ.
+
+A lock is one of: Matches; Spent (its desired snapshot is applied already); OtherVersion (written by another version of
+reconciler, which may word the same plan otherwise); Differs; Missing. A file that is no lock (conflict markers, an edited
+header) is Differs.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reconciler.diff.wording import describe_cause, describe_difference
+from reconciler.plan.model import Plan
+from reconciler.plan.words import SYMBOLS, describe_approval, describe_step, summarise
+
+_HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
+_SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
+_FIELD = re.compile(r"^(reconciler|applied|desired|digest): (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The lock approves this plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """There is no lock for this pipeline and environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The lock's plan was applied already."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherVersion:
+    """The lock was written by another version of reconciler and does not match."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """The lock is for something else. `reason` says what, as far as it can be told."""
+
+    reason: str
+
+
+LockState: TypeAlias = Matches | Missing | Spent | OtherVersion | Differs
+
+
+def render_section(plan: Plan, version: str) -> str:
+    """The plan's section, ending in a newline."""
+    lines = [f"[{plan.pipeline} / {plan.environment}]", f"reconciler: {version}", summarise(plan), ""]
+    for change in plan.diff.relations:
+        lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}")
+        lines += [f"    {_one_line(describe_cause(cause))}" for cause in change.causes]
+    for connector in plan.diff.connectors:
+        lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")
+        lines += [f"    {_one_line(describe_difference(difference))}" for difference in connector.differences]
+    lines += ["", "steps:"]
+    lines += [f"  {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
+    if plan.connectors:
+        lines += ["", "connectors:"]
+        lines += [f"  {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors]
+    if plan.hazards:
+        lines += ["", "hazards:"]
+        lines += [f"  {hazard.code} {hazard.message}" for hazard in plan.hazards]
+    lines += [
+        "",
+        f"approval: {describe_approval(plan)}",
+        f"applied: {plan.applied_digest or 'nothing'}",
+        f"desired: {plan.desired_digest or 'nothing'}",
+        f"digest: {plan.digest}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def read_sections(text: str) -> dict[tuple[str, str], str]:
+    """(pipeline, environment) → section text. What stands before the first section is ignored but for writing again."""
+    starts = list(_SECTION.finditer(text))
+    ends = [match.start() for match in starts[1:]] + [len(text)]
+    return {
+        (match.group(1), match.group(2)): text[match.start() : end].rstrip("\n") + "\n"
+        for match, end in zip(starts, ends, strict=True)
+    }
+
+
+def write_sections(sections: dict[tuple[str, str], str]) -> str:
+    """The file of these sections."""
+    return _HEADER + "".join(f"\n{sections[key]}" for key in sorted(sections))
+
+
+def with_section(text: str | None, plan: Plan, version: str) -> str | None:
+    """The file with this plan's section written anew, or left out when the plan is empty. None: nothing is left of it."""
+    sections = read_sections(text or "")
+    key = (plan.pipeline, plan.environment)
+    if plan.is_empty:
+        sections.pop(key, None)
+    else:
+        sections[key] = render_section(plan, version)
+    return write_sections(sections) if sections else None
+
+
+def judge_lock(text: str | None, plan: Plan, version: str) -> LockState:
+    """What a lock file's text says of this plan."""
+    if text is None:
+        return Missing()
+    if re.search(r"^(<{7}|={7}|>{7})", text, re.MULTILINE):
+        return Differs("it holds conflict markers")
+    key = (plan.pipeline, plan.environment)
+    sections = read_sections(text)
+    section = sections.get(key)
+    if section is None:
+        return Missing()
+    if write_sections(sections) != text:
+        return Differs("the file was edited outside of its sections")
+    if section == render_section(plan, version):
+        return Matches()
+    fields = dict(_FIELD.findall(section))
+    if plan.is_empty or fields.get("desired") == plan.applied_digest:
+        return Spent()
+    if fields.get("reconciler") != version:
+        return OtherVersion(fields.get("reconciler", "unknown"))
+    if fields.get("digest") == plan.digest:
+        return Differs("its text was edited")
+    if fields.get("applied") != (plan.applied_digest or "nothing"):
+        return Differs("something else was applied since it was written")
+    if fields.get("desired") != (plan.desired_digest or "nothing"):
+        return Differs("the pipeline's files changed since it was written")
+    return Differs("the policies in force changed since it was written")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

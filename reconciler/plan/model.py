@@ -1,0 +1,152 @@
+"""What a plan is made of.
+
+A plan holds the diff, the steps that carry it out, what becomes of every connector, hazards, and the digest that an
+approval names. It holds nothing that varies by itself (row counts, positions, times): the same inputs give the same
+plan on every machine.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from reconciler.diff.model import Diff, RelationKind
+from reconciler.manifest.model import BootstrapPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Make an empty table. `replaces_view`: a stored view of that name stood at its path."""
+
+    table: str
+    replaces_view: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapView:
+    """Compute a view from existing table state into a staging folder; nothing is visible yet. `reads`: the stored
+    relations that it is computed from, sorted."""
+
+    view: str
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClearTable:
+    """Give a modified table its new columns and no rows."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishView:
+    """Make the bootstrapped rows the contents of the view's permanent path, in one commit."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropRelation:
+    """Remove the stored data of a removed table or view, or of a view that is no longer materialized."""
+
+    relation: str
+    kind: RelationKind
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSnapshot:
+    """Switch readers and make the desired snapshot the applied one, in one commit. Always the last step."""
+
+
+Step: TypeAlias = CreateTable | BootstrapView | ClearTable | PublishView | DropRelation | CommitSnapshot
+
+
+class Outcome(StrEnum):
+    """What becomes of a connector."""
+
+    STARTS = "starts"
+    RESUMES = "resumes"
+    RESETS = "resets"
+    DETACHES = "detaches"
+    SENDS_FULL_CONTENTS = "sends full contents"
+    SENDS_NEW_CHANGES = "sends only new changes"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorOutcome:
+    """A connector (`relation.name`), what becomes of it, and why."""
+
+    connector: str
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """Something that a reviewer should not miss. `code` is permanent (H9xx in docs/errors.md)."""
+
+    code: str
+    subject: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDifference:
+    """The text of a view's query as applied and as desired, for showing what its author changed."""
+
+    view: str
+    applied: str
+    desired: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The policies in force, all of them part of the plan's digest. `first_apply` asks for approval even then."""
+
+    bootstrap: BootstrapPolicy
+    approve_first_apply: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """See the module. `applied_digest` is None when nothing is applied, `desired_digest` when the pipeline is removed."""
+
+    pipeline: str
+    environment: str
+    policies: Policies
+    applied_digest: str | None
+    desired_digest: str | None
+    diff: Diff
+    steps: tuple[Step, ...]
+    connectors: tuple[ConnectorOutcome, ...]
+    hazards: tuple[Hazard, ...]
+    queries: tuple[QueryDifference, ...]
+    digest: str
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing of this pipeline is applied."""
+        return self.applied_digest is None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changes that anybody can see."""
+        return self.diff.is_empty
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether even what is written down stays as it is."""
+        return self.diff.is_empty and not self.diff.metadata_changed
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether apply asks for an approval of this plan's digest."""
+        if self.is_empty or self.policies.bootstrap is BootstrapPolicy.ALLOW:
+            return False
+        if self.is_first:
+            return self.policies.approve_first_apply
+        return self.policies.bootstrap is BootstrapPolicy.AWAIT_APPROVAL
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether `bootstrap_policy: reject` forbids it. A first apply modifies nothing and is not rejected."""
+        return not self.is_empty and not self.is_first and self.policies.bootstrap is BootstrapPolicy.REJECT

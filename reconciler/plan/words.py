@@ -1,0 +1,65 @@
+"""A plan in words that every form shares: the summary, the steps, the need for approval."""
+
+from typing import assert_never
+
+from reconciler.diff.model import Action
+from reconciler.manifest.model import BootstrapPolicy
+from reconciler.plan.model import (
+    BootstrapView,
+    ClearTable,
+    CommitSnapshot,
+    CreateTable,
+    DropRelation,
+    Plan,
+    PublishView,
+    Step,
+)
+
+SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
+
+
+def summarise(plan: Plan) -> str:
+    """`2 to bootstrap, 1 to add, 2 to modify, 0 to remove`, or `no changes`."""
+    if plan.is_empty:
+        return "no changes"
+    bootstrapped = sum(isinstance(step, BootstrapView) for step in plan.steps)
+    counts = {action: 0 for action in Action}
+    for change in (*plan.diff.relations, *plan.diff.connectors):
+        counts[change.action] += 1
+    return (
+        f"{bootstrapped} to bootstrap, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
+        f"{counts[Action.REMOVED]} to remove"
+    )
+
+
+def describe_step(step: Step) -> str:
+    """One step as an imperative: `bootstrap avg_grade_enriched from grades, students`."""
+    match step:
+        case CreateTable():
+            return f"create table {step.table}"
+        case BootstrapView():
+            return f"bootstrap {step.view} from {', '.join(step.reads) or 'no table'}"
+        case ClearTable():
+            return f"clear table {step.table}"
+        case PublishView():
+            return f"publish {step.view}"
+        case DropRelation():
+            return f"drop the data of {step.kind.value} {step.relation}"
+        case CommitSnapshot():
+            return "switch readers and commit the snapshot"
+        case _:
+            assert_never(step)
+
+
+def describe_approval(plan: Plan) -> str:
+    """What apply will ask for."""
+    policy = plan.policies.bootstrap.value
+    if plan.is_empty:
+        return "not needed: nothing changes"
+    if plan.is_rejected:
+        return f"impossible: bootstrap_policy is {policy}"
+    if plan.needs_approval:
+        return f"needed (bootstrap_policy: {policy})"
+    if plan.policies.bootstrap is BootstrapPolicy.ALLOW:
+        return f"not needed (bootstrap_policy: {policy})"
+    return "not needed: a first apply invalidates nothing"
