@@ -9,13 +9,60 @@ from typing import Final
 
 _MANIFEST: Final = {
     "M100": "the pipeline's files have errors",
+    "M101": "the file can't be read as YAML",
+    "M102": "a key is given twice",
+    "M103": "the file exceeds a limit",
+    "M104": "a YAML tag is not allowed",
+    "M105": "more than one YAML document",
+    "M106": "the file says nothing",
+    "M107": "a key is not a plain text",
+    "M108": "a number is ambiguous or can't be kept",
+    "M110": "unknown key",
+    "M111": "a key is missing",
+    "M112": "a value has the wrong type",
+    "M113": "a value is not one of those allowed",
+    "M114": "a text has not the form that is needed",
+    "M115": "a number is out of range",
+    "M116": "a list or mapping has too few, too many or repeated entries",
+    "M120": "not supported by this version",
+    "M121": "pipeline.yaml is missing",
+    "M122": "the pipeline's name differs from its folder's",
+    "M123": "a file of spec.sql is missing",
+    "M124": "a file of spec.sql lies outside the pipeline's folder",
+    "M125": "the pipeline has no SQL",
+    "M126": "settings for a relation that is not declared",
+    "M127": "table settings for a view, or view settings for a table",
+    "M128": "settings for one relation are given twice",
+    "M129": "a connector names neither a table nor a view, or both",
+    "M130": "a Spark setting is not the pipeline's to set",
+    "M140": "the default environment is not declared",
 }
 
 _SQL: Final[dict[str, str]] = {}
 
 _PROGRAM: Final[dict[str, str]] = {}
 
-_CONNECTORS: Final[dict[str, str]] = {}
+_CONNECTORS: Final[dict[str, str]] = {
+    "C401": "unknown transport",
+    "C402": "a transport of the wrong direction",
+    "C403": "unknown connector setting",
+    "C404": "a connector setting is missing",
+    "C405": "a connector setting has the wrong type",
+    "C406": "a connector setting is not one of those allowed",
+    "C407": "a connector setting has not the form that is needed",
+    "C408": "a number in a connector is out of range",
+    "C409": "a list in a connector has too few, too many or repeated entries",
+    "C410": "not supported by this version",
+    "C411": "planned and validated, but not run by this version",
+    "C412": "a secret is written in clear text",
+    "C413": "unknown variable",
+    "C414": "a reference is malformed",
+    "C415": "start_after names a label that no connector has",
+    "C416": "connectors wait for each other",
+    "C417": "a format for a transport that takes none",
+    "C418": "settings that exclude each other",
+    "C419": "a setting that the SQL statement gives already",
+}
 
 _APPROVAL_AND_APPLY: Final[dict[str, str]] = {}
 

@@ -1,0 +1,215 @@
+"""Every transport, and what can be said of a connector's settings without touching what it connects to.
+
+Settings are a connector's JSON object without `name`, `table` and `view` (see `manifest.model.ConnectorDeclaration`),
+variables resolved, secrets still `${secret:NAME}`.
+
+- `check_connector` reports everything that is wrong with them: by the schemas, by what this version can't do yet, and by
+  rules that a schema can't express. Settings without an error among the diagnostics can be given to the other functions.
+- `canonical_settings` is what decides whether a connector was modified: defaults written out, settings that reset
+  nothing left out, equivalent spellings made one.
+- `secret_paths` says where secrets stand, so that nothing ever prints them.
+
+What it does not do: read or write through a connector (the engine's), resolve references (`connectors.references`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from reconciler.connectors import (
+    delta_table_input,
+    delta_table_output,
+    file_input,
+    file_output,
+    kafka_input,
+    kafka_output,
+)
+from reconciler.connectors.references import holds_reference
+from reconciler.connectors.schema_walk import is_secret, with_defaults
+from reconciler.connectors.transport import Direction, Transport
+from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
+from reconciler.digest import JsonObject
+from reconciler.names import did_you_mean
+from reconciler.places import Path, Places
+from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
+
+TRANSPORTS: Final[Mapping[str, Transport]] = {
+    module.TRANSPORT.name: module.TRANSPORT
+    for module in (
+        delta_table_input,
+        delta_table_output,
+        file_input,
+        file_output,
+        kafka_input,
+        kafka_output,
+    )
+}
+SCHEMA_FILE: Final = "connector.schema.json"
+
+_MAXIMUM_DEPTH: Final = 20
+_OF_ONE_DIRECTION: Final = {
+    "max_batch_size": Direction.INPUT,
+    "max_queued_records": Direction.INPUT,
+    "on_bootstrap": Direction.OUTPUT,
+    "paused": Direction.INPUT,
+    "start_after": Direction.INPUT,
+}
+
+
+def check_connector(settings: Any, places: Places, direction: Direction | str | None = None) -> tuple[Diagnostic, ...]:
+    """Everything that is wrong with a connector. `direction` is that of its relation, when known."""
+    unfit = _unfit(settings, (), places)
+    if unfit:
+        return in_order(unfit)
+    if not isinstance(settings, Mapping):
+        message = f"a connector must be a mapping, found {found_words(settings)}"
+        return (Diagnostic("C405", message, places.of_value(())),)
+    transport_settings = settings.get("transport")
+    name = transport_settings.get("name") if isinstance(transport_settings, Mapping) else None
+    transport = TRANSPORTS.get(name) if isinstance(name, str) else None
+    if isinstance(name, str) and transport is None:
+        hint = did_you_mean(name, TRANSPORTS) or f"known transports: {', '.join(sorted(TRANSPORTS))}"
+        place = places.of_value(("transport", "name"))
+        return (Diagnostic("C401", f"unknown transport {name!r}", place, hint),)
+    found: list[Diagnostic] = []
+    refused: set[Path] = set()
+    if transport is not None:
+        found += _direction_problems(transport, settings, places, direction)
+        found += _not_yet(transport, settings, places, refused)
+        if not transport.takes_format and "format" in settings:
+            message = f"{transport.name} takes no format: the table says how rows are written down"
+            found.append(Diagnostic("C417", message, places.of_key(("format",)), "leave format out"))
+    checked = _without(settings, refused)
+    found += check_against(SCHEMA_FILE, checked, places, CONNECTOR_CODES)
+    if transport is not None:
+        found += _secrets_in_clear(transport, settings, places)
+        if not errors_among(found):
+            found += transport.check_further(settings, places)
+        if not transport.runnable_here:
+            message = f"{transport.name} is planned and validated, but not run by this version"
+            place = places.of_value(("transport", "name"))
+            found.append(Diagnostic("C411", message, place, severity=Severity.WARNING))
+    return in_order(found)
+
+
+def transport_of(settings: JsonObject) -> Transport:
+    """The transport of settings that have no error."""
+    return TRANSPORTS[settings["transport"]["name"]]
+
+
+def canonical_settings(settings: JsonObject) -> JsonObject:
+    """The settings that decide what is read or written, in one spelling: equal if and only if nothing need be reset."""
+    transport = transport_of(settings)
+    kept = {key: value for key, value in settings.items() if key not in transport.resets_nothing}
+    filled = with_defaults(transport.schema_file, kept)
+    config = filled["transport"]["config"]
+    options = {key: _option_text(key, value) for key, value in config.items()}
+    return {**filled, "transport": {**filled["transport"], "config": options}}
+
+
+def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
+    """The paths of all values that are secret or hold a reference to a secret, sorted."""
+    transport = transport_of(settings)
+    return tuple(
+        path
+        for path, value in _leaves(settings, ())
+        if is_secret(transport.schema_file, settings, path) or holds_reference(value, "secret")
+    )
+
+
+def _option_text(key: str, value: Any) -> Any:
+    """Options that are handed on as text are compared as text: `"true"` and `true` are one."""
+    if "." not in key and not key.startswith(("aws_", "azure_", "google_")):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
+
+
+def _unfit(value: Any, path: Path, places: Places) -> list[Diagnostic]:
+    """What no JSON text of ours may hold: nesting without end and numbers that are none."""
+    if len(path) > _MAXIMUM_DEPTH:
+        message = f"a connector's settings are nested more than {_MAXIMUM_DEPTH} levels deep"
+        return [Diagnostic("C407", message, places.of_value(path))]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [Diagnostic("C408", f"{path_words(path)}: not a finite number", places.of_value(path))]
+    found: list[Diagnostic] = []
+    for key, part in _entries(value):
+        found += _unfit(part, (*path, key), places)
+    return found
+
+
+def _entries(value: Any) -> list[tuple[str | int, Any]]:
+    if isinstance(value, Mapping):
+        return sorted(value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(enumerate(value))
+    return []
+
+
+def _leaves(value: Any, path: Path) -> list[tuple[Path, Any]]:
+    entries = _entries(value)
+    if not entries:
+        return [(path, value)]
+    return [leaf for key, part in entries for leaf in _leaves(part, (*path, key))]
+
+
+def _direction_problems(
+    transport: Transport, settings: JsonObject, places: Places, direction: Direction | str | None
+) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    if direction is not None and transport.direction != direction:
+        relation = "a table" if direction == Direction.INPUT else "a view"
+        message = f"{transport.name} is an {transport.direction.value} and can't be attached to {relation}"
+        stem = transport.name.removesuffix("_input").removesuffix("_output")
+        other = f"{stem}_{'input' if direction == Direction.INPUT else 'output'}"
+        hint = f"did you mean {other!r}?" if other in TRANSPORTS else None
+        found.append(Diagnostic("C402", message, places.of_value(("transport", "name")), hint))
+    for key, only in sorted(_OF_ONE_DIRECTION.items()):
+        if key in settings and only is not transport.direction:
+            message = f"{key} is for {only.value}s, and {transport.name} is an {transport.direction.value}"
+            found.append(Diagnostic("C403", message, places.of_key((key,)), f"leave {key} out"))
+    return found
+
+
+def _not_yet(transport: Transport, settings: JsonObject, places: Places, refused: set[Path]) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for (path, refused_value), reason in transport.not_yet.items():
+        value: Any = settings
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is None or (refused_value is not None and value != refused_value):
+            continue
+        refused.add(path)
+        place = places.of_value(path) if refused_value is not None else places.of_key(path)
+        shown = f"{path_words(path)}: {value}" if refused_value is not None else path_words(path)
+        found.append(Diagnostic("C410", f"{shown}: {reason}", place))
+    return found
+
+
+def _without(settings: JsonObject, refused: set[Path]) -> JsonObject:
+    """The settings with refused values replaced by what the schema takes or left out, so that they are told once."""
+
+    def copy(value: Any, path: Path) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {key: copy(part, (*path, key)) for key, part in value.items() if (*path, key) not in refused}
+
+    copied: JsonObject = copy(settings, ())
+    if ("transport", "config", "mode") in refused:
+        copied["transport"]["config"]["mode"] = "snapshot"
+    if ("format", "name") in refused:
+        return {**copied, "format": {"name": "json"}}
+    return copied
+
+
+def _secrets_in_clear(transport: Transport, settings: JsonObject, places: Places) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for path, value in _leaves(settings, ()):
+        if not isinstance(value, str) or holds_reference(value, "secret"):
+            continue
+        if is_secret(transport.schema_file, settings, path):
+            message = f"{path_words(path)} is written in clear text"
+            hint = "write ${secret:NAME}, and give the secret to whoever runs the pipeline"
+            found.append(Diagnostic("C412", message, places.of_value(path), hint, Severity.WARNING))
+    return found

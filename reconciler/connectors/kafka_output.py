@@ -1,0 +1,12 @@
+"""`kafka_output`: writes a view's changes to a Kafka topic. Declared and validated; not run by this version."""
+
+from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+
+TRANSPORT = Transport(
+    name="kafka_output",
+    direction=Direction.OUTPUT,
+    runnable_here=False,
+    takes_format=True,
+    resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
+    not_yet={},
+)

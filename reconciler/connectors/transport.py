@@ -1,0 +1,60 @@
+"""What a transport is: a value that each module of this package declares one of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.digest import JsonObject
+from reconciler.places import Path, Places
+
+
+class Direction(StrEnum):
+    """Which way rows flow: an input connector belongs to a table, an output connector to a view."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+def nothing_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
+    """For transports whose schema says everything."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A way to move rows.
+
+    `runnable_here` says whether this version reads or writes through it. `resets_nothing` holds the settings of a
+    connector whose change can't change what is read or written, each with the reason; all others reset the connector
+    when they change. `not_yet` maps a path and a value that the seeds' systems know to why this version refuses it;
+    the value None stands for any. `check_further` reports what a schema can't say; it gets settings that fit the schema.
+    """
+
+    name: str
+    direction: Direction
+    runnable_here: bool
+    takes_format: bool
+    resets_nothing: Mapping[str, str]
+    not_yet: Mapping[tuple[Path, str | None], str]
+    check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
+
+    @property
+    def schema_file(self) -> str:
+        """The schema of this transport's part of a connector, under schemas/."""
+        return f"{self.name}.schema.json"
+
+
+INPUT_SETTINGS_THAT_RESET_NOTHING = {
+    "description": "it is for people",
+    "labels": "they order the start of connectors; the rows read are the same",
+    "max_batch_size": "it sizes batches; the rows read are the same",
+    "max_queued_records": "it bounds memory; the rows read are the same",
+    "paused": "it says when reading goes on; the position stays",
+    "start_after": "it orders the start of connectors; the rows read are the same",
+}
+OUTPUT_SETTINGS_THAT_RESET_NOTHING = {
+    "description": "it is for people",
+    "labels": "they name the connector; the rows written are the same",
+    "on_bootstrap": "it says how a later bootstrap is emitted; what was written stays",
+}

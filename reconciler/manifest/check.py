@@ -1,0 +1,120 @@
+"""pipeline.yaml against its schema, and against what this version can do.
+
+What the design foresees and this version lacks is named as such (M120), so that nobody looks for a typing error and
+nothing that was written is silently ignored. Connectors are left out here: `manifest.connectors` checks them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reconciler.diagnostics import Diagnostic, in_order
+from reconciler.names import fold
+from reconciler.places import Path, Places
+from reconciler.schema_check import MANIFEST_CODES, check_against, path_words
+
+SCHEMA_FILE: Final = "pipeline.schema.json"
+
+_ANY: Final = "*"
+_EVOLVING: Final = "tables are cleared when their columns change: evolve is not supported by this version"
+_NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
+    ("spec", "evolution"): _EVOLVING,
+    ("spec", "moved"): "renames are not supported by this version: a new name is a new table",
+    ("spec", "runtime", "checkpoint_interval"): "every step is a checkpoint in this version",
+    ("spec", "streams"): "streams are not supported by this version",
+    ("spec", "tables", _ANY, "evolution"): _EVOLVING,
+    ("spec", "tables", _ANY, "protect"): "protected tables are not supported by this version",
+    ("spec", "views", _ANY, "retention"): "old versions of views are not kept by this version",
+    ("spec", "views", _ANY, "version"): "pinning a view's version is not supported by this version",
+}
+
+SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {
+    "spark.app.name": "reconciler names its sessions",
+    "spark.driver": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.executor": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.extraListeners": "it loads code into the driver",
+    "spark.jars": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.master": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.plugins": "it loads code into the driver",
+    "spark.sql.caseSensitive": "names are case-insensitive here",
+    "spark.sql.catalog": "reconciler chooses where tables are kept",
+    "spark.sql.extensions": "reconciler loads Delta Lake",
+    "spark.sql.warehouse.dir": "reconciler chooses where tables are kept",
+    "spark.submit": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+}
+
+
+def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
+    """Everything that is wrong with pipeline.yaml by itself, connectors left out."""
+    found: list[Diagnostic] = []
+    checked = _without_later_features(value, (), places, found)
+    found += check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
+    found += _foreign_spark_settings(value, places)
+    found += _named_twice(value, places)
+    return in_order(found)
+
+
+def part(value: Any, *path: str) -> Any:
+    """What stands at `path`, or None when the way there is no mapping."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _reason(path: Path) -> str | None:
+    for pattern, reason in _NOT_YET.items():
+        if len(pattern) == len(path) and all(a in (_ANY, b) for a, b in zip(pattern, path, strict=True)):
+            return reason
+    return None
+
+
+def _without_later_features(value: Any, path: Path, places: Places, found: list[Diagnostic]) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    kept: dict[str, Any] = {}
+    for key, inner in value.items():
+        here = (*path, key)
+        reason = _reason(here)
+        if reason is None:
+            kept[key] = _without_later_features(inner, here, places, found)
+        elif not _asks_for_it(key, inner):
+            kept[key] = inner
+        else:
+            found.append(Diagnostic("M120", f"{path_words(here)}: {reason}", places.of_key(here)))
+    return kept
+
+
+def _asks_for_it(key: str, value: Any) -> bool:
+    """Whether the value under a key of _NOT_YET asks for what this version lacks; the schema judges other values."""
+    if key == "evolution":
+        return bool(value == "evolve")
+    return key != "streams" or (isinstance(value, list) and value != [])
+
+
+def _without_connectors(value: Any) -> Any:
+    if not isinstance(part(value, "spec", "connectors"), list):
+        return value
+    return {**value, "spec": {**value["spec"], "connectors": []}}
+
+
+def _foreign_spark_settings(value: Any, places: Places) -> list[Diagnostic]:
+    settings = part(value, "spec", "runtime", "spark")
+    found: list[Diagnostic] = []
+    for name in sorted(settings) if isinstance(settings, Mapping) else ():
+        for reserved, reason in SPARK_SETTINGS_OF_OTHERS.items():
+            if name == reserved or name.startswith(f"{reserved}."):
+                place = places.of_key(("spec", "runtime", "spark", name))
+                found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", place, reason))
+    return found
+
+
+def _named_twice(value: Any, places: Places) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for section in ("tables", "views"):
+        seen: dict[str, str] = {}
+        relations = part(value, "spec", section)
+        for name in relations if isinstance(relations, Mapping) else ():
+            if fold(name) in seen:
+                message = f"{name!r} and {seen[fold(name)]!r} are one name: letter case does not tell names apart"
+                found.append(Diagnostic("M128", message, places.of_key(("spec", section, name))))
+            seen.setdefault(fold(name), name)
+    return found

@@ -1,0 +1,170 @@
+"""The connectors of a manifest, wherever they were written: variables put in, settings checked, relations known.
+
+Connectors come from SQL (`WITH ('connectors' = …)`, with the statement's relation) and from pipeline.yaml (with `table`
+or `view`); those of YAML follow in the counting. A connector with an error is left out of what is returned, so that
+whoever compiles the manifest meets sound ones only.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.connectors.catalogue import check_connector
+from reconciler.connectors.references import resolve_variables
+from reconciler.connectors.start_order import check_start_order
+from reconciler.connectors.transport import Direction
+from reconciler.diagnostics import Diagnostic, Location, errors_among
+from reconciler.digest import JsonObject
+from reconciler.manifest.json_places import places_of_json
+from reconciler.manifest.model import ConnectorDeclaration
+from reconciler.names import closest, fold
+from reconciler.places import Below, OnePlace, Places
+from reconciler.schema_check import found_words
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """What was read: the sound declarations and everything that is wrong."""
+
+    declarations: tuple[ConnectorDeclaration, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A connector as written, and where its parts stand. `direction` is None when the relation is not known;
+    `name_to_check` is what YAML gives as its name (the reader of SQL has checked names already)."""
+
+    relation: str
+    name: str | None
+    settings: Any
+    location: Location | None
+    places: Places
+    direction: Direction | None
+    name_to_check: Any = None
+
+
+def read_connectors(
+    from_sql: Iterable[ConnectorDeclaration],
+    texts: Mapping[str, str],
+    from_yaml: Any,
+    yaml_places: Places,
+    variables: Mapping[str, str],
+    tables: Iterable[str],
+    views: Iterable[str],
+) -> Connectors:
+    """Check all connectors. `texts` maps the SQL files' paths to their texts; `from_yaml` is `spec.connectors`."""
+    found: list[Diagnostic] = []
+    directions = {fold(name): Direction.INPUT for name in tables} | {fold(name): Direction.OUTPUT for name in views}
+    written = [_of_sql(declaration, texts, directions) for declaration in from_sql]
+    for index, entry in enumerate(from_yaml if isinstance(from_yaml, list) else ()):
+        connector = _of_yaml(entry, Below(yaml_places, ("spec", "connectors", index)), tables, views, found)
+        if connector is not None:
+            written.append(connector)
+    declarations: list[ConnectorDeclaration] = []
+    sound: list[tuple[JsonObject, Places]] = []
+    labels: list[str] = []
+    ordinals: dict[str, int] = {}
+    for connector in written:
+        ordinal = ordinals.get(fold(connector.relation), 0)
+        ordinals[fold(connector.relation)] = ordinal + 1
+        resolved = resolve_variables(connector.settings, variables, connector.places)
+        problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics)]
+        labels += _labels(connector.settings)
+        found += problems
+        if connector.relation and not errors_among(problems):
+            sound.append((resolved.value, connector.places))
+            declarations.append(
+                ConnectorDeclaration(connector.relation, connector.name, ordinal, resolved.value, connector.location)
+            )
+    found += check_start_order(sound, labels)
+    return Connectors(tuple(declarations), tuple(found))
+
+
+def _of_sql(
+    declaration: ConnectorDeclaration, texts: Mapping[str, str], directions: Mapping[str, Direction]
+) -> _Written:
+    at = declaration.location
+    places: Places = OnePlace(at)
+    if at is not None and at.file in texts:
+        places = places_of_json(texts[at.file], at)
+    direction = directions.get(fold(declaration.relation))
+    return _Written(declaration.relation, declaration.name, declaration.settings, at, places, direction)
+
+
+def _of_yaml(
+    entry: Any, places: Places, tables: Iterable[str], views: Iterable[str], found: list[Diagnostic]
+) -> _Written | None:
+    if not isinstance(entry, Mapping):
+        message = f"a connector must be a mapping, found {found_words(entry)}"
+        found.append(Diagnostic("C405", message, places.of_value(())))
+        return None
+    settings = {key: value for key, value in entry.items() if key not in ("name", "table", "view")}
+    relation, direction = _relation(entry, places, tables, views, found)
+    name = entry.get("name")
+    named = name if isinstance(name, str) else None
+    return _Written(relation, named, settings, places.of_value(()), places, direction, name)
+
+
+def _relation(
+    entry: JsonObject, places: Places, tables: Iterable[str], views: Iterable[str], found: list[Diagnostic]
+) -> tuple[str, Direction | None]:
+    """The relation that an entry of YAML names, empty when it names none that is declared."""
+    at = places.of_value(())
+    if ("table" in entry) == ("view" in entry):
+        message = (
+            "a connector names a table or a view, not both" if "table" in entry else "a connector names no relation"
+        )
+        hint = "table: … for an input, view: … for an output"
+        found.append(Diagnostic("M129", message, places.of_key(("view",)) if "view" in entry else at, hint))
+        return "", None
+    kind = "table" if "table" in entry else "view"
+    direction = Direction.INPUT if kind == "table" else Direction.OUTPUT
+    name = entry[kind]
+    place = places.of_value((kind,))
+    if not isinstance(name, str):
+        found.append(Diagnostic("C405", f"{kind}: expected a text, found {found_words(name)}", place))
+        return "", direction
+    problem = unknown_relation(kind, name, tables, views, place)
+    if problem is not None:
+        found.append(problem)
+        return "", direction
+    return name, direction
+
+
+def unknown_relation(
+    kind: str, name: str, tables: Iterable[str], views: Iterable[str], place: Location | None
+) -> Diagnostic | None:
+    """The problem with a name that YAML gives under `table`/`tables` or `view`/`views`, if there is one."""
+    own, other = (tables, views) if kind == "table" else (views, tables)
+    if fold(name) in {fold(known) for known in own}:
+        return None
+    other_kind = "view" if kind == "table" else "table"
+    if fold(name) in {fold(known) for known in other}:
+        hint = f"it belongs under {other_kind} or {other_kind}s"
+        return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, hint)
+    suggestion = closest(name, own)
+    hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
+    return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)
+
+
+def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Problems of the settings, less those of values whose reference could not be resolved: these are told already."""
+    told = {problem.location for problem in unresolved}
+    found: list[Diagnostic] = []
+    if isinstance(settings, Mapping):
+        for key in ("table", "view"):
+            if key in settings:
+                place = connector.places.of_key((key,))
+                message = f"{key!r} is given by the SQL statement around the connector"
+                found.append(Diagnostic("C419", message, place, f"leave {key} out"))
+    settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
+    if connector.name_to_check is not None:
+        settings["name"] = connector.name_to_check
+    found += check_connector(settings, connector.places, connector.direction)
+    return [problem for problem in found if problem.location not in told or problem.code in ("C413", "C414")]
+
+
+def _labels(settings: Any) -> list[str]:
+    labels = settings.get("labels") if isinstance(settings, Mapping) else None
+    return [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []

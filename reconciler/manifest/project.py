@@ -1,0 +1,92 @@
+"""`reconcile.yaml` at the root of the repository: the environments that pipelines are applied to.
+
+Without the file there is one environment, `dev`, with its warehouse in `.reconcile/warehouse`. A relative warehouse is
+relative to the repository's root; this module only reads, whoever uses a warehouse finds it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from reconciler.diagnostics import Diagnostic, errors_among, in_order
+from reconciler.manifest.check import part
+from reconciler.manifest.read import option_text
+from reconciler.manifest.yaml_text import YamlDocument, load_yaml
+from reconciler.names import did_you_mean
+from reconciler.schema_check import MANIFEST_CODES, check_against
+
+PROJECT_FILE: Final = "reconcile.yaml"
+SCHEMA_FILE: Final = "project.schema.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One environment. `branch` is the branch that merged locks must be on; `spark` holds session settings as texts."""
+
+    name: str
+    warehouse: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    first_apply: Literal["allow", "await_approval"] = "allow"
+    branch: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The environments by name, sorted, and the one that is meant when a command names none."""
+
+    environments: Mapping[str, Environment]
+    default: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProject:
+    """What was read. `project` is None exactly when there is an error among the diagnostics."""
+
+    project: Project | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_project(text: str | None, file: str = PROJECT_FILE) -> ReadProject:
+    """Read the project's file; `text` is None when there is none."""
+    if text is None:
+        return ReadProject(Project({"dev": Environment("dev", ".reconcile/warehouse")}, "dev"), ())
+    document = load_yaml(text, file)
+    found = list(document.diagnostics)
+    if document.value is not None:
+        found += check_against(SCHEMA_FILE, document.value, document, MANIFEST_CODES)
+        found += _default_problems(document.value, document)
+    diagnostics = in_order(found)
+    if document.value is None or errors_among(diagnostics):
+        return ReadProject(None, diagnostics)
+    environments = document.value["environments"]
+    default = document.value.get("default") or next(iter(environments))
+    read = {name: _environment(name, environments[name]) for name in sorted(environments)}
+    return ReadProject(Project(read, default), diagnostics)
+
+
+def _environment(name: str, value: Mapping[str, Any]) -> Environment:
+    return Environment(
+        name,
+        value["warehouse"],
+        {key: option_text(text) for key, text in sorted(value.get("variables", {}).items())},
+        value.get("first_apply", "allow"),
+        value.get("branch"),
+        {key: option_text(text) for key, text in sorted(value.get("spark", {}).items())},
+    )
+
+
+def _default_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
+    environments, default = part(value, "environments"), part(value, "default")
+    if not isinstance(environments, Mapping) or not environments:
+        return []
+    if default is None:
+        if len(environments) == 1:
+            return []
+        message = "there are several environments and no default"
+        hint = f"write default: {min(environments)}"
+        return [Diagnostic("M140", message, document.of_key(("environments",)), hint)]
+    if not isinstance(default, str) or default in environments:
+        return []
+    hint = did_you_mean(default, environments) or f"declared: {', '.join(sorted(environments))}"
+    return [Diagnostic("M140", f"there is no environment {default!r}", document.of_value(("default",)), hint)]

@@ -1,0 +1,181 @@
+"""A pipeline's folder → its manifest, and everything that is wrong with its files.
+
+Rules:
+- `pipeline.yaml` says which SQL files belong to the pipeline: those of `spec.sql`, else every *.sql beside it (not in
+  folders below). They may stand in folders below, never outside.
+- `metadata.name` is the folder's name.
+- All problems are reported at once. A manifest is returned when the SQL could be read and the YAML is a mapping, also
+  beside errors in the YAML, so that compiling it can report more; nothing may be planned when there is an error.
+
+What it does not do: read files (it gets texts), resolve names between relations (`program.compile`).
+"""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
+from reconciler.manifest.check import check_pipeline, part
+from reconciler.manifest.connectors import read_connectors, unknown_relation
+from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
+from reconciler.manifest.yaml_text import YamlDocument, load_yaml
+from reconciler.names import closest, fold
+from reconciler.sql.statements import SqlFile, read_sql
+
+PIPELINE_FILE: Final = "pipeline.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadManifest:
+    """What was read. `manifest` may be there beside errors (see the module): ask `errors_among(diagnostics)`."""
+
+    manifest: Manifest | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str, str]) -> ReadManifest:
+    """Read the pipeline in `folder`. `files` maps the paths of its files, from the repository's root, to their texts;
+    `variables` are the environment's."""
+    folder = folder.rstrip("/")
+    file = f"{folder}/{PIPELINE_FILE}"
+    if file not in files:
+        return ReadManifest(None, (_no_pipeline_file(folder, file, files),))
+    document = load_yaml(files[file], file)
+    found = list(document.diagnostics)
+    value = document.value
+    if value is not None:
+        found += check_pipeline(value, document)
+        found += _name_problems(folder, value, document)
+    sql_files, path_problems = _sql_files(folder, files, value, document)
+    read = [read_sql(files[path], path) for path in sql_files]
+    found += path_problems
+    found += [problem for sql in read for problem in sql.diagnostics]
+    if not isinstance(value, Mapping):
+        return ReadManifest(None, in_order(found))
+    manifest, problems = _assembled(folder, value, document, read, files, variables)
+    found += problems
+    unsound = path_problems or any(errors_among(sql.diagnostics) for sql in read)
+    return ReadManifest(None if unsound else manifest, in_order(found))
+
+
+def _no_pipeline_file(folder: str, file: str, files: Mapping[str, str]) -> Diagnostic:
+    beside = [path.rsplit("/", 1)[1] for path in files if posixpath.dirname(path) == folder]
+    yaml_files = [name for name in beside if name.endswith((".yaml", ".yml"))]
+    suggestion = closest(PIPELINE_FILE, yaml_files)
+    hint = f"rename {suggestion} to {PIPELINE_FILE}" if suggestion else "a pipeline's folder holds a pipeline.yaml"
+    return Diagnostic("M121", f"{file} is missing", Location(file, 1, 1), hint)
+
+
+def _name_problems(folder: str, value: Any, document: YamlDocument) -> list[Diagnostic]:
+    name, expected = part(value, "metadata", "name"), posixpath.basename(folder)
+    if not isinstance(name, str) or name == expected:
+        return []
+    message = f"metadata.name is {name!r}, and the folder is named {expected!r}"
+    return [Diagnostic("M122", message, document.of_value(("metadata", "name")), f"write name: {expected}")]
+
+
+def _sql_files(
+    folder: str, files: Mapping[str, str], value: Any, document: YamlDocument
+) -> tuple[list[str], list[Diagnostic]]:
+    """The paths of the SQL files to read, sorted, and what is wrong with `spec.sql`."""
+    all_sql = sorted(path for path in files if path.endswith(".sql") and path.startswith(f"{folder}/"))
+    named = part(value, "spec", "sql")
+    if not isinstance(named, list):
+        beside = [path for path in all_sql if posixpath.dirname(path) == folder]
+        if beside or named is not None or value is None:
+            return beside, []
+        message = "the pipeline has no SQL file, so nothing is declared"
+        hint = "write program.sql beside pipeline.yaml; to remove the pipeline, remove its folder"
+        return [], [Diagnostic("M125", message, document.of_value(()), hint)]
+    found: list[Diagnostic] = []
+    chosen: set[str] = set()
+    for index, name in enumerate(named):
+        if not isinstance(name, str):
+            continue
+        place = document.of_value(("spec", "sql", index))
+        path = posixpath.normpath(posixpath.join(folder, name))
+        if name.startswith("/") or not path.startswith(f"{folder}/"):
+            hint = "a pipeline is what its folder holds"
+            found.append(Diagnostic("M124", f"{name!r} lies outside the pipeline's folder", place, hint))
+        elif path in files:
+            chosen.add(path)
+        else:
+            suggestion = closest(name, [known.removeprefix(f"{folder}/") for known in all_sql])
+            hint = f"did you mean {suggestion!r}?" if suggestion else "paths are relative to the pipeline's folder"
+            found.append(Diagnostic("M123", f"there is no file {name!r}", place, hint))
+    return sorted(chosen), found
+
+
+def _assembled(
+    folder: str,
+    value: Mapping[str, Any],
+    document: YamlDocument,
+    read: Iterable[SqlFile],
+    files: Mapping[str, str],
+    variables: Mapping[str, str],
+) -> tuple[Manifest, list[Diagnostic]]:
+    read = list(read)
+    tables = tuple(table for sql in read for table in sql.tables)
+    views = tuple(view for sql in read for view in sql.views)
+    table_names, view_names = [table.name for table in tables], [view.name for view in views]
+    found: list[Diagnostic] = []
+    connectors = read_connectors(
+        [connector for sql in read for connector in sql.connectors],
+        files,
+        part(value, "spec", "connectors"),
+        document,
+        variables,
+        table_names,
+        view_names,
+    )
+    found += connectors.diagnostics
+    for kind in ("table", "view"):
+        for name in sorted(_mapping(value, "spec", f"{kind}s")):
+            place = document.of_key(("spec", f"{kind}s", name))
+            problem = unknown_relation(kind, name, table_names, view_names, place)
+            if problem is not None:
+                found.append(problem)
+    settings = _settings(folder, value)
+    return Manifest(settings, tables, views, connectors.declarations, document.of_value(())), found
+
+
+def _mapping(value: Any, *path: str) -> Mapping[str, Any]:
+    found = part(value, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
+    """The settings, defaults standing in for whatever was reported as wrong."""
+    metadata, runtime = _mapping(value, "metadata"), _mapping(value, "spec", "runtime")
+    policy = part(value, "spec", "bootstrap_policy")
+    tags = metadata.get("tags")
+    workers = runtime.get("workers")
+    spark = _mapping(runtime, "spark")
+    descriptions = {
+        fold(name): entry["description"]
+        for section in ("tables", "views")
+        for name, entry in sorted(_mapping(value, "spec", section).items())
+        if isinstance(entry, Mapping) and isinstance(entry.get("description"), str)
+    }
+    return Settings(
+        name=posixpath.basename(folder),
+        description=_text(metadata.get("description")),
+        owner=_text(metadata.get("owner")),
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        bootstrap_policy=BootstrapPolicy(policy) if policy in list(BootstrapPolicy) else BootstrapPolicy.AWAIT_APPROVAL,
+        workers=int(workers) if isinstance(workers, int | float) and not isinstance(workers, bool) else None,
+        spark={name: option_text(spark[name]) for name in sorted(spark)},
+        descriptions=dict(sorted(descriptions.items())),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def option_text(value: Any) -> str:
+    """A setting's value as Spark wants it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

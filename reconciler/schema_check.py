@@ -1,0 +1,214 @@
+"""A value against a JSON Schema → diagnostics that a person can act on.
+
+Every problem is reported, each once, at the place of the offending key or value, with what was found, what was
+expected, and a hint where one is likely to help. The wording is ours: messages of the validator reach nobody.
+
+`Codes` names the permanent codes under which the kinds of problem are reported: pipeline.yaml and connectors differ.
+Alternatives (`oneOf`, `anyOf`) are narrowed to the branch whose type fits before anything is said about them.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from reconciler.diagnostics import Diagnostic, Location, in_order
+from reconciler.names import did_you_mean
+from reconciler.places import Path, Places
+from reconciler.schema_files import validator
+
+# The validator's own error, whose attributes have no types that would help.
+_Error: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """The code of each kind of problem."""
+
+    unknown_key: str
+    missing_key: str
+    wrong_type: str
+    not_allowed: str
+    wrong_form: str
+    out_of_range: str
+    wrong_count: str
+
+
+MANIFEST_CODES: Final = Codes("M110", "M111", "M112", "M113", "M114", "M115", "M116")
+CONNECTOR_CODES: Final = Codes("C403", "C404", "C405", "C406", "C407", "C408", "C409")
+
+_TYPE_WORDS: Final = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+_OLD_BOOLEANS: Final = {
+    **dict.fromkeys(("yes", "on", "y"), "true"),
+    **dict.fromkeys(("no", "off", "n"), "false"),
+}
+
+
+def check_against(schema_file: str, value: Any, places: Places, codes: Codes) -> tuple[Diagnostic, ...]:
+    """All problems of `value` by the schema in `schema_file`, in order of place."""
+    found: list[Diagnostic] = []
+    for error in validator(schema_file).iter_errors(value):
+        found.extend(_describe(error, places, codes))
+    return in_order(found)
+
+
+def found_words(value: Any) -> str:
+    """A value in a message: short, and with its type where the text alone would not tell."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return repr(value) if len(value) <= 60 else repr(value[:57] + "…")
+        case Mapping():
+            return "a mapping"
+        case Sequence():
+            return "a list"
+        case _:
+            return f"the number {value}"
+
+
+def path_words(path: Path) -> str:
+    """A path as it is written in messages: `spec.connectors[0].transport`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".") or "the file"
+
+
+def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+    path: Path = tuple(error.absolute_path)
+    value, rule = error.instance, error.validator_value
+    at = places.of_value(path)
+    name = path_words(path)
+    if "propertyNames" in error.absolute_schema_path:
+        form = error.schema.get("x-form", "another form")
+        yield Diagnostic(codes.wrong_form, f"key {value!r}: expected {form}", places.of_key((*path, str(value))))
+        return
+    match error.validator:
+        case "additionalProperties" | "unevaluatedProperties":
+            yield from _unknown_keys(error, path, places, codes)
+        case "required":
+            where = places.of_key(path)
+            for key in rule:
+                if key not in value:
+                    owner = "the file" if not path else name
+                    yield Diagnostic(codes.missing_key, f"{owner} lacks the key {key!r}", where, _meaning(error, key))
+        case "type":
+            expected = _types(rule)
+            hint = _type_hint(value, rule)
+            yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {found_words(value)}", at, hint)
+        case "enum" | "const":
+            allowed = list(rule) if error.validator == "enum" else [rule]
+            yield _not_allowed(name, value, allowed, at, codes)
+        case "pattern" | "format" | "minLength" | "maxLength":
+            form = error.schema.get("x-form") or _length_words(error) or "another form"
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {found_words(value)}", at)
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            bound = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
+            words = bound.get(str(error.validator), "less than")
+            yield Diagnostic(codes.out_of_range, f"{name}: expected {words} {rule}, found {value}", at)
+        case "minItems" | "minProperties":
+            yield Diagnostic(codes.wrong_count, f"{name}: expected at least {rule}, found {len(value)}", at)
+        case "maxItems" | "maxProperties":
+            yield Diagnostic(codes.wrong_count, f"{name}: expected at most {rule}, found {len(value)}", at)
+        case "uniqueItems":
+            yield from _repeats(name, path, value, places, codes)
+        case "oneOf" | "anyOf":
+            yield from _alternatives(error, places, codes)
+        case _:
+            form = error.schema.get("x-form", "something else") if isinstance(error.schema, Mapping) else "nothing here"
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {found_words(value)}", at)
+
+
+def _unknown_keys(error: _Error, path: Path, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+    known = sorted(error.schema.get("properties", {}))
+    patterns = list(error.schema.get("patternProperties", {}))
+    for key in sorted(error.instance):
+        if key in known or any(re.search(pattern, key) for pattern in patterns):
+            continue
+        within = f" in {path_words(path)}" if path else ""
+        hint = did_you_mean(key, known)
+        if hint is None and error.schema.get("x-keys"):
+            hint = f"expected {error.schema['x-keys']}"
+        elif hint is None and 0 < len(known) <= 12:
+            hint = f"known keys: {', '.join(known)}"
+        yield Diagnostic(codes.unknown_key, f"unknown key {key!r}{within}", places.of_key((*path, key)), hint)
+
+
+def _meaning(error: _Error, key: str) -> str | None:
+    described = error.schema.get("properties", {}).get(key, {})
+    text = described.get("description") if isinstance(described, Mapping) else None
+    return f"{key}: {text}" if text else None
+
+
+def _types(rule: Any) -> str:
+    names = [rule] if isinstance(rule, str) else list(rule)
+    return " or ".join(_TYPE_WORDS[name] for name in names)
+
+
+def _type_hint(value: Any, rule: Any) -> str | None:
+    names = [rule] if isinstance(rule, str) else list(rule)
+    if "boolean" in names and isinstance(value, str) and value.lower() in _OLD_BOOLEANS:
+        return f"write {_OLD_BOOLEANS[value.lower()]}: only true and false are booleans in YAML 1.2"
+    if "array" in names and isinstance(value, str):
+        return f"write [{value}]"
+    if "string" in names and isinstance(value, bool | int | float):
+        return f'write it in quotes: "{str(value).lower() if isinstance(value, bool) else value}"'
+    if {"integer", "number"} & set(names) and isinstance(value, str):
+        return "write the number without quotes or unit"
+    return None
+
+
+def _not_allowed(name: str, value: Any, allowed: list[Any], at: Location | None, codes: Codes) -> Diagnostic:
+    if len(allowed) == 1:
+        return Diagnostic(codes.not_allowed, f"{name}: expected {allowed[0]!r}, found {found_words(value)}", at)
+    texts = [str(choice) for choice in allowed]
+    hint = did_you_mean(value, texts) if isinstance(value, str) else None
+    message = f"{name}: expected one of {', '.join(texts)}; found {found_words(value)}"
+    return Diagnostic(codes.not_allowed, message, at, hint)
+
+
+def _length_words(error: _Error) -> str | None:
+    if error.validator == "minLength":
+        return "a text that is not empty" if error.validator_value == 1 else f"{error.validator_value} characters"
+    return f"at most {error.validator_value} characters" if error.validator == "maxLength" else None
+
+
+def _repeats(name: str, path: Path, values: Sequence[Any], places: Places, codes: Codes) -> Iterator[Diagnostic]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            message = f"{name}: {found_words(value)} stands there twice"
+            yield Diagnostic(codes.wrong_count, message, places.of_value((*path, index)))
+
+
+def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+    """The branch whose outer type fits speaks alone; when none or several do, the alternatives are named."""
+    branches: dict[int, list[_Error]] = {}
+    for inner in error.context or ():
+        branches.setdefault(int(inner.schema_path[0]), []).append(inner)
+    depth = len(error.absolute_path)
+    fitting = [
+        inners
+        for _, inners in sorted(branches.items())
+        if not any(
+            inner.validator in ("type", "const", "enum") and len(inner.absolute_path) == depth for inner in inners
+        )
+    ]
+    if len(fitting) == 1:
+        for inner in fitting[0]:
+            yield from _describe(inner, places, codes)
+        return
+    path: Path = tuple(error.absolute_path)
+    titles = [str(branch.get("title", "something else")) for branch in error.validator_value]
+    message = f"{path_words(path)}: expected {' or '.join(titles)}; found {found_words(error.instance)}"
+    yield Diagnostic(codes.wrong_type, message, places.of_value(path))
