@@ -38,9 +38,51 @@ _MANIFEST: Final = {
     "M140": "the default environment is not declared",
 }
 
-_SQL: Final[dict[str, str]] = {}
+_SQL: Final[dict[str, str]] = {
+    "S201": "text that can't be read",
+    "S202": "unknown kind of statement",
+    "S203": "a statement is not well formed",
+    "S204": "unknown property",
+    "S205": "a property's value is wrong",
+    "S206": "connectors hold no valid JSON",
+    "S207": "connectors have the wrong shape",
+    "S208": "unknown type",
+    "S209": "a column is declared twice",
+    "S210": "the primary key is wrong",
+    "S211": "not a name",
+    "S212": "not supported by this version",
+    "S213": "a view's query is not one SELECT",
+    "S214": "a query can't be parsed",
+    "S215": "templates and parameters are not expanded",
+    "S220": "unknown relation in a query",
+    "S221": "unknown column in a query",
+    "S222": "ambiguous column",
+    "S223": "two output columns have one name",
+    "S224": "an output column needs a name",
+    "S225": "the view's column list does not fit its query",
+    "S226": "set operation over different numbers of columns",
+    "S227": "an aggregate function in WHERE",
+    "S228": "a column is neither grouped nor aggregated",
+    "S229": "types do not fit",
+    "S230": "wrong number of arguments",
+    "S231": "unknown function",
+    "S240": "not one SELECT",
+    "S241": "not one INSERT or DELETE",
+}
 
-_PROGRAM: Final[dict[str, str]] = {}
+_PROGRAM: Final[dict[str, str]] = {
+    "P301": "two relations have one name",
+    "P302": "a reserved name",
+    "P303": "relations read each other in a circle",
+    "P304": "a view reads itself",
+    "P305": "a connector of an unknown relation",
+    "P306": "a connector of the wrong direction",
+    "P307": "two connectors of one relation have one name",
+    "P308": "a connector without a name",
+    "P309": "start_after names an unknown label",
+    "P310": "connectors start after each other in a circle",
+    "P311": "a LOCAL view has a connector",
+}
 
 _CONNECTORS: Final[dict[str, str]] = {
     "C401": "unknown transport",

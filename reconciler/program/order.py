@@ -1,0 +1,97 @@
+"""Orders of a graph of names: what reads comes after what it reads; ties go by name. Cycles are found, not fatal."""
+
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush
+
+
+def topological(reads: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """All keys, each after what it reads, the smallest possible name first.
+
+    Names that are no keys are ignored. Nodes on a cycle, and those behind one, come last, by name.
+    """
+    waiting = {name: {read for read in parents if read in reads and read != name} for name, parents in reads.items()}
+    readers: dict[str, list[str]] = {name: [] for name in reads}
+    for name, parents in waiting.items():
+        for parent in parents:
+            readers[parent].append(name)
+    ready = [name for name, parents in waiting.items() if not parents]
+    heapify(ready)
+    ordered: list[str] = []
+    while ready:
+        name = heappop(ready)
+        ordered.append(name)
+        for reader in readers[name]:
+            waiting[reader].discard(name)
+            if not waiting[reader]:
+                heappush(ready, reader)
+    done = set(ordered)
+    return (*ordered, *sorted(name for name in reads if name not in done))
+
+
+def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """One cycle for each group of names that reach one another, itself included when it names itself.
+
+    A cycle starts at its smallest name and goes from reader to read; it is the shortest one through that name.
+    """
+    edges = {name: sorted({read for read in parents if read in reads}) for name, parents in reads.items()}
+    found = [_shortest(group[0], group, edges) for group in _components(edges)]
+    return tuple(sorted(cycle for cycle in found if cycle))
+
+
+def _shortest(start: str, group: list[str], edges: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The shortest way from `start` back to it inside its group, without the repeat; empty when there is none."""
+    inside = set(group)
+    paths = [(start,)]
+    seen: set[str] = set()
+    while paths:
+        longer: list[tuple[str, ...]] = []
+        for path in paths:
+            for step in edges[path[-1]]:
+                if step == start:
+                    return path
+                if step in inside and step not in seen:
+                    seen.add(step)
+                    longer.append((*path, step))
+        paths = longer
+    return ()
+
+
+def _components(edges: Mapping[str, list[str]]) -> list[list[str]]:
+    """Strongly connected groups (Tarjan's way, without recursion: programs may be deep), each sorted."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    groups: list[list[str]] = []
+    for root in sorted(edges):
+        if root in index:
+            continue
+        work = [(root, iter(edges[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            name, children = work[-1]
+            child = next(children, None)
+            if child is None:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[parent] = min(low[parent], low[name])
+                if low[name] == index[name]:
+                    group: list[str] = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        group.append(member)
+                        if member == name:
+                            break
+                    groups.append(sorted(group))
+            elif child not in index:
+                index[child] = low[child] = len(index)
+                stack.append(child)
+                on_stack.add(child)
+                work.append((child, iter(edges[child])))
+            elif child in on_stack:
+                low[name] = min(low[name], index[child])
+    return groups

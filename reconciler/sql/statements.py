@@ -1,0 +1,260 @@
+"""Read one SQL file of a pipeline: CREATE TABLE and CREATE VIEW statements into declarations and diagnostics.
+
+    CREATE TABLE t (column type [NOT NULL | NULL] [PRIMARY KEY], …, [PRIMARY KEY (a, b)]) [WITH ('…' = '…', …)];
+    CREATE [LOCAL | MATERIALIZED] VIEW v [(a, b)] [WITH ('connectors' = '[…]')] AS query;
+
+Rules:
+- DDL follows the seeds' dialect: words in any case, `"…"` and backticks quote names, the only escape in '…' is ''. The
+  text after AS is Spark SQL, where `"…"` is a string. `lexer` says where one ends.
+- A query is kept as written up to the semicolon; so is the statement, without the comments before it.
+- A column of the primary key can't be NULL, whether or not it says so.
+- Every mistake is a diagnostic at its own line and column. Mistakes that leave the statement readable are collected;
+  others give the statement up, and reading goes on at the next semicolon or at the next CREATE.
+- What the design foresees and this version lacks (DEFAULT, LATENESS, CREATE FUNCTION, …) says so with its own code.
+
+Not here: whether a query is good SQL (`check`), names across files (`program.compile`).
+"""
+
+from dataclasses import dataclass, field
+
+from reconciler.diagnostics import Diagnostic, in_order
+from reconciler.manifest.model import ConnectorDeclaration, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.names import did_you_mean, is_identifier
+from reconciler.sql.columns import read_columns
+from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
+from reconciler.sql.lexer import Dialect, Kind, Token, next_token, unquote
+from reconciler.sql.properties import TABLE_PROPERTIES, VIEW_PROPERTIES, read_properties
+
+KNOWN_STATEMENTS = "CREATE TABLE and CREATE [LOCAL | MATERIALIZED] VIEW"
+_LATER = ("AGGREGATE", "FUNCTION", "INDEX", "LINEAR", "RECURSIVE", "TYPE")
+_STARTS = ("CREATE", "DECLARE")
+_CREATED = ("AGGREGATE", "EXTERNAL", "FUNCTION", "INDEX", "LINEAR", "LOCAL", "MATERIALIZED", "OR", "RECURSIVE")
+_CREATED_TOO = ("TABLE", "TEMP", "TEMPORARY", "TYPE", "VIEW", "GLOBAL")
+_QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """What one file declares, in the order of the file, and what is wrong with it."""
+
+    tables: tuple[TableDeclaration, ...]
+    views: tuple[ViewDeclaration, ...]
+    connectors: tuple[ConnectorDeclaration, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    tables: list[TableDeclaration] = field(default_factory=list)
+    views: list[ViewDeclaration] = field(default_factory=list)
+    connectors: list[ConnectorDeclaration] = field(default_factory=list)
+
+
+def read_sql(text: str, file: str) -> SqlFile:
+    """Read a whole file. `file` is its path from the repository's root, for locations."""
+    cursor = Cursor(text, file)
+    found = _Found()
+    while True:
+        token = cursor.peek()
+        if token.kind is Kind.END:
+            break
+        if token.is_symbol(";"):
+            cursor.take()
+            continue
+        try:
+            _read_statement(cursor, token, found)
+        except Abandoned as abandoned:
+            cursor.diagnostics.append(abandoned.diagnostic)
+            _skip_statement(cursor)
+    return SqlFile(
+        tuple(found.tables), tuple(found.views), tuple(found.connectors), in_order(cursor.diagnostics)
+    )
+
+
+def _skip_statement(cursor: Cursor) -> None:
+    """Past the next semicolon, or up to what looks like the start of another statement."""
+    moved = False
+    while True:
+        token = next_token(cursor.text, cursor.position, Dialect.QUERY)
+        if token.kind is Kind.BAD:
+            # Already past what could be read: what is left has no shape. One diagnostic has been given.
+            cursor.position = len(cursor.text)
+            return
+        if token.kind is Kind.END:
+            return
+        if moved and _starts_statement(cursor.text, token):
+            return
+        cursor.position = token.end
+        moved = True
+        if token.is_symbol(";"):
+            return
+
+
+def _starts_statement(text: str, token: Token) -> bool:
+    """Whether CREATE TABLE, CREATE VIEW or the like begins here."""
+    if not token.is_word(*_STARTS):
+        return False
+    return next_token(text, token.end, Dialect.DDL).is_word(*_CREATED, *_CREATED_TOO)
+
+
+def _read_statement(cursor: Cursor, first: Token, found: _Found) -> None:
+    start = cursor.take()
+    if start.is_word("LATENESS", "DECLARE"):
+        cursor.fail("S212", start, f"{start.text.upper()} is not supported by this version")
+    if not start.is_word("CREATE"):
+        hint = did_you_mean(start.text, ["CREATE"]) if start.kind is Kind.WORD else None
+        reason = "INSERT and DELETE are run by hand: reconcile execute" if start.is_word("INSERT", "DELETE") else None
+        cursor.fail("S202", start, f"expected {KNOWN_STATEMENTS}, found {shown(start)}", hint or reason)
+    kind = cursor.peek()
+    if cursor.accept_word("OR"):
+        cursor.fail("S203", kind, "CREATE OR REPLACE is not known", "leave OR REPLACE out: the file is the definition")
+    if cursor.accept_word("TEMP", "TEMPORARY", "GLOBAL"):
+        cursor.fail("S203", kind, f"CREATE {kind.text.upper()} is not known", "CREATE LOCAL VIEW is read by views only")
+    if cursor.accept_word(*_LATER):
+        cursor.fail("S212", kind, f"CREATE {kind.text.upper()} is not supported by this version")
+    if cursor.accept_word("TABLE"):
+        _read_table(cursor, first, found)
+    elif cursor.accept_word("VIEW"):
+        _read_view(cursor, first, ViewKind.PLAIN, found)
+    elif cursor.accept_word("LOCAL"):
+        cursor.expect_word("VIEW", "after LOCAL")
+        _read_view(cursor, first, ViewKind.LOCAL, found)
+    elif cursor.accept_word("MATERIALIZED"):
+        cursor.expect_word("VIEW", "after MATERIALIZED")
+        _read_view(cursor, first, ViewKind.MATERIALIZED, found)
+    else:
+        words = ("LOCAL", "MATERIALIZED", "TABLE", "VIEW")
+        hint = did_you_mean(kind.text, words) if kind.kind is Kind.WORD else None
+        cursor.fail("S202", kind, f"expected {KNOWN_STATEMENTS}, found CREATE {shown(kind)}", hint)
+
+
+def _read_relation_name(cursor: Cursor, what: str) -> str:
+    if cursor.peek().is_word("IF"):
+        cursor.fail("S203", cursor.take(), "IF NOT EXISTS is not known", "leave it out: the file is the definition")
+    token = cursor.expect_name(f"the {what}'s name")
+    name = unquote(token)
+    after = cursor.peek()
+    if after.is_symbol("@"):
+        cursor.fail("S211", token, f"'@' is no part of a {what}'s name", "a version is given where it is read")
+    if after.is_symbol("."):
+        cursor.fail("S211", token, f"a {what}'s name has one part", "a pipeline is one namespace: leave the qualifier out")
+    if not is_identifier(name):
+        hint = "use letters, digits and '_', and begin with no digit"
+        cursor.fail("S211", token, f"{shown(token)} can't name a {what}", hint)
+    return name
+
+
+def _end_of_ddl(cursor: Cursor) -> int:
+    """The offset where the statement ends; the semicolon, when there is one, is taken."""
+    end = cursor.position
+    token = cursor.peek()
+    if token.kind is Kind.END or cursor.accept_symbol(";"):
+        return end
+    if _starts_statement(cursor.text, token):
+        cursor.report("S203", token, f"expected ';' before {shown(token)}", "statements are separated by ';'")
+        return end
+    hints = {
+        "AS": "a table has columns and no query: use CREATE MATERIALIZED VIEW",
+        "USING": "every table is a Delta table",
+        "PARTITIONED": "layout is not part of the definition",
+    }
+    cursor.fail("S203", token, f"expected WITH or ';' here, found {shown(token)}", hints.get(token.text.upper()))
+
+
+def _read_table(cursor: Cursor, first: Token, found: _Found) -> None:
+    name = _read_relation_name(cursor, "table")
+    opening = cursor.peek()
+    if not opening.is_symbol("("):
+        hint = "a table has columns and no query: use CREATE MATERIALIZED VIEW" if opening.is_word("AS") else None
+        cursor.fail("S203", opening, f"expected '(' and columns after the table's name, found {shown(opening)}", hint)
+    columns, primary_key = read_columns(cursor)
+    properties = read_properties(cursor, name, TABLE_PROPERTIES)
+    end = _end_of_ddl(cursor)
+    found.tables.append(
+        TableDeclaration(
+            name,
+            columns,
+            primary_key,
+            properties.flags.get("materialized", False),
+            properties.flags.get("append_only", False),
+            cursor.text[first.start : end],
+            cursor.at(first.start),
+        )
+    )
+    found.connectors += properties.connectors
+
+
+def _read_names(cursor: Cursor) -> tuple[str, ...]:
+    """The optional list of column names after a view's name."""
+    if cursor.accept_symbol("(") is None:
+        return ()
+    names: list[str] = []
+    while True:
+        token = cursor.expect_name("a column's name")
+        name = unquote(token)
+        if not is_identifier(name):
+            cursor.report("S211", token, f"{shown(token)} can't name a column", "use letters, digits and '_'")
+        elif name.lower() in (other.lower() for other in names):
+            cursor.report("S209", token, f"column {name!r} is named twice", "column names differ by more than letter case")
+        names.append(name)
+        if cursor.accept_symbol(",") is None:
+            break
+    cursor.expect_symbol(")", "or ',' after a column's name", "a view's columns have names only, no types")
+    return tuple(names)
+
+
+def _read_view(cursor: Cursor, first: Token, kind: ViewKind, found: _Found) -> None:
+    name = _read_relation_name(cursor, "view")
+    names = _read_names(cursor)
+    properties = read_properties(cursor, name, VIEW_PROPERTIES)
+    cursor.expect_word("AS", "and the view's query")
+    start, end = _read_query(cursor)
+    found.views.append(
+        ViewDeclaration(
+            name,
+            kind,
+            names,
+            cursor.text[start:end],
+            cursor.text[first.start : end],
+            cursor.at(first.start),
+            cursor.at(start),
+        )
+    )
+    found.connectors += properties.connectors
+
+
+def _read_query(cursor: Cursor) -> tuple[int, int]:
+    """From the first token of the query up to its semicolon, which is taken. The query begins like a SELECT."""
+    first = next_token(cursor.text, cursor.position, Dialect.QUERY)
+    if first.kind is Kind.END or first.is_symbol(";"):
+        cursor.fail("S213", first, "the view has no query", "write a SELECT after AS")
+    end = first.start
+    depth = 0
+    token = first
+    while True:
+        if token.kind is Kind.BAD:
+            cursor.unreadable(token)
+        if token.kind is Kind.END or token.is_symbol(";"):
+            break
+        if is_template(cursor.text, token):
+            cursor.position = token.start
+            hint = "write the value out, or make it a column of a table"
+            cursor.fail("S215", token, "templates are not expanded in SQL", hint)
+        if token is not first and depth <= 0 and _starts_statement(cursor.text, token):
+            cursor.report("S203", token, f"expected ';' before {shown(token)}", "statements are separated by ';'")
+            cursor.position = token.start
+            return _checked(cursor, first, end)
+        if token.is_symbol("("):
+            depth += 1
+        elif token.is_symbol(")"):
+            depth -= 1
+        end = token.end
+        token = next_token(cursor.text, end, Dialect.QUERY)
+    cursor.position = token.end if token.kind is not Kind.END else len(cursor.text)
+    return _checked(cursor, first, end)
+
+
+def _checked(cursor: Cursor, first: Token, end: int) -> tuple[int, int]:
+    if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
+        cursor.report("S213", first, f"a view's query is one SELECT, found {shown(first)}", "write a SELECT after AS")
+    return first.start, end
