@@ -1,0 +1,24 @@
+"""reconciler: a declarative GitOps reconciler for data pipelines on Spark and Delta Lake.
+
+The Python interface is imported lazily, so that `import reconciler` costs nothing:
+
+    from reconciler import Project
+    pipeline = Project.open("path/to/repository").pipeline("student_grades")
+    print(pipeline.plan().approval_diff)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.api import Pipeline, Project
+
+__version__ = "0.1.0"
+__all__ = ["Pipeline", "Project", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Pipeline", "Project"):
+        from reconciler.reconcile import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'reconciler' has no attribute {name!r}")

@@ -106,15 +106,37 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C419": "a setting that the SQL statement gives already",
 }
 
-_APPROVAL_AND_APPLY: Final[dict[str, str]] = {}
+_APPROVAL_AND_APPLY: Final = {
+    "A501": "the plan awaits approval",
+    "A502": "the plan is rejected by bootstrap_policy",
+    "A503": "another process holds the pipeline",
+    "A504": "that digest is not the plan's",
+    "A505": "data stands where a new relation would",
+    "A506": "the pipeline is not applied",
+    "A507": "an apply is not finished",
+}
 
-_REGISTRY: Final[dict[str, str]] = {}
+_REGISTRY: Final = {
+    "G601": "a part of the registry is missing",
+    "G602": "a part of the registry can't be read",
+    "G603": "the registry can't be written",
+    "G604": "somebody else wrote the registry meanwhile",
+    "G605": "somebody else wrote the table meanwhile",
+    "G606": "the registry is newer than this version",
+}
 
 _EXECUTION: Final[dict[str, str]] = {}
 
 _USAGE: Final[dict[str, str]] = {}
 
-_HAZARDS: Final[dict[str, str]] = {}
+_HAZARDS: Final = {
+    "H901": "a table and its rows are removed",
+    "H902": "a table's rows are deleted",
+    "H903": "a view is removed",
+    "H904": "a connector reads again into a table that keeps its rows",
+    "H905": "a sink keeps rows of the old contents",
+    "H906": "everything is removed",
+}
 
 CODES: Final[dict[str, str]] = (
     _MANIFEST | _SQL | _PROGRAM | _CONNECTORS | _APPROVAL_AND_APPLY | _REGISTRY | _EXECUTION | _USAGE | _HAZARDS

@@ -34,9 +34,7 @@ class HistoryTable:
         )
         properties = CommitProperties(app_transactions=[Transaction(batch, 1)])
         try:
-            write_deltalake(
-                table if table is not None else self.location, data, mode="append", commit_properties=properties
-            )
+            write_deltalake(table if table is not None else self.location, data, mode="append", commit_properties=properties)
         except DeltaError as error:
             # Two first writers create the table at once: the second finds it there and appends.
             if table is None and open_table(self.location) is not None:

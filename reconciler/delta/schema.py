@@ -41,8 +41,7 @@ def delta_schema(columns: Iterable[ColumnType]) -> "Schema":
 
 def _struct(columns: Iterable[ColumnType]) -> dict[str, Any]:
     fields = [
-        {"name": column.name, "type": _type(column.type), "nullable": column.nullable, "metadata": {}}
-        for column in columns
+        {"name": column.name, "type": _type(column.type), "nullable": column.nullable, "metadata": {}} for column in columns
     ]
     return {"type": "struct", "fields": fields}
 

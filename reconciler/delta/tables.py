@@ -11,7 +11,6 @@ Rules:
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -75,7 +74,7 @@ def is_vacant(location: str) -> bool:
 
 
 def create_table(
-    location: str, columns: tuple[ColumnType, ...], configuration: Mapping[str, str], transaction: Transaction
+    location: str, columns: tuple[ColumnType, ...], transaction: Transaction
 ) -> int:
     """Create an empty table with these columns; returns its version. Raises RegistryConflict when another is there."""
     from deltalake import DeltaTable
@@ -88,7 +87,6 @@ def create_table(
                 location,
                 schema=delta_schema(columns),
                 mode="error",
-                configuration=dict(configuration),
                 commit_properties=_commit_properties(transaction),
             )
             return 0

@@ -72,7 +72,7 @@ def step_to_json(step: Step) -> dict[str, Any]:
     """A step as {kind, …}."""
     match step:
         case CreateTable():
-            return {"kind": "create_table", "relation": step.table, "replaces_view": step.replaces_view}
+            return {"kind": "create_table", "relation": step.table}
         case BootstrapView():
             return {"kind": "bootstrap_view", "relation": step.view, "reads": list(step.reads)}
         case ClearTable():
@@ -91,7 +91,7 @@ def step_from_json(value: JsonObject) -> Step:
     """The step of its JSON object. Raises ValueError for a kind that this version does not know."""
     match value["kind"]:
         case "create_table":
-            return CreateTable(value["relation"], value["replaces_view"])
+            return CreateTable(value["relation"])
         case "bootstrap_view":
             return BootstrapView(value["relation"], tuple(value["reads"]))
         case "clear_table":

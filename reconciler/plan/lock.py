@@ -96,14 +96,12 @@ def write_sections(sections: dict[tuple[str, str], str]) -> str:
     return _HEADER + "".join(f"\n{sections[key]}" for key in sorted(sections))
 
 
-def with_section(text: str | None, plan: Plan, version: str) -> str | None:
-    """The file with this plan's section written anew, or left out when the plan is empty. None: nothing is left of it."""
+def with_section(text: str | None, plan: Plan | None, version: str, pipeline: str, environment: str) -> str | None:
+    """The file with one section written anew, or left out when `plan` is None. None: nothing is left of the file."""
     sections = read_sections(text or "")
-    key = (plan.pipeline, plan.environment)
-    if plan.is_empty:
-        sections.pop(key, None)
-    else:
-        sections[key] = render_section(plan, version)
+    sections.pop((pipeline, environment), None)
+    if plan is not None:
+        sections[(pipeline, environment)] = render_section(plan, version)
     return write_sections(sections) if sections else None
 
 

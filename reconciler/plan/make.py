@@ -99,8 +99,12 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
         if key in desired.tables:
             match changed.get((key, RelationKind.TABLE)):
                 case Action.ADDED:
-                    replaces = key in applied.views and applied.views[key].is_stored
-                    created.append(CreateTable(desired.tables[key].name, replaces))
+                    name = desired.tables[key].name
+                    if key in applied.views and applied.views[key].is_stored:
+                        # Its path is read until the switch: it is emptied then, not now.
+                        cleared.append(ClearTable(name))
+                    else:
+                        created.append(CreateTable(name))
                 case Action.MODIFIED:
                     cleared.append(ClearTable(desired.tables[key].name))
         elif (key, RelationKind.VIEW) in changed and desired.views[key].is_stored:

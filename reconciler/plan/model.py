@@ -15,10 +15,9 @@ from reconciler.manifest.model import BootstrapPolicy
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Make an empty table. `replaces_view`: a stored view of that name stood at its path."""
+    """Make an empty table where nothing is stored."""
 
     table: str
-    replaces_view: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class BootstrapView:
 
 @dataclass(frozen=True, slots=True)
 class ClearTable:
-    """Give a modified table its new columns and no rows."""
+    """Give a modified table its new columns and no rows; or a new one, where a stored view of its name stood."""
 
     table: str
 

@@ -23,9 +23,9 @@ def summarise(plan: Plan) -> str:
     if plan.is_empty:
         return "no changes"
     bootstrapped = sum(isinstance(step, BootstrapView) for step in plan.steps)
-    counts = {action: 0 for action in Action}
-    for change in (*plan.diff.relations, *plan.diff.connectors):
-        counts[change.action] += 1
+    counts = dict.fromkeys(Action, 0)
+    for action in (*(r.action for r in plan.diff.relations), *(c.action for c in plan.diff.connectors)):
+        counts[action] += 1
     return (
         f"{bootstrapped} to bootstrap, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
         f"{counts[Action.REMOVED]} to remove"

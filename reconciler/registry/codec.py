@@ -93,4 +93,5 @@ def _published(value: Mapping[str, Any]) -> Published:
 
 def _journal(value: Mapping[str, Any]) -> Journal:
     entries = tuple(JournalEntry(**{**entry, "state": EntryState(entry["state"])}) for entry in value["entries"])
-    return Journal(**{**value, "approval": Approval(**value["approval"]), "entries": entries})
+    parts = {"approval": Approval(**value["approval"]), "resumes": tuple(value["resumes"]), "entries": entries}
+    return Journal(**{**value, **parts})

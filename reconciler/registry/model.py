@@ -101,7 +101,11 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """An apply under way. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed)."""
+    """An apply under way. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed).
+
+    `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes` names the connectors that
+    keep their positions. `aborting`: the apply is being taken back.
+    """
 
     apply_id: str
     plan_digest: str
@@ -112,7 +116,10 @@ class Journal:
     commit: str
     opened_at: str
     summary: str
+    serial: int
+    resumes: tuple[str, ...]
     entries: tuple[JournalEntry, ...]
+    aborting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

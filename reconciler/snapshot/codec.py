@@ -31,8 +31,7 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
         for key, table in sorted(program.tables.items())
     ]
     objects += [
-        {"kind": "view", "name": key, "definition": _view(view.declaration)}
-        for key, view in sorted(program.views.items())
+        {"kind": "view", "name": key, "definition": _view(view.declaration)} for key, view in sorted(program.views.items())
     ]
     objects += [
         {

@@ -1,11 +1,11 @@
 """What of a definition is its meaning: the content that fingerprints are taken of.
 
-| object | hashed | not hashed |
-|---|---|---|
-| table | name, columns in order (name, type, nullability), primary key, materialized, append_only | comments, layout, description, connectors |
-| view | name, kind, names of output columns, canonical query, Spark settings that change results | comments, layout, letter case of keywords, description, connectors |
-| connector | relation, name, transport, format and their configuration, defaults filled in | labels, start_after, paused, batch limits (see `connectors.catalogue`) |
+- table: name, columns in order (name, type, nullability), primary key, materialized, append_only.
+- view: name, kind, names of output columns, canonical query, the Spark settings that change results.
+- connector: relation, name, transport and format with their configuration, defaults filled in.
 
+Not hashed: comments, layout, letter case of keywords, descriptions, owners, tags; of connectors also what cannot change
+which rows are read or written (labels, start_after, paused, batch limits: the table is in `connectors.catalogue`).
 Types inferred without Spark never enter. The rules are the seed's ("A table is considered modified if …", "A view is
 considered modified if …"); a change upstream is not hashed in but propagated by `diff`, which can say why.
 """

@@ -1,0 +1,28 @@
+"""`reconcile approve`: an approval of one plan digest, recorded in the registry."""
+
+import getpass
+
+import click
+
+from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.digest import short
+from reconciler.plan.words import summarise
+from reconciler.reconcile.api import record_approval
+
+
+@click.command()
+@pipeline_argument
+@click.argument("digest")
+@target_options
+@click.option("--by", default="", help="Who approves. [the current user]")
+@click.option("--comment", default="", help="Why, for the record.")
+def command(pipeline: str, digest: str, repo: str, environment: str | None, by: str, comment: str) -> int:
+    """Record an approval of the plan with DIGEST (as `plan` shows it), for work without a pull request.
+
+    It approves that plan only: if files or registry change, the plan has another digest.
+
+    Example: reconcile approve student_grades 3f9c2d1e8a77
+    """
+    plan = record_approval(target_of(repo, environment), pipeline, digest, by or getpass.getuser(), comment)
+    click.echo(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
+    return 0

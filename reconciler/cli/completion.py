@@ -1,0 +1,20 @@
+"""`reconcile completion`: the completion script of a shell."""
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> int:
+    """Print the completion script of SHELL, to be evaluated by it.
+
+    Example: eval "$(reconcile completion bash)"
+    """
+    from reconciler.cli.main import cli
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(found(cli, {}, "reconcile", "_RECONCILE_COMPLETE").source())
+    return 0

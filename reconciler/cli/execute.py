@@ -1,0 +1,30 @@
+"""`reconcile execute`: one INSERT or DELETE."""
+
+import os
+
+import click
+
+from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.output import show_json
+from reconciler.reconcile.api import Project
+from reconciler.reconcile.boundaries import boundary_from_environment
+
+
+@click.command()
+@pipeline_argument
+@click.argument("sql")
+@target_options
+@format_option("text", "json")
+def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str) -> int:
+    """Run one INSERT or DELETE on a table of what is applied, and bring every view up to date.
+
+    Example: reconcile execute student_grades "INSERT INTO students VALUES (1, 'Alice')"
+    """
+    with Project(target_of(repo, environment)) as project:
+        result = project.pipeline(pipeline).execute(sql, boundary_from_environment(os.environ))
+    if form == "json":
+        show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})
+    else:
+        rows = ", ".join(f"{name}: {count} row(s)" for name, count in sorted(result.rows.items()))
+        click.echo(f"{rows}; brought up to date: {', '.join(result.views) or 'no views'}")
+    return 0

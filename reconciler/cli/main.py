@@ -1,0 +1,98 @@
+"""`reconcile`: the group of commands, and how errors leave it.
+
+Conventions for every command: results on stdout, everything else on stderr; exit 0 done, 1 error, 2 changes pending or
+approval awaited. A command's module is imported when the command is called, so that `plan` pays for nothing else.
+"""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from reconciler import __version__
+from reconciler.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
+
+_COMMANDS = {
+    "validate": "Check the files of pipelines; report every problem with its place.",
+    "plan": "Show what would change, why, and what it takes.",
+    "approve": "Record an approval of one plan, for work without a pull request.",
+    "apply": "Carry out approved plans.",
+    "run": "Ingest from connectors and bring views up to date.",
+    "execute": "Run an INSERT or DELETE on a table.",
+    "query": "Run a SELECT at the last published step.",
+    "status": "Show what pipelines are doing, what is applied and pending.",
+    "setup": "Fetch what Spark needs, once per installation.",
+    "completion": "Print a shell's completion script.",
+}
+
+
+class Commands(click.Group):
+    """Finds commands by name without importing the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"reconciler.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from reconciler.names import did_you_mean
+
+            hint = did_you_mean(args[0], _COMMANDS) if args else None
+            raise click.UsageError(f"{error.message} ({hint})" if hint else error.message, error.ctx) from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="reconcile")
+def cli() -> None:
+    """Declarative GitOps for data pipelines: plan on a pull request, apply on merge.
+
+    Example: reconcile plan student_grades
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script. Exits the process."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code; errors are shown on stderr, never as a traceback."""
+    try:
+        result: Any = cli.main(args=arguments, prog_name="reconcile", standalone_mode=False)
+    except click.exceptions.Exit as finished:
+        return finished.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        return EXIT_ERROR
+    except click.ClickException as error:
+        error.show()
+        return EXIT_ERROR
+    except ReconcileError as error:
+        show_error(error)
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def show_error(error: ReconcileError) -> None:
+    """An error on stderr: its diagnostics if it has them, its message and hint."""
+    from reconciler.diagnostics import render_diagnostic
+
+    if isinstance(error, ManifestInvalid):
+        for diagnostic in error.diagnostics:
+            click.echo(render_diagnostic(diagnostic), err=True)
+    click.echo(click.style(f"{error.code}: ", fg="red", bold=True) + error.message, err=True)
+    if error.hint:
+        click.echo(f"    hint: {error.hint}", err=True)

@@ -1,0 +1,54 @@
+"""`reconcile run`: a running pipeline."""
+
+import os
+import signal
+
+import click
+
+from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.output import note, show_json
+from reconciler.reconcile.api import Project
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.running import Running, run_pipeline
+
+
+@click.command()
+@pipeline_argument
+@target_options
+@format_option("text", "json")
+@click.option("--once", is_flag=True, help="Ingest what is there, bring every view up to date, and end.")
+@click.option("--interval", default=5.0, show_default=True, metavar="SECONDS", help="How often to look for new input.")
+def command(pipeline: str, repo: str, environment: str | None, form: str, once: bool, interval: float) -> int:
+    """Ingest what the input connectors have and bring every view up to date, until stopped or --once.
+
+    Runs what is applied, never the files. Hands over to `reconcile apply` between steps, then goes on.
+
+    Example: reconcile run tpch --once
+    """
+    stopped = False
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal stopped
+        stopped = True
+
+    if not once:
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGTERM, stop)
+    with Project(target_of(repo, environment)) as project:
+        result = run_pipeline(
+            project.target,
+            project.pipeline(pipeline).name,
+            Running(project.engine, note, boundary_from_environment(os.environ)),
+            once=once,
+            interval_seconds=interval,
+            stop=lambda: stopped,
+        )
+    for connector, reason in sorted(result.skipped.items()):
+        note(f"{connector}: {reason}")
+    rows = sum(count for step in result.steps for count in step.rows.values())
+    if form == "json":
+        steps = [{"step": s.step, "rows": dict(s.rows), "views": list(s.views)} for s in result.steps]
+        show_json({"pipeline": pipeline, "steps": steps, "skipped": result.skipped})
+    else:
+        click.echo(f"{pipeline}: {len(result.steps)} step(s), {rows} row(s) ingested")
+    return 0

@@ -1,0 +1,35 @@
+"""`reconcile validate`: every problem of the files at once."""
+
+import click
+
+from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
+from reconciler.cli.output import show_json
+from reconciler.diagnostics import Severity, diagnostic_to_json, render_diagnostic
+from reconciler.errors import EXIT_DONE, EXIT_ERROR
+from reconciler.reconcile.planning import validate_pipeline
+from reconciler.reconcile.source import pipeline_names, require_pipeline
+
+
+@click.command()
+@pipelines_argument
+@target_options
+@format_option("text", "json")
+def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str) -> int:
+    """Check the files of pipelines (all by default) and report every problem with file, line, column and a hint.
+
+    Example: reconcile validate student_grades
+    """
+    target = target_of(repo, environment)
+    known = pipeline_names(target.root)
+    for name in pipelines:
+        require_pipeline(name, known)
+    found = {name: validate_pipeline(target, name).diagnostics for name in pipelines or known}
+    everything = [diagnostic for diagnostics in found.values() for diagnostic in diagnostics]
+    errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in everything)
+    if form == "json":
+        show_json({name: [diagnostic_to_json(item) for item in items] for name, items in found.items()})
+    else:
+        for diagnostic in everything:
+            click.echo(render_diagnostic(diagnostic))
+        click.echo(f"{len(found)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
+    return EXIT_ERROR if errors else EXIT_DONE

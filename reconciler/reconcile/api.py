@@ -1,0 +1,145 @@
+"""The Python interface: a project, its pipelines, and what the command line does with them.
+
+    from reconciler import Project
+
+    with Project.open("path/to/repository") as project:
+        pipeline = project.pipeline("student_grades")
+        plan = pipeline.plan()
+        pipeline.apply()
+        pipeline.execute("INSERT INTO students VALUES (1, 'Alice')")
+        rows = list(pipeline.query("SELECT * FROM avg_grade_enriched"))
+
+Errors are those of `reconciler.errors`. A project starts Spark when a call first needs it, and stops it on `close`.
+"""
+
+import getpass
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from reconciler.engine.protocol import Engine, Rows
+from reconciler.errors import ReconcileError
+from reconciler.plan.model import Plan
+from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.reconcile.boundaries import Boundary, no_boundary
+from reconciler.reconcile.planning import Validated, known_pipelines, plan_pipeline, validate_pipeline
+from reconciler.reconcile.running import Running, RunResult, execute, query, run_pipeline
+from reconciler.reconcile.source import find_root, require_pipeline
+from reconciler.reconcile.status import PipelineStatus, read_status
+from reconciler.reconcile.stepping import StepResult
+from reconciler.reconcile.target import Target, open_target
+from reconciler.registry.protocol import History
+
+
+class Project:
+    """A repository and one of its environments."""
+
+    def __init__(self, target: Target, engine: Engine | None = None) -> None:
+        self.target = target
+        self._engine = engine
+        self._owns_engine = engine is None
+
+    @classmethod
+    def open(cls, repository: str | Path = ".", environment: str | None = None, engine: Engine | None = None) -> Self:
+        """Open the repository at, or above, a folder. `engine` replaces the Spark that is started on demand."""
+        return cls(open_target(find_root(Path(repository)), environment), engine)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; made, but not started, at the first use."""
+        if self._engine is None:
+            from reconciler.engine.spark.engine import spark_engine
+
+            self._engine = spark_engine(self.target.environment.spark)
+        return self._engine
+
+    def pipelines(self) -> tuple[str, ...]:
+        """The pipelines that have files or are applied, sorted."""
+        return known_pipelines(self.target)
+
+    def pipeline(self, name: str) -> "Pipeline":
+        """One pipeline. Raises NotFound when neither files nor registry know it."""
+        require_pipeline(name, self.pipelines())
+        return Pipeline(self, name)
+
+    def close(self) -> None:
+        """Stop the engine, if this project made it."""
+        if self._owns_engine and self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Pipeline:
+    """One pipeline of a project. Every call reads files and registry anew."""
+
+    def __init__(self, project: Project, name: str) -> None:
+        self._project = project
+        self.name = name
+
+    def validate(self) -> Validated:
+        """Compile the files; every problem is in `diagnostics`."""
+        return validate_pipeline(self._project.target, self.name)
+
+    def plan(self) -> Plan:
+        """The plan from what is applied to what the files say. Needs no JVM."""
+        return plan_pipeline(self._project.target, self.name)
+
+    def approve(self, digest: str, by: str = "", comment: str = "") -> None:
+        """Record an approval of the plan with this digest. Raises ReconcileError (A504) when that is not the plan."""
+        record_approval(self._project.target, self.name, digest, by or getpass.getuser(), comment)
+
+    def apply(
+        self,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> ApplyResult:
+        """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""
+        return apply_pipeline(self._project.target, self.name, Applying(self._project.engine, report, tell, boundary))
+
+    def run_once(self, tell: Callable[[str], None] = lambda message: None, boundary: Boundary = no_boundary) -> RunResult:
+        """Ingest what the inputs have and bring every view up to date."""
+        running = Running(self._project.engine, tell, boundary)
+        return run_pipeline(self._project.target, self.name, running, once=True)
+
+    def execute(self, sql: str, boundary: Boundary = no_boundary) -> StepResult:
+        """Run one INSERT or DELETE on a table and bring every view up to date."""
+        return execute(self._project.target, self.name, sql, Running(self._project.engine, boundary=boundary))
+
+    def select(self, sql: str) -> Rows:
+        """Run a SELECT at the published step; columns and rows."""
+        return query(self._project.target, self.name, sql, self._project.engine)
+
+    def query(self, sql: str) -> Iterator[dict[str, Any]]:
+        """Run a SELECT at the published step; rows as dictionaries."""
+        return self.select(sql).as_dictionaries()
+
+    def status(self) -> PipelineStatus:
+        """What the pipeline is doing, what is applied and pending."""
+        return read_status(self._project.target, self.name)
+
+
+def record_approval(target: Target, pipeline: str, digest: str, by: str, comment: str) -> Plan:
+    """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of the plan."""
+    plan = plan_pipeline(target, pipeline)
+    wanted = digest.removeprefix("sha256:")
+    if len(wanted) < 12 or not plan.digest.removeprefix("sha256:").startswith(wanted):
+        raise ReconcileError(
+            "A504",
+            f"{digest} is not the digest of the plan of {pipeline}, which is {plan.digest}",
+            "look at `reconcile plan` again: files or registry changed",
+        )
+    if plan.is_empty:
+        raise ReconcileError("A504", f"the plan of {pipeline} is empty: there is nothing to approve")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
+    target.registry.record(History.APPROVALS, pipeline, [row], f"approval:{plan.environment}:{plan.digest}")
+    return plan

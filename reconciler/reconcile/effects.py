@@ -1,0 +1,185 @@
+"""The effect of each kind of plan step, and what is pinned before it.
+
+| step | pinned | effect | a repeat |
+|---|---|---|---|
+| create_table | version that is there (None) | empty Delta table | sees its own transaction, does nothing |
+| bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
+| clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
+| publish_view | version to follow, staging folder | one commit: the staged files | sees its own transaction |
+| drop_relation | location | the folder is removed | finds nothing |
+
+The transaction of an apply is its serial number, which only rises. Views are bootstrapped from: what is published, for
+relations that stay; no rows, for tables that are created or cleared; the staging folder, for views bootstrapped before
+them in the same apply. Nothing of this depends on when or how often it runs.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import assert_never
+
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import clear_table, create_table, publish, remove_local, table_version
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, Transaction, ViewBuild
+from reconciler.names import fold
+from reconciler.plan.model import (
+    BootstrapView,
+    ClearTable,
+    CommitSnapshot,
+    CreateTable,
+    DropRelation,
+    PublishView,
+    Step,
+)
+from reconciler.program.model import Program, Table
+from reconciler.reconcile.reading import Place, published_place, sources_for, table_columns
+from reconciler.reconcile.target import relation_folder
+from reconciler.registry.model import Journal, Placement
+
+APPLY_TRANSACTION = "reconcile/apply"
+
+
+def staging_folder(*parts: str) -> str:
+    """An opaque folder name for one build of one view: the same for a repeat, different for every other build."""
+    return "v-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+class Effects:
+    """The effects of one apply. `placements` are those published when the journal was opened."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        warehouse: str,
+        desired: Program,
+        journal: Journal,
+        placements: Mapping[str, Placement],
+    ) -> None:
+        self._engine = engine
+        self._warehouse = warehouse
+        self._desired = desired
+        self._apply_id = journal.apply_id
+        self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
+        self._placements = placements
+        steps = [entry.step for entry in journal.entries]
+        self._emptied = {fold(s["relation"]) for s in steps if s["kind"] in ("create_table", "clear_table")}
+        self._bootstrapped = {fold(s["relation"]) for s in steps if s["kind"] == "bootstrap_view"}
+
+    def pin(self, step: Step) -> JsonObject:
+        """What the step's intent records."""
+        match step:
+            case CreateTable():
+                return {"location": self._folder(step.table), "expected": self._found(step.table)}
+            case ClearTable():
+                return {"location": self._folder(step.table), "expected": self._found(step.table)}
+            case BootstrapView():
+                return {"location": self._folder(step.view), "staging": self._staging(step.view)}
+            case PublishView():
+                return {
+                    "location": self._folder(step.view),
+                    "staging": self._staging(step.view),
+                    "expected": self._found(step.view),
+                }
+            case DropRelation():
+                return {"location": self._folder(step.relation)}
+            case CommitSnapshot():
+                return {}
+            case _:
+                assert_never(step)
+
+    def run(self, step: Step, intent: JsonObject) -> JsonObject:
+        """Carry the step out; the result is what the journal records of it."""
+        match step:
+            case CreateTable():
+                return self._empty(self._table(step.table), intent)
+            case ClearTable():
+                return self._empty(self._table(step.table), intent)
+            case BootstrapView():
+                return self._bootstrap(step.view, intent)
+            case PublishView():
+                location = self._absolute(intent)
+                version = publish(location, intent["staging"], intent["expected"], self._transaction)
+                return {"version": version}
+            case DropRelation():
+                remove(self._engine, self._absolute(intent))
+                return {}
+            case CommitSnapshot():
+                return {}
+            case _:
+                assert_never(step)
+
+    def _empty(self, table: Table, intent: JsonObject) -> JsonObject:
+        location, columns = self._absolute(intent), table_columns(table)
+        if intent["expected"] is None:
+            return {"version": create_table(location, columns, self._transaction)}
+        return {"version": clear_table(location, columns, intent["expected"], self._transaction)}
+
+    def _bootstrap(self, name: str, intent: JsonObject) -> JsonObject:
+        view = self._desired.views[fold(name)]
+        build = ViewBuild(
+            view=view.name,
+            query=view.query,
+            column_names=view.declaration.column_names,
+            sources=sources_for(self._desired, [read.relation for read in view.reads], self._place()),
+            staging=join_location(self._absolute(intent), intent["staging"]),
+            settings=self._desired.settings.spark,
+        )
+        built = self._engine.build_view(build)
+        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
+        return {"rows": built.rows, "bytes": built.bytes, "columns": columns}
+
+    def _place(self) -> Place:
+        published = published_place(self._desired, self._warehouse, self._placements)
+
+        def place(key: str) -> StoredSource | EmptySource:
+            if key in self._emptied:
+                table = self._desired.tables[key]
+                return EmptySource(table.name, table_columns(table))
+            if key in self._bootstrapped:
+                view = self._desired.views[key]
+                location = join_location(self._warehouse, self._folder(view.name), self._staging(view.name))
+                return StoredSource(view.name, location, 0)
+            return published(key)
+
+        return place
+
+    def _table(self, name: str) -> Table:
+        return self._desired.tables[fold(name)]
+
+    def _folder(self, relation: str) -> str:
+        return relation_folder(self._desired.name, relation)
+
+    def _found(self, relation: str) -> int | None:
+        return table_version(join_location(self._warehouse, self._folder(relation)))
+
+    def _staging(self, view: str) -> str:
+        return staging_folder(self._desired.name, self._apply_id, fold(view))
+
+    def _absolute(self, intent: JsonObject) -> str:
+        return join_location(self._warehouse, intent["location"])
+
+
+def placements_after(desired: Program, journal: Journal, before: Mapping[str, Placement]) -> dict[str, Placement]:
+    """Where every stored relation stands once the journal is done."""
+    after = {
+        key: placement
+        for key, placement in before.items()
+        if key in desired.tables or (key in desired.views and desired.views[key].is_stored)
+    }
+    built = {fold(e.step["relation"]): e.result for e in journal.entries if e.step["kind"] == "bootstrap_view"}
+    for entry in journal.entries:
+        key = fold(entry.step.get("relation", ""))
+        match entry.step["kind"]:
+            case "create_table" | "clear_table":
+                columns = table_columns(desired.tables[key])
+                after[key] = Placement(entry.intent["location"], entry.result["version"], 0, columns)
+            case "publish_view":
+                columns = tuple(ColumnType(**column) for column in built[key]["columns"])
+                after[key] = Placement(entry.intent["location"], entry.result["version"], built[key]["rows"], columns)
+    return dict(sorted(after.items()))
+
+
+def remove(engine: Engine, location: str) -> None:
+    """Remove a folder: by hand when it is local, else by the engine."""
+    if not remove_local(location):
+        engine.remove(location)

@@ -1,0 +1,169 @@
+"""The source: what a repository says, read from its working tree, and how that relates to git.
+
+Rules:
+- The repository is the nearest parent with reconcile.yaml, else the nearest with a pipelines/ folder.
+- A pipeline is a folder pipelines/<name> with a pipeline.yaml. Nothing in it is executed; links that lead out are not
+  followed.
+- A lock counts as merged only if the pipeline's files and the lock are exactly those of a commit (`uncommitted`), and, if
+  the environment names a branch, that commit is on it (`is_on_branch`).
+Git is asked only by reading; nothing here writes but `write_text`.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.errors import NotFound, ReconcileError
+from reconciler.names import did_you_mean
+
+if TYPE_CHECKING:
+    from git import Repo
+
+PROJECT_FILE = "reconcile.yaml"
+PIPELINES_FOLDER = "pipelines"
+MANIFEST_FILE = "pipeline.yaml"
+LOCK_FILE = "plan.lock"
+_MAXIMUM_FILE = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The commit that the working tree stands on, and who is at work. Empty texts outside of git."""
+
+    id: str
+    author: str
+
+
+def find_root(start: Path) -> Path:
+    """The repository's root above (or at) a folder. Raises NotFound (U801)."""
+    folders = [start.resolve(), *start.resolve().parents]
+    for marker in (PROJECT_FILE, PIPELINES_FOLDER):
+        for folder in folders:
+            if (folder / marker).exists():
+                return folder
+    raise NotFound("U801", f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it", "use --repo DIR")
+
+
+def pipeline_names(root: Path) -> tuple[str, ...]:
+    """The pipelines of a repository, sorted."""
+    folder = root / PIPELINES_FOLDER
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(entry.name for entry in folder.iterdir() if (entry / MANIFEST_FILE).is_file()))
+
+
+def require_pipeline(name: str, known: tuple[str, ...]) -> None:
+    """Raises NotFound (U802) when no pipeline of that name is known."""
+    if name not in known:
+        listing = ", ".join(known) or "none"
+        raise NotFound("U802", f"no pipeline {name!r}; known are: {listing}", did_you_mean(name, known))
+
+
+def pipeline_folder(name: str) -> str:
+    """The folder of a pipeline relative to the root."""
+    return f"{PIPELINES_FOLDER}/{name}"
+
+
+def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
+    """The YAML and SQL texts of a pipeline by path relative to the root. Raises ReconcileError (U803)."""
+    base = root / PIPELINES_FOLDER / name
+    files: dict[str, str] = {}
+    for folder, folders, names in os.walk(base, followlinks=False):
+        folders.sort()
+        for file_name in sorted(names):
+            if file_name == MANIFEST_FILE or file_name.endswith(".sql"):
+                path = Path(folder) / file_name
+                files[path.relative_to(root).as_posix()] = _read(path, base)
+    return files
+
+
+def _read(path: Path, base: Path) -> str:
+    if not path.resolve().is_relative_to(base.resolve()):
+        raise ReconcileError("U803", f"{path} leads out of the pipeline's folder", "put the file itself there")
+    if path.stat().st_size > _MAXIMUM_FILE:
+        raise ReconcileError("U803", f"{path} is larger than {_MAXIMUM_FILE} bytes")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ReconcileError("U803", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
+
+
+def read_optional(path: Path) -> str | None:
+    """A file's text, or None when it is not there."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def write_text(path: Path, text: str | None) -> None:
+    """Replace a file in one move, or remove it when the text is None."""
+    if text is None:
+        path.unlink(missing_ok=True)
+        return
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def lock_path(root: Path, pipeline: str) -> Path:
+    """Where a pipeline's lock stands: in its folder, or at the root when the folder is gone."""
+    folder = root / PIPELINES_FOLDER / pipeline
+    return folder / LOCK_FILE if (folder / MANIFEST_FILE).is_file() else root / LOCK_FILE
+
+
+def _repository(root: Path) -> "Repo | None":
+    from git import InvalidGitRepositoryError, NoSuchPathError, Repo
+
+    try:
+        return Repo(root, search_parent_directories=True)
+    except (InvalidGitRepositoryError, NoSuchPathError):
+        return None
+
+
+def read_commit(root: Path) -> Commit:
+    """The commit of the working tree and the user whom git names."""
+    repository = _repository(root)
+    if repository is None:
+        return Commit("", os.environ.get("USER", ""))
+    with repository:
+        author = str(repository.config_reader().get_value("user", "name", default=os.environ.get("USER", "")))
+        return Commit(repository.head.commit.hexsha if repository.head.is_valid() else "", author)
+
+
+def uncommitted(root: Path, folder: Path, files: tuple[Path, ...]) -> tuple[str, ...] | None:
+    """What below `folder`, or among `files`, differs from the commit or is not in it; sorted. None outside of git."""
+    repository = _repository(root)
+    if repository is None:
+        return None
+    with repository:
+        if not repository.head.is_valid():
+            return tuple(sorted(str(file) for file in files))
+        top = Path(str(repository.working_tree_dir))
+        places = [str(place) for place in (folder, *files)]
+        status = repository.git.status("--porcelain", "--untracked-files=all", "--no-renames", "-z", "--", *places)
+        changed = {entry[3:] for entry in status.split("\0") if entry}
+        tracked = set(repository.git.ls_files("-z", "--full-name", "--", *places).split("\0"))
+        own = {file.resolve().relative_to(top.resolve()).as_posix() for file in files if file.exists()}
+        return tuple(sorted(changed | (own - tracked)))
+
+
+def is_on_branch(root: Path, branch: str) -> bool:
+    """Whether the working tree's commit is on a branch of this name, here or at origin."""
+    from git import GitCommandError
+
+    repository = _repository(root)
+    if repository is None:
+        return False
+    with repository:
+        for reference in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
+            try:
+                if repository.is_ancestor(repository.head.commit, repository.commit(reference)):
+                    return True
+            except (GitCommandError, ValueError):
+                continue
+            except Exception as error:  # gitpython raises its own BadName, which is no subclass of the above
+                if type(error).__name__ not in ("BadName", "BadObject"):
+                    raise
+        return False

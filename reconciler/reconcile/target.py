@@ -1,0 +1,53 @@
+"""The target: one environment of a repository, with its warehouse as an absolute location and its registry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.delta.opening import join_location
+from reconciler.diagnostics import errors_among
+from reconciler.errors import ManifestInvalid, NotFound
+from reconciler.manifest.project import Environment, read_project
+from reconciler.names import did_you_mean, fold
+from reconciler.reconcile.source import PROJECT_FILE, read_optional
+from reconciler.registry.delta import DeltaRegistry
+from reconciler.registry.protocol import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """See the module."""
+
+    root: Path
+    environment: Environment
+    warehouse: str
+    registry: Registry
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return self.environment.variables
+
+    def location(self, pipeline: str, relation: str) -> str:
+        """The one permanent location of a relation's Delta table."""
+        return join_location(self.warehouse, relation_folder(pipeline, relation))
+
+
+def relation_folder(pipeline: str, relation: str) -> str:
+    """The folder of a relation below the warehouse."""
+    return f"{pipeline}/{fold(relation)}"
+
+
+def open_target(root: Path, environment: str | None) -> Target:
+    """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U804)."""
+    read = read_project(read_optional(root / PROJECT_FILE))
+    errors = errors_among(read.diagnostics)
+    if errors or read.project is None:
+        raise ManifestInvalid(errors)
+    project = read.project
+    name = environment or project.default
+    found = project.environments.get(name)
+    if found is None:
+        known = ", ".join(sorted(project.environments))
+        raise NotFound("U804", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
+    warehouse = found.warehouse if "://" in found.warehouse else str((root / found.warehouse).resolve())
+    return Target(root, found, warehouse, DeltaRegistry(warehouse))
