@@ -1,0 +1,134 @@
+"""The writer lease: one holder at a time, takeover of the dead, handover by a live run."""
+
+import threading
+import time
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from reconciler.errors import LeaseHeld, RegistryConflict
+from reconciler.reconcile.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
+from reconciler.registry.memory import MemoryRegistry
+from reconciler.registry.model import Head, Lease
+
+ELSEWHERE = Holder("other", "apply", "another-host", "1:1")
+
+
+def hold(registry: MemoryRegistry, holder: Holder, seconds: float = 60.0) -> AbstractContextManager[HeldLease]:
+    return hold_lease(registry, "shop", holder, seconds=seconds, wait_seconds=5)
+
+
+def test_a_lease_is_free_again_after_the_body() -> None:
+    registry = MemoryRegistry()
+    with hold(registry, this_process("apply")):
+        pass
+    with hold(registry, ELSEWHERE):
+        pass
+
+
+def test_the_second_is_told_who_holds_it_since_when() -> None:
+    registry = MemoryRegistry()
+    with hold(registry, ELSEWHERE) as held:
+        lease = registry.lease("shop")
+        assert lease is not None
+        with pytest.raises(LeaseHeld) as caught, hold(registry, this_process("apply")):
+            pytest.fail("two holders")
+        assert held.epoch == 1
+    assert "another-host" in caught.value.message
+    assert lease.value.since in caught.value.message
+    assert caught.value.code == "A503"
+
+
+def test_a_lease_is_released_when_the_body_fails() -> None:
+    registry = MemoryRegistry()
+    with pytest.raises(ZeroDivisionError), hold(registry, ELSEWHERE):
+        _ = 1 / 0
+    lease = registry.lease("shop")
+    assert lease is not None
+    assert lease.value.released
+
+
+def test_a_dead_process_of_this_host_holds_nothing() -> None:
+    mine = this_process("apply")
+    lease = Lease("x", "apply", mine.host, "999999999:5", 1, "", _in(60))
+    assert is_free(lease, datetime.now(UTC), mine.host)
+    assert not is_free(lease, datetime.now(UTC), "another-host")
+    assert not is_free(replace(lease, process=mine.process), datetime.now(UTC), mine.host)
+
+
+def test_a_process_number_that_was_reused_is_another_process() -> None:
+    pid = this_process("apply").process.partition(":")[0]
+    assert not is_alive(f"{pid}:1")
+    assert is_alive(this_process("apply").process)
+
+
+def test_an_expired_lease_is_free_everywhere() -> None:
+    assert is_free(Lease("x", "run", "h", "1:1", 1, "", _in(-1)), datetime.now(UTC), "another-host")
+
+
+def test_taking_over_fences_the_head_against_the_former_holder() -> None:
+    registry = MemoryRegistry()
+    stored = registry.replace_head(None, Head("shop"), "w1")
+    registry.replace_lease("shop", None, Lease("dead", "apply", "h", "1:1", 4, "", _in(-1)), "w2")
+    with hold(registry, this_process("apply")) as held:
+        assert held.epoch == 5
+        with pytest.raises(RegistryConflict):
+            registry.replace_head(stored.token, Head("shop", epoch=4), "late")
+
+
+def test_a_released_lease_needs_no_fence() -> None:
+    registry = MemoryRegistry()
+    stored = registry.replace_head(None, Head("shop"), "w1")
+    for _ in range(2):
+        with hold(registry, this_process("apply")):
+            pass
+    found = registry.head("shop")
+    assert found == stored
+
+
+def test_a_lease_is_renewed_while_it_is_held() -> None:
+    registry = MemoryRegistry()
+    with hold(registry, ELSEWHERE, seconds=0.3):
+        time.sleep(0.8)
+        with pytest.raises(LeaseHeld), hold(registry, this_process("apply")):
+            pytest.fail("it expired")
+
+
+def test_a_holder_whose_lease_was_taken_notices_and_leaves_it_alone() -> None:
+    registry = MemoryRegistry()
+    with hold(registry, ELSEWHERE, seconds=0.15) as held:
+        found = registry.lease("shop")
+        assert found is not None
+        registry.replace_lease("shop", found.token, replace(found.value, holder="thief"), "w")
+        assert held.lost.wait(5)
+    found = registry.lease("shop")
+    assert found is not None
+    assert found.value.holder == "thief"
+    assert not found.value.released
+
+
+def test_a_live_run_hands_over_at_its_next_boundary() -> None:
+    registry = MemoryRegistry()
+    running = Holder("runner", "run", "another-host", "1:1")
+    order: list[str] = []
+
+    def run() -> None:
+        with hold(registry, running) as held:
+            while not held.wanted():
+                time.sleep(0.01)
+            order.append("step finished")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while registry.lease("shop") is None:
+        time.sleep(0.01)
+    with hold(registry, this_process("apply")):
+        order.append("applying")
+    thread.join(5)
+    assert order == ["step finished", "applying"]
+
+
+def _in(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()

@@ -1,0 +1,209 @@
+"""The contract of a registry, run against the Delta registry and its fake in memory."""
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.delta.opening import join_location
+from reconciler.engine.protocol import ColumnType
+from reconciler.errors import RegistryConflict, RegistryError
+from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.registry.delta import DeltaRegistry
+from reconciler.registry.memory import MemoryRegistry
+from reconciler.registry.model import (
+    Applied,
+    Approval,
+    EntryState,
+    Head,
+    Intent,
+    Journal,
+    JournalEntry,
+    Lease,
+    Placement,
+    Published,
+)
+from reconciler.registry.protocol import History, Registry
+
+FULL_HEAD = Head(
+    pipeline="shop",
+    epoch=3,
+    applied=Applied("sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0"),
+    published=Published(
+        4, "2026-01-01", {"t": Placement("shop/t", 7, 12, (ColumnType("a", "INT"), ColumnType("b", "STRING", False)))}
+    ),
+    positions={"t.history": {"version": 3, "complete": True}},
+    intent=Intent(5, "ingest", {"ingests": []}, "2026-01-01"),
+    journal=Journal(
+        "id2",
+        "sha256:p2",
+        None,
+        None,
+        Approval("recorded", "bob", "2026-01-02"),
+        "bob",
+        "beef",
+        "2026-01-02",
+        "1 to add",
+        9,
+        ("t.history",),
+        (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
+    ),
+)
+LEASE = Lease("holder", "apply", "host", "1:1", 1, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00")
+
+
+@pytest.fixture(params=["delta", "memory"])
+def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Registry:
+    return DeltaRegistry(str(tmp_path)) if request.param == "delta" else MemoryRegistry()
+
+
+def test_a_new_registry_knows_nothing(registry: Registry) -> None:
+    assert registry.pipelines() == ()
+    assert registry.head("shop") is None
+    assert registry.lease("shop") is None
+    assert registry.history(History.APPLIES, "shop") == ()
+
+
+def test_a_head_comes_back_as_it_was_written(registry: Registry) -> None:
+    registry.replace_head(None, FULL_HEAD, "w1")
+    found = registry.head("shop")
+    assert found is not None
+    assert found.value == FULL_HEAD
+    assert registry.pipelines() == ("shop",)
+
+
+def test_of_two_writers_of_one_token_the_second_is_refused_and_writes_nothing(registry: Registry) -> None:
+    first = registry.replace_head(None, Head("shop"), "w1")
+    second = registry.replace_head(first.token, Head("shop", epoch=1), "w2")
+    with pytest.raises(RegistryConflict):
+        registry.replace_head(first.token, Head("shop", epoch=2), "w3")
+    found = registry.head("shop")
+    assert found == second
+
+
+def test_of_two_first_writers_the_second_is_refused(registry: Registry) -> None:
+    registry.replace_head(None, Head("shop"), "w1")
+    with pytest.raises(RegistryConflict):
+        registry.replace_head(None, Head("shop", epoch=5), "w2")
+
+
+def test_a_write_whose_answer_was_lost_succeeds_when_repeated(registry: Registry) -> None:
+    first = registry.replace_head(None, Head("shop"), "w1")
+    written = registry.replace_head(first.token, Head("shop", epoch=1), "w2")
+    assert registry.replace_head(first.token, Head("shop", epoch=1), "w2").token == written.token
+
+
+def test_a_lease_is_compared_and_set_like_a_head(registry: Registry) -> None:
+    first = registry.replace_lease("shop", None, LEASE, "w1")
+    registry.replace_lease("shop", first.token, replace(LEASE, released=True), "w2")
+    with pytest.raises(RegistryConflict):
+        registry.replace_lease("shop", first.token, LEASE, "w3")
+    found = registry.lease("shop")
+    assert found is not None
+    assert found.value.released
+
+
+def test_a_snapshot_is_written_once_and_read_whole(registry: Registry) -> None:
+    objects = [
+        {"kind": "view", "name": "v", "definition": {"query": "SELECT 'it''s' AS \"ü\""}},
+        {"kind": "table", "name": "t", "definition": {"columns": [1, None, {"a": True}]}},
+    ]
+    registry.write_snapshot("shop", "sha256:r", objects)
+    registry.write_snapshot("shop", "sha256:r", objects)
+    assert registry.snapshot("shop", "sha256:r") == (objects[1], objects[0])
+
+
+def test_a_missing_snapshot_is_an_error_not_an_empty_program(registry: Registry) -> None:
+    with pytest.raises(RegistryError) as caught:
+        registry.snapshot("shop", "sha256:none")
+    assert caught.value.code == "G601"
+
+
+def test_a_batch_is_recorded_once(registry: Registry) -> None:
+    row = {"event": "e", "at": "1", "by": "it's me", "details": "d"}
+    registry.record(History.AUDIT, "shop", [row], "b1")
+    registry.record(History.AUDIT, "shop", [row], "b1")
+    registry.record(History.AUDIT, "shop", [{**row, "at": "0"}], "b2")
+    assert [found["at"] for found in registry.history(History.AUDIT, "shop")] == ["0", "1"]
+    assert len(registry.history(History.AUDIT, "shop", by="it's me", at="1")) == 1
+    assert registry.history(History.AUDIT, "shop", by="nobody") == ()
+
+
+def test_a_head_of_a_newer_format_is_refused() -> None:
+    with pytest.raises(RegistryError) as caught:
+        head_from_json({**head_to_json(Head("shop")), "format": 99}, "here")
+    assert caught.value.code == "G606"
+
+
+@pytest.mark.parametrize("damage", [{"format": 1}, {"format": "1"}, {"format": 1, "pipeline": "p", "epoch": 0}])
+def test_a_damaged_head_is_an_error(damage: dict[str, object]) -> None:
+    with pytest.raises(RegistryError) as caught:
+        head_from_json(damage, "here")
+    assert caught.value.code == "G602"
+
+
+def test_a_head_that_disappeared_is_an_error_not_a_first_apply(tmp_path: Path) -> None:
+    registry = DeltaRegistry(str(tmp_path))
+    registry.replace_head(None, Head("shop"), "w1")
+    (tmp_path / "_registry" / "shop" / "head").rename(tmp_path / "elsewhere")
+    with pytest.raises(RegistryError) as caught:
+        registry.head("shop")
+    assert caught.value.code == "G601"
+
+
+def test_a_damaged_log_is_an_error_not_an_absence(tmp_path: Path) -> None:
+    registry = DeltaRegistry(str(tmp_path))
+    registry.replace_head(None, Head("shop"), "w1")
+    for commit in (tmp_path / "_registry" / "shop" / "head" / "_delta_log").glob("*.json"):
+        commit.write_text("{ not json")
+    with pytest.raises(RegistryError):
+        registry.head("shop")
+
+
+def test_reading_a_head_does_not_slow_down_with_its_history(tmp_path: Path) -> None:
+    registry = DeltaRegistry(str(tmp_path))
+    stored = registry.replace_head(None, Head("shop"), "first")
+    for number in range(130):
+        stored = registry.replace_head(stored.token, Head("shop", epoch=number), f"w{number}")
+    log = tmp_path / "_registry" / "shop" / "head" / "_delta_log"
+    checkpoints = sorted(int(file.name[:20]) for file in log.glob("*.checkpoint.parquet"))
+    assert stored.token - checkpoints[-1] <= 10
+
+
+def _increment(location: str, times: int, name: str) -> None:
+    registry = DeltaRegistry(location)
+    done = 0
+    while done < times:
+        found = registry.head("shop")
+        assert found is not None
+        try:
+            registry.replace_head(found.token, replace(found.value, epoch=found.value.epoch + 1), f"{name}-{done}")
+        except RegistryConflict:
+            continue
+        done += 1
+
+
+def test_concurrent_processes_lose_no_update(tmp_path: Path) -> None:
+    DeltaRegistry(str(tmp_path)).replace_head(None, Head("shop"), "first")
+    spawn = multiprocessing.get_context("spawn")
+    workers = [spawn.Process(target=_increment, args=(str(tmp_path), 10, f"p{number}")) for number in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert worker.exitcode == 0
+    found = DeltaRegistry(str(tmp_path)).head("shop")
+    assert found is not None
+    assert found.value.epoch == 30
+
+
+def test_pipelines_share_no_file(tmp_path: Path) -> None:
+    registry = DeltaRegistry(join_location(str(tmp_path)))
+    registry.replace_head(None, Head("one"), "w1")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "_registry" / "one").rglob("*") if file.is_file()}
+    two = registry.replace_head(None, Head("two"), "w2")
+    registry.replace_head(two.token, Head("two", epoch=1), "w3")
+    registry.record(History.AUDIT, "two", [{"event": "e", "at": "1", "by": "b", "details": "d"}], "b1")
+    after = {file: file.stat().st_mtime_ns for file in (tmp_path / "_registry" / "one").rglob("*") if file.is_file()}
+    assert before == after
