@@ -23,8 +23,9 @@ _Error: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The code of each kind of problem."""
+    """The code of each kind of problem, and what the checked value is called in messages."""
 
+    whole: str
     unknown_key: str
     missing_key: str
     wrong_type: str
@@ -34,8 +35,8 @@ class Codes:
     wrong_count: str
 
 
-MANIFEST_CODES: Final = Codes("M110", "M111", "M112", "M113", "M114", "M115", "M116")
-CONNECTOR_CODES: Final = Codes("C403", "C404", "C405", "C406", "C407", "C408", "C409")
+MANIFEST_CODES: Final = Codes("the file", "M110", "M111", "M112", "M113", "M114", "M115", "M116")
+CONNECTOR_CODES: Final = Codes("the connector", "C403", "C404", "C405", "C406", "C407", "C408", "C409")
 
 _TYPE_WORDS: Final = {
     "object": "a mapping",
@@ -82,14 +83,14 @@ def path_words(path: Path) -> str:
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".") or "the file"
+    return text.removeprefix(".")
 
 
 def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
     path: Path = tuple(error.absolute_path)
     value, rule = error.instance, error.validator_value
     at = places.of_value(path)
-    name = path_words(path)
+    name = path_words(path) or codes.whole
     if "propertyNames" in error.absolute_schema_path:
         form = error.schema.get("x-form", "another form")
         yield Diagnostic(codes.wrong_form, f"key {value!r}: expected {form}", places.of_key((*path, str(value))))
@@ -101,8 +102,7 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
             where = places.of_key(path)
             for key in rule:
                 if key not in value:
-                    owner = "the file" if not path else name
-                    yield Diagnostic(codes.missing_key, f"{owner} lacks the key {key!r}", where, _meaning(error, key))
+                    yield Diagnostic(codes.missing_key, f"{name} lacks the key {key!r}", where, _meaning(error, key))
         case "type":
             expected = _types(rule)
             hint = _type_hint(value, rule)
@@ -158,6 +158,8 @@ def _types(rule: Any) -> str:
 
 def _type_hint(value: Any, rule: Any) -> str | None:
     names = [rule] if isinstance(rule, str) else list(rule)
+    if value is None:
+        return "give a value, or leave the key out"
     if "boolean" in names and isinstance(value, str) and value.lower() in _OLD_BOOLEANS:
         return f"write {_OLD_BOOLEANS[value.lower()]}: only true and false are booleans in YAML 1.2"
     if "array" in names and isinstance(value, str):
@@ -170,10 +172,10 @@ def _type_hint(value: Any, rule: Any) -> str | None:
 
 
 def _not_allowed(name: str, value: Any, allowed: list[Any], at: Location | None, codes: Codes) -> Diagnostic:
-    if len(allowed) == 1:
-        return Diagnostic(codes.not_allowed, f"{name}: expected {allowed[0]!r}, found {found_words(value)}", at)
     texts = [str(choice) for choice in allowed]
     hint = did_you_mean(value, texts) if isinstance(value, str) else None
+    if len(allowed) == 1:
+        return Diagnostic(codes.not_allowed, f"{name}: expected {texts[0]!r}, found {found_words(value)}", at, hint)
     message = f"{name}: expected one of {', '.join(texts)}; found {found_words(value)}"
     return Diagnostic(codes.not_allowed, message, at, hint)
 
@@ -201,7 +203,7 @@ def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagn
         inners
         for _, inners in sorted(branches.items())
         if not any(
-            inner.validator in ("type", "const", "enum") and len(inner.absolute_path) == depth for inner in inners
+            inner.validator in ("type", "const") and len(inner.absolute_path) == depth for inner in inners
         )
     ]
     if len(fitting) == 1:
@@ -210,5 +212,5 @@ def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagn
         return
     path: Path = tuple(error.absolute_path)
     titles = [str(branch.get("title", "something else")) for branch in error.validator_value]
-    message = f"{path_words(path)}: expected {' or '.join(titles)}; found {found_words(error.instance)}"
+    message = f"{path_words(path) or codes.whole}: expected {' or '.join(titles)}; found {found_words(error.instance)}"
     yield Diagnostic(codes.wrong_type, message, places.of_value(path))

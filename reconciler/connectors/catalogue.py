@@ -47,6 +47,7 @@ TRANSPORTS: Final[Mapping[str, Transport]] = {
 SCHEMA_FILE: Final = "connector.schema.json"
 
 _MAXIMUM_DEPTH: Final = 20
+_STORAGE_OPTIONS: Final = ("aws_", "azure_", "google_")
 _OF_ONE_DIRECTION: Final = {
     "max_batch_size": Direction.INPUT,
     "max_queued_records": Direction.INPUT,
@@ -92,19 +93,28 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
     return in_order(found)
 
 
-def transport_of(settings: JsonObject) -> Transport:
-    """The transport of settings that have no error."""
-    return TRANSPORTS[settings["transport"]["name"]]
+def transport_of(settings: JsonObject) -> Transport | None:
+    """The transport that settings name, if it is known here."""
+    transport = settings.get("transport")
+    return TRANSPORTS.get(transport.get("name", "")) if isinstance(transport, Mapping) else None
 
 
 def canonical_settings(settings: JsonObject) -> JsonObject:
-    """The settings that decide what is read or written, in one spelling: equal if and only if nothing need be reset."""
+    """The settings that decide what is read or written, in one spelling: equal if and only if nothing need be reset.
+
+    What the registry holds was checked by the version that wrote it: settings that this version would refuse are
+    compared as they are.
+    """
     transport = transport_of(settings)
+    if transport is None:
+        return settings
     kept = {key: value for key, value in settings.items() if key not in transport.resets_nothing}
     filled = with_defaults(transport.schema_file, kept)
-    config = filled["transport"]["config"]
-    options = {key: _option_text(key, value) for key, value in config.items()}
-    return {**filled, "transport": {**filled["transport"], "config": options}}
+    config = filled["transport"].get("config")
+    if isinstance(config, Mapping):
+        options = {key: _option_text(key, value) for key, value in sorted(config.items())}
+        filled["transport"] = {**filled["transport"], "config": options}
+    return filled
 
 
 def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
@@ -113,13 +123,14 @@ def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
     return tuple(
         path
         for path, value in _leaves(settings, ())
-        if is_secret(transport.schema_file, settings, path) or holds_reference(value, "secret")
+        if (transport is not None and is_secret(transport.schema_file, settings, path))
+        or holds_reference(value, "secret")
     )
 
 
 def _option_text(key: str, value: Any) -> Any:
     """Options that are handed on as text are compared as text: `"true"` and `true` are one."""
-    if "." not in key and not key.startswith(("aws_", "azure_", "google_")):
+    if "." not in key and not key.startswith(_STORAGE_OPTIONS):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -125,7 +125,7 @@ def _relation(
     if not isinstance(name, str):
         found.append(Diagnostic("C405", f"{kind}: expected a text, found {found_words(name)}", place))
         return "", direction
-    problem = unknown_relation(kind, name, tables, views, place)
+    problem = unknown_relation(kind, name, tables, views, place, f"write {'view' if kind == 'table' else 'table'}: {name}")
     if problem is not None:
         found.append(problem)
         return "", direction
@@ -133,16 +133,16 @@ def _relation(
 
 
 def unknown_relation(
-    kind: str, name: str, tables: Iterable[str], views: Iterable[str], place: Location | None
+    kind: str, name: str, tables: Iterable[str], views: Iterable[str], place: Location | None, if_of_other_kind: str
 ) -> Diagnostic | None:
-    """The problem with a name that YAML gives under `table`/`tables` or `view`/`views`, if there is one."""
+    """The problem with a name that YAML gives as a table's or a view's, if there is one. `if_of_other_kind` is the hint
+    for a name of the other kind."""
     own, other = (tables, views) if kind == "table" else (views, tables)
     if fold(name) in {fold(known) for known in own}:
         return None
     other_kind = "view" if kind == "table" else "table"
     if fold(name) in {fold(known) for known in other}:
-        hint = f"it belongs under {other_kind} or {other_kind}s"
-        return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, hint)
+        return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
     suggestion = closest(name, own)
     hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
     return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from reconciler.connectors.references import resolve_variables
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.manifest.check import part
 from reconciler.manifest.read import option_text
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import did_you_mean
+from reconciler.places import Below
 from reconciler.schema_check import MANIFEST_CODES, check_against
 
 PROJECT_FILE: Final = "reconcile.yaml"
@@ -56,6 +58,7 @@ def read_project(text: str | None, file: str = PROJECT_FILE) -> ReadProject:
     if document.value is not None:
         found += check_against(SCHEMA_FILE, document.value, document, MANIFEST_CODES)
         found += _default_problems(document.value, document)
+        found += _reference_problems(document.value, document)
     diagnostics = in_order(found)
     if document.value is None or errors_among(diagnostics):
         return ReadProject(None, diagnostics)
@@ -90,3 +93,17 @@ def _default_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
         return []
     hint = did_you_mean(default, environments) or f"declared: {', '.join(sorted(environments))}"
     return [Diagnostic("M140", f"there is no environment {default!r}", document.of_value(("default",)), hint)]
+
+
+def _reference_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
+    """Variables are put in once: their values may refer to secrets, not to other variables."""
+    environments = part(value, "environments")
+    found: list[Diagnostic] = []
+    for name in environments if isinstance(environments, Mapping) else ():
+        places = Below(document, ("environments", name, "variables"))
+        for problem in resolve_variables(part(environments, name, "variables"), {}, places).diagnostics:
+            if problem.code == "C413":
+                message = "a variable's value can't refer to another variable"
+                problem = Diagnostic("C414", message, problem.location, "write the value out")
+            found.append(problem)
+    return found

@@ -45,7 +45,9 @@ def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str,
     found = list(document.diagnostics)
     value = document.value
     if value is not None:
-        found += check_pipeline(value, document)
+        # What could not be read has a stand-in, of which nothing more is said.
+        told = {problem.location for problem in found}
+        found += [problem for problem in check_pipeline(value, document) if problem.location not in told]
         found += _name_problems(folder, value, document)
     sql_files, path_problems = _sql_files(folder, files, value, document)
     read = [read_sql(files[path], path) for path in sql_files]
@@ -91,8 +93,8 @@ def _sql_files(
     found: list[Diagnostic] = []
     chosen: set[str] = set()
     for index, name in enumerate(named):
-        if not isinstance(name, str):
-            continue
+        if not isinstance(name, str) or not name.endswith(".sql"):
+            continue  # the schema has said so
         place = document.of_value(("spec", "sql", index))
         path = posixpath.normpath(posixpath.join(folder, name))
         if name.startswith("/") or not path.startswith(f"{folder}/"):
@@ -133,7 +135,8 @@ def _assembled(
     for kind in ("table", "view"):
         for name in sorted(_mapping(value, "spec", f"{kind}s")):
             place = document.of_key(("spec", f"{kind}s", name))
-            problem = unknown_relation(kind, name, table_names, view_names, place)
+            move = f"move it to spec.{'views' if kind == 'table' else 'tables'}"
+            problem = unknown_relation(kind, name, table_names, view_names, place, move)
             if problem is not None:
                 found.append(problem)
     settings = _settings(folder, value)
