@@ -1,0 +1,169 @@
+"""What a manifest says when its files are sound, and that no file makes reading fail."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.diagnostics import errors_among
+from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
+from reconciler.manifest.project import read_project
+from reconciler.manifest.read import ReadManifest, read_manifest
+from reconciler.manifest.yaml_text import load_yaml
+
+FOLDER = "pipelines/shop"
+HEAD = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+SQL = """\
+CREATE TABLE orders (id BIGINT, customer STRING) WITH ('connectors' = '[
+  {"name": "first", "transport": {"name": "file_input", "config": {"path": "${var:lake}/it''s"}},
+   "format": {"name": "json"}}]');
+CREATE MATERIALIZED VIEW totals AS SELECT customer, count(*) AS orders FROM orders GROUP BY customer;
+"""
+FULL = """\
+apiVersion: reconciler/v1
+kind: Pipeline
+metadata: {name: shop, description: Orders, owner: me, tags: [b, a]}
+spec:
+  sql: [program.sql]
+  bootstrap_policy: reject
+  evolution: clear
+  runtime: {workers: 2, spark: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false}}
+  tables: {ORDERS: {description: One row an order, evolution: clear}}
+  views: {totals: {description: One row a customer}}
+  connectors:
+    - table: Orders
+      name: second
+      labels: [history]
+      transport: {name: delta_table_input, config: {uri: "${var:lake}", mode: snapshot, aws_secret_access_key: "${secret:K}"}}
+    - view: totals
+      start: 1
+      transport: {name: kafka_output, config: {topic: t, bootstrap.servers: h}}
+      format: {name: json}
+"""
+
+
+def _read(pipeline: str, sql: str = SQL, **more: str) -> ReadManifest:
+    files = {"pipeline.yaml": pipeline, "program.sql": sql, **more}
+    return read_manifest(FOLDER, {f"{FOLDER}/{name}": text for name, text in files.items()}, {"lake": "/lake"})
+
+
+def _manifest(read: ReadManifest) -> Manifest:
+    assert errors_among(read.diagnostics) == ()
+    assert read.manifest is not None
+    return read.manifest
+
+
+def test_settings_are_those_of_the_file() -> None:
+    manifest = _manifest(_read(FULL.replace("      start: 1\n", "")))
+
+    assert manifest.settings == Settings(
+        name="shop",
+        description="Orders",
+        owner="me",
+        tags=("b", "a"),
+        bootstrap_policy=BootstrapPolicy.REJECT,
+        workers=2,
+        spark={"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "8"},
+        descriptions={"orders": "One row an order", "totals": "One row a customer"},
+    )
+
+
+def test_defaults_stand_in_for_what_is_not_said() -> None:
+    assert _manifest(_read(HEAD)).settings == Settings(name="shop")
+
+
+def test_connectors_of_yaml_follow_those_of_sql() -> None:
+    manifest = _manifest(_read(FULL.replace("      start: 1\n", "")))
+
+    connectors = [(one.relation, one.name, one.ordinal) for one in manifest.connectors]
+    assert connectors == [("orders", "first", 0), ("Orders", "second", 1), ("totals", None, 0)]
+
+
+def test_variables_are_put_in_and_secrets_stay() -> None:
+    first, second, _ = _manifest(_read(FULL.replace("      start: 1\n", ""))).connectors
+
+    assert first.settings["transport"]["config"] == {"path": "/lake/it's"}
+    assert second.settings["transport"]["config"]["uri"] == "/lake"
+    assert second.settings["transport"]["config"]["aws_secret_access_key"] == "${secret:K}"
+    assert "name" not in second.settings
+    assert "table" not in second.settings
+
+
+def test_a_connector_with_an_error_is_left_out_and_the_counting_goes_on() -> None:
+    read = _read(HEAD + FULL[FULL.index("spec:") :].replace("mode: snapshot", "mode: slow") + "    - table: orders\n" + _FILE_INPUT)
+
+    assert [problem.code for problem in errors_among(read.diagnostics)] == ["C406", "C403"]
+    assert read.manifest is not None
+    assert [(one.relation, one.ordinal) for one in read.manifest.connectors] == [("orders", 0), ("orders", 2)]
+
+
+_FILE_INPUT = "      transport: {name: file_input, config: {path: in}}\n      format: {name: csv}\n"
+
+
+def test_sql_beside_the_file_is_read_unless_it_is_listed() -> None:
+    other = {"a.sql": "CREATE TABLE other (id BIGINT);", "deep/b.sql": "CREATE TABLE deep (id BIGINT);"}
+
+    beside = _manifest(_read(HEAD, **other))
+    listed = _manifest(_read(HEAD + "spec: {sql: [deep/b.sql, ./program.sql]}\n", **other))
+
+    assert [table.name for table in beside.tables] == ["other", "orders"]
+    assert [table.name for table in listed.tables] == ["deep", "orders"]
+
+
+def test_no_manifest_when_sql_has_errors() -> None:
+    read = _read(HEAD + "spec: {evolution: x}\n", sql="CREATE TABEL x (y INT);")
+
+    assert read.manifest is None
+    assert {problem.code[0] for problem in read.diagnostics} == {"M", "S"}
+
+
+_PIECES = st.sampled_from(
+    ["", ":", "- ", "[", "]", "{", "}", "*a ", "&a ", "!!x ", "null", "0", "1.5", "true", "''", "\n", "  ", "#", "${", "${var:x}", "ü"]
+)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_no_change_to_a_file_makes_reading_raise(data: st.DataObject) -> None:
+    text = FULL
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 12)))
+        text = text[:start] + data.draw(_PIECES) + text[end:]
+
+    read = _read(text)
+    read_project(text)
+
+    assert read.manifest is not None or errors_among(read.diagnostics)
+    for problem in read.diagnostics:
+        assert problem.location is not None
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 9) | st.sampled_from(["", "x", "${var:lake}", "file_input", "raw", "orders"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["name", "config", "transport", "format", "path", "labels", "sql", "a"]), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=300)
+def test_no_value_in_place_of_another_makes_reading_raise(data: st.DataObject) -> None:
+    value = load_yaml(FULL, "f").value
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = value
+        while True:
+            keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+            if not keys:
+                break
+            key = data.draw(st.sampled_from(keys))
+            if not isinstance(at[key], dict | list) or data.draw(st.integers(0, 3)) == 0:
+                at[key] = data.draw(_VALUES)
+                break
+            at = at[key]
+
+    read = _read(json.dumps(value))
+
+    for problem in read.diagnostics:
+        assert problem.location is not None
