@@ -42,7 +42,14 @@ def test_the_only_environment_is_the_default() -> None:
 
 
 def test_an_error_leaves_no_project() -> None:
-    for text in ("", "[]", "environments: {a: {}}", "environments: []", "a: [", "default: 1\nenvironments: {a: {warehouse: w}}"):
+    for text in (
+        "",
+        "[]",
+        "environments: {a: {}}",
+        "environments: []",
+        "a: [",
+        "default: 1\nenvironments: {a: {warehouse: w}}",
+    ):
         read = read_project(text)
         assert read.project is None
         assert read.diagnostics

@@ -34,7 +34,9 @@ spec:
     - table: Orders
       name: second
       labels: [history]
-      transport: {name: delta_table_input, config: {uri: "${var:lake}", mode: snapshot, aws_secret_access_key: "${secret:K}"}}
+      transport:
+        name: delta_table_input
+        config: {uri: "${var:lake}", mode: snapshot, aws_secret_access_key: "${secret:K}"}
     - view: totals
       start: 1
       transport: {name: kafka_output, config: {topic: t, bootstrap.servers: h}}
@@ -90,7 +92,9 @@ def test_variables_are_put_in_and_secrets_stay() -> None:
 
 
 def test_a_connector_with_an_error_is_left_out_and_the_counting_goes_on() -> None:
-    read = _read(HEAD + FULL[FULL.index("spec:") :].replace("mode: snapshot", "mode: slow") + "    - table: orders\n" + _FILE_INPUT)
+    read = _read(
+        HEAD + FULL[FULL.index("spec:") :].replace("mode: snapshot", "mode: slow") + "    - table: orders\n" + _FILE_INPUT
+    )
 
     assert [problem.code for problem in errors_among(read.diagnostics)] == ["C406", "C403"]
     assert read.manifest is not None
@@ -118,7 +122,29 @@ def test_no_manifest_when_sql_has_errors() -> None:
 
 
 _PIECES = st.sampled_from(
-    ["", ":", "- ", "[", "]", "{", "}", "*a ", "&a ", "!!x ", "null", "0", "1.5", "true", "''", "\n", "  ", "#", "${", "${var:x}", "ü"]
+    [
+        "",
+        ":",
+        "- ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "*a ",
+        "&a ",
+        "!!x ",
+        "null",
+        "0",
+        "1.5",
+        "true",
+        "''",
+        "\n",
+        "  ",
+        "#",
+        "${",
+        "${var:x}",
+        "ü",
+    ]
 )
 
 
@@ -139,10 +165,34 @@ def test_no_change_to_a_file_makes_reading_raise(data: st.DataObject) -> None:
         assert problem.location is not None
 
 
+@given(st.data())
+@settings(deadline=None, max_examples=200)
+def test_no_change_to_sql_makes_reading_raise(data: st.DataObject) -> None:
+    text = SQL
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 8)))
+        text = (
+            text[:start]
+            + data.draw(st.sampled_from(["", "'", "''", '"', "{", "}", "[", ",", "1e999", "\n", ";"]))
+            + text[end:]
+        )
+
+    for problem in _read(HEAD, sql=text).diagnostics:
+        assert problem.location is not None
+
+
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-1, 9) | st.sampled_from(["", "x", "${var:lake}", "file_input", "raw", "orders"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["name", "config", "transport", "format", "path", "labels", "sql", "a"]), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 9)
+    | st.sampled_from(["", "x", "${var:lake}", "file_input", "raw", "orders"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "config", "transport", "format", "path", "labels", "sql", "a"]), inner, max_size=3
+        )
+    ),
     max_leaves=6,
 )
 

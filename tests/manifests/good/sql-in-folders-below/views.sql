@@ -1,0 +1,1 @@
+CREATE MATERIALIZED VIEW newest AS SELECT max(id) AS id FROM orders;
