@@ -84,7 +84,7 @@ def render_section(plan: Plan, version: str) -> str:
 def read_sections(text: str) -> dict[tuple[str, str], str]:
     """(pipeline, environment) → section text. What stands before the first section is ignored but for writing again."""
     starts = list(_SECTION.finditer(text))
-    ends = [match.start() for match in starts[1:]] + [len(text)]
+    ends = [*(match.start() for match in starts[1:]), len(text)][: len(starts)]
     return {
         (match.group(1), match.group(2)): text[match.start() : end].rstrip("\n") + "\n"
         for match, end in zip(starts, ends, strict=True)

@@ -83,7 +83,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     known = desired or applied.snapshot
     if known is None:
         require_pipeline(pipeline, known_pipelines(target))
-        raise ReconcileError("U802", f"pipeline {pipeline!r} has neither files nor anything applied")
+        raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
     policies = Policies(
         bootstrap=known.program.settings.bootstrap_policy,
         approve_first_apply=target.environment.first_apply == "await_approval",

@@ -220,9 +220,9 @@ def _statement(program: Program, change: Insert | Delete, sql: str) -> JsonObjec
     if table is None:
         names = [table.name for table in program.tables.values()]
         kind = "a view; only tables can be written" if key in program.views else "unknown"
-        raise ReconcileError("X702", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
+        raise ReconcileError("X720", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
     if table.declaration.append_only and isinstance(change, Delete):
-        raise ReconcileError("X702", f"table {table.name} is append_only: rows can't be deleted")
+        raise ReconcileError("X720", f"table {table.name} is append_only: rows can't be deleted")
     _require_relations(program, change)
     return {"sql": sql, "table": key, "relations": list(change.relations)}
 
@@ -233,6 +233,6 @@ def _require_relations(program: Program, statement: Select | Insert | Delete) ->
     for name in statement.relations:
         view = program.views.get(fold(name))
         if view is not None and view.kind is ViewKind.LOCAL:
-            raise ReconcileError("X702", f"view {view.name} is LOCAL: it can't be read from outside of the program")
+            raise ReconcileError("X720", f"view {view.name} is LOCAL: it can't be read from outside of the program")
         if program.relation(name) is None:
-            raise ReconcileError("X702", f"unknown table or view {name!r}", did_you_mean(name, visible))
+            raise ReconcileError("X720", f"unknown table or view {name!r}", did_you_mean(name, visible))

@@ -36,13 +36,13 @@ class Commit:
 
 
 def find_root(start: Path) -> Path:
-    """The repository's root above (or at) a folder. Raises NotFound (U801)."""
+    """The repository's root above (or at) a folder. Raises NotFound (U811)."""
     folders = [start.resolve(), *start.resolve().parents]
     for marker in (PROJECT_FILE, PIPELINES_FOLDER):
         for folder in folders:
             if (folder / marker).exists():
                 return folder
-    raise NotFound("U801", f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it", "use --repo DIR")
+    raise NotFound("U811", f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it", "use --repo DIR")
 
 
 def pipeline_names(root: Path) -> tuple[str, ...]:
@@ -54,10 +54,10 @@ def pipeline_names(root: Path) -> tuple[str, ...]:
 
 
 def require_pipeline(name: str, known: tuple[str, ...]) -> None:
-    """Raises NotFound (U802) when no pipeline of that name is known."""
+    """Raises NotFound (U812) when no pipeline of that name is known."""
     if name not in known:
         listing = ", ".join(known) or "none"
-        raise NotFound("U802", f"no pipeline {name!r}; known are: {listing}", did_you_mean(name, known))
+        raise NotFound("U812", f"no pipeline {name!r}; known are: {listing}", did_you_mean(name, known))
 
 
 def pipeline_folder(name: str) -> str:
@@ -66,7 +66,7 @@ def pipeline_folder(name: str) -> str:
 
 
 def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
-    """The YAML and SQL texts of a pipeline by path relative to the root. Raises ReconcileError (U803)."""
+    """The YAML and SQL texts of a pipeline by path relative to the root. Raises ReconcileError (U813)."""
     base = root / PIPELINES_FOLDER / name
     files: dict[str, str] = {}
     for folder, folders, names in os.walk(base, followlinks=False):
@@ -80,13 +80,13 @@ def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
 
 def _read(path: Path, base: Path) -> str:
     if not path.resolve().is_relative_to(base.resolve()):
-        raise ReconcileError("U803", f"{path} leads out of the pipeline's folder", "put the file itself there")
+        raise ReconcileError("U813", f"{path} leads out of the pipeline's folder", "put the file itself there")
     if path.stat().st_size > _MAXIMUM_FILE:
-        raise ReconcileError("U803", f"{path} is larger than {_MAXIMUM_FILE} bytes")
+        raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ReconcileError("U803", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
+        raise ReconcileError("U813", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
 
 
 def read_optional(path: Path) -> str | None:

@@ -38,7 +38,7 @@ def relation_folder(pipeline: str, relation: str) -> str:
 
 
 def open_target(root: Path, environment: str | None) -> Target:
-    """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U804)."""
+    """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814)."""
     read = read_project(read_optional(root / PROJECT_FILE))
     errors = errors_among(read.diagnostics)
     if errors or read.project is None:
@@ -48,6 +48,6 @@ def open_target(root: Path, environment: str | None) -> Target:
     found = project.environments.get(name)
     if found is None:
         known = ", ".join(sorted(project.environments))
-        raise NotFound("U804", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
+        raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
     warehouse = found.warehouse if "://" in found.warehouse else str((root / found.warehouse).resolve())
     return Target(root, found, warehouse, DeltaRegistry(warehouse))

@@ -1,0 +1,101 @@
+"""Golden plans: tests/golden/<claim>/{applied,desired}/ are the files of a pipeline before and after; plan.txt and
+plan.json are the plan between them. A folder without `applied` is a first apply, one without `desired` a removal.
+
+`RECONCILE_UPDATE_GOLDEN=1 pytest tests/golden` writes the expectations anew; read the difference before you commit it.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from reconciler.diagnostics import errors_among
+from reconciler.manifest.read import read_manifest
+from reconciler.plan.json_form import plan_to_json, step_from_json, step_to_json
+from reconciler.plan.lock import Matches, judge_lock, with_section
+from reconciler.plan.make import make_plan
+from reconciler.plan.markdown_form import render_markdown
+from reconciler.plan.model import Plan, Policies
+from reconciler.plan.text_form import render_text
+from reconciler.program.compile import compile_program
+from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.snapshot.model import Snapshot, take_snapshot
+
+HERE = Path(__file__).parent
+CLAIMS = sorted(folder.name for folder in HERE.iterdir() if (folder / "claim.md").is_file())
+UPDATE = os.environ.get("RECONCILE_UPDATE_GOLDEN") == "1"
+SCHEMA = json.loads((HERE.parents[1] / "schemas" / "plan.schema.json").read_text())
+
+
+def read_snapshot(folder: Path) -> Snapshot | None:
+    """The snapshot of a folder's files, or None when there is no such folder."""
+    if not folder.is_dir():
+        return None
+    files = {f"pipelines/shop/{file.name}": file.read_text() for file in sorted(folder.iterdir())}
+    files.setdefault(
+        "pipelines/shop/pipeline.yaml", "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    )
+    read = read_manifest("pipelines/shop", files, {"root": "data"})
+    assert read.manifest is not None, read.diagnostics
+    compiled = compile_program(read.manifest)
+    assert not errors_among((*read.diagnostics, *compiled.diagnostics))
+    return take_snapshot(compiled.program)
+
+
+def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
+    applied, desired = read_snapshot(HERE / claim / "applied"), read_snapshot(HERE / claim / "desired")
+    known = desired or applied
+    assert known is not None
+    policies = Policies(known.program.settings.bootstrap_policy)
+    return make_plan("shop", "dev", applied, desired, policies), applied, desired
+
+
+def expect(path: Path, text: str) -> None:
+    if UPDATE:
+        path.write_text(text)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_plan_is_as_expected(claim: str) -> None:
+    plan, _, _ = read_plan(claim)
+    expect(HERE / claim / "plan.txt", render_text(plan))
+    value = plan_to_json(plan)
+    expect(HERE / claim / "plan.json", json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    jsonschema.validate({"form": "reconciler/plans/v1", "plans": [value]}, SCHEMA)
+    assert len(render_markdown(plan)) <= 65_536
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_what_the_registry_gives_back_plans_the_same(claim: str) -> None:
+    plan, applied, desired = read_plan(claim)
+    stored = take_snapshot(decode_program(encode_program(applied.program))) if applied else None
+    again = make_plan("shop", "dev", stored, desired, plan.policies)
+    assert render_text(again) == render_text(plan)
+    assert again.digest == plan.digest
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_planning_after_the_apply_is_empty(claim: str) -> None:
+    plan, _, desired = read_plan(claim)
+    if desired is None:
+        return
+    stored = take_snapshot(decode_program(encode_program(desired.program)))
+    again = make_plan("shop", "dev", stored, desired, plan.policies)
+    assert again.changes_nothing
+    assert again.applied_digest == plan.desired_digest
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_lock_of_a_plan_matches_it_and_steps_survive_the_journal(claim: str) -> None:
+    plan, _, _ = read_plan(claim)
+    assert tuple(step_from_json(step_to_json(step)) for step in plan.steps) == plan.steps
+    if not plan.is_empty:
+        text = with_section(None, plan, "1", "shop", "dev")
+        assert judge_lock(text, plan, "1") == Matches()
+
+
+def test_there_are_claims() -> None:
+    assert len(CLAIMS) >= 30
