@@ -19,3 +19,9 @@ def spark_functions() -> frozenset[str]:
 def spark_words() -> frozenset[str]:
     """Words that Spark's grammar knows, in lower case: quoting one of these may change what it means."""
     return _lines("spark_words.txt")
+
+
+@cache
+def spark_aggregates() -> frozenset[str]:
+    """The names of the built-in functions that aggregate rows, in lower case."""
+    return _lines("spark_aggregates.txt")

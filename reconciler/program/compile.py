@@ -1,0 +1,153 @@
+"""Manifest → Program: names resolved, reads found, relations ordered; and everything that is wrong with it.
+
+A program always comes out, whatever is wrong: what the registry holds as applied is compiled here too, perhaps by a
+newer version with new objections. Then the first of two relations of one name stays, a view that can't be parsed reads
+(as a whole) every relation that its text mentions, and a connector of no relation is left out.
+
+Rules:
+- Relations share one namespace, letter case aside. Names that the engine or the registry use are reserved.
+- Views may not read each other in a circle. LOCAL views are read by other views only: they have no connectors.
+- Transports named `…_input` belong to tables, `…_output` to views.
+- A connector without a name is called `unnamed-<ordinal>`, and that is warned about: the name changes when connectors
+  are added before it. Names are unique within a relation.
+- `start_after` names labels of input connectors of this pipeline; a connector can't wait for itself, directly or not.
+
+Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reconciler.diagnostics import Diagnostic, Location, in_order
+from reconciler.manifest.model import ColumnDeclaration, Manifest, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.names import fold
+from reconciler.program.connectors import compile_connectors
+from reconciler.program.model import Program, Read, Table, View
+from reconciler.program.order import cycles, topological
+from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.check import QueryAnalysis, RelationRead, analyse_query
+
+RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
+RESERVED_NAMES = ("information_schema", "global_temp", "default")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The program, and what is wrong with the manifest that it came from."""
+
+    program: Program
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def compile_program(manifest: Manifest) -> Compiled:
+    """Compile a manifest. See the module."""
+    diagnostics: list[Diagnostic] = []
+    declared = _by_name(manifest, diagnostics)
+    order, circular = _order(declared, diagnostics)
+    tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
+    views = _views(manifest, declared, order, circular, diagnostics)
+    connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
+    program = Program(manifest.settings, tables, views, connectors, order)
+    return Compiled(program, in_order(diagnostics))
+
+
+def _place(location: Location | None) -> str:
+    return f" (at {location})" if location is not None else ""
+
+
+def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDeclaration | ViewDeclaration]:
+    """The relations by folded name, the first of a name by place; reserved and repeated names are reported."""
+
+    def position(one: TableDeclaration | ViewDeclaration) -> tuple[str, int, int, str]:
+        place = one.location or Location("", 0, 0)
+        return (place.file, place.line, place.column, one.name)
+
+    found: dict[str, TableDeclaration | ViewDeclaration] = {}
+    for declaration in sorted([*manifest.tables, *manifest.views], key=position):
+        key = fold(declaration.name)
+        if key.startswith(RESERVED_PREFIXES) or key in RESERVED_NAMES:
+            hint = "choose another name: this one is used by reconciler or Spark"
+            into.append(Diagnostic("P302", f"{declaration.name!r} is a reserved name", declaration.location, hint))
+        first = found.setdefault(key, declaration)
+        if first is not declaration:
+            kind = "table" if isinstance(first, TableDeclaration) else "view"
+            message = f"{declaration.name!r} is declared already as a {kind}{_place(first.location)}"
+            hint = "names differ by more than letter case" if first.name != declaration.name else "rename one of them"
+            into.append(Diagnostic("P301", message, declaration.location, hint))
+    return found
+
+
+_Declared = Mapping[str, TableDeclaration | ViewDeclaration]
+
+
+def _analyse(
+    view: ViewDeclaration, known: Mapping[str, Mapping[str, str | None]], ansi: bool = True
+) -> QueryAnalysis:
+    return analyse_query(
+        view.query,
+        view.query_location,
+        known,
+        stored=view.kind is ViewKind.MATERIALIZED,
+        column_names=view.column_names,
+        ansi=ansi,
+    )
+
+
+def _order(declared: _Declared, into: list[Diagnostic]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The topological order, and the names that lie on a reported circle."""
+    unknown: dict[str, dict[str, str | None]] = {key: {} for key in declared}
+    reads: dict[str, tuple[str, ...]] = {}
+    for key, one in declared.items():
+        found = _analyse(one, unknown).reads if isinstance(one, ViewDeclaration) else ()
+        reads[key] = tuple(read.relation for read in found)
+    circular: set[str] = set()
+    for cycle in cycles(reads):
+        first = declared[cycle[0]]
+        circular.update(cycle)
+        if len(cycle) == 1:
+            into.append(Diagnostic("P304", f"view {first.name!r} reads itself", first.location))
+            continue
+        chain = " → ".join(declared[key].name for key in (*cycle, cycle[0]))
+        hint = "let one of them read tables, or what the other reads"
+        into.append(Diagnostic("P303", f"views read each other in a circle: {chain}", first.location, hint))
+    for key in sorted(reads):
+        if key in reads[key] and key not in circular:
+            circular.add(key)
+            into.append(Diagnostic("P304", f"view {declared[key].name!r} reads itself", declared[key].location))
+    return topological(reads), frozenset(circular)
+
+
+def _views(
+    manifest: Manifest,
+    declared: _Declared,
+    order: tuple[str, ...],
+    circular: frozenset[str],
+    into: list[Diagnostic],
+) -> dict[str, View]:
+    """Analyse the views, each after those that it reads. Columns of views in a circle count as unknown."""
+    ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
+    known: dict[str, Mapping[str, str | None]] = {key: {} for key in declared}
+    for key, one in declared.items():
+        if isinstance(one, TableDeclaration):
+            known[key] = {column.name: _known_type(column) for column in one.columns}
+    views: dict[str, View] = {}
+    for key in order:
+        one = declared[key]
+        if not isinstance(one, ViewDeclaration):
+            continue
+        analysis = _analyse(one, known, ansi)
+        into += analysis.diagnostics
+        names = [name for name, _ in analysis.columns]
+        if key not in circular and len({fold(name) for name in names}) == len(names):
+            known[key] = dict(analysis.columns)
+        reads = tuple(_read(read, declared) for read in analysis.reads)
+        views[key] = View(one, canonical_query(one.query), reads, tuple(names))
+    return dict(sorted(views.items()))
+
+
+def _known_type(column: ColumnDeclaration) -> str | None:
+    return column.type
+
+
+def _read(read: RelationRead, declared: _Declared) -> Read:
+    return Read(declared[read.relation].name, read.columns)

@@ -1,0 +1,107 @@
+"""Connectors within a program: to which relation they belong, what they are called, which waits for which.
+
+See `compile` for the rules. Shapes of settings are judged elsewhere (`manifest`, `connectors`), so everything here
+looks twice before it believes a setting to be what it should.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from reconciler.diagnostics import Diagnostic, Location, Severity
+from reconciler.manifest.model import ConnectorDeclaration, ViewKind
+from reconciler.names import did_you_mean, fold
+from reconciler.program.model import Connector, Direction, Table, View
+from reconciler.program.order import cycles
+
+
+def compile_connectors(
+    declarations: Sequence[ConnectorDeclaration],
+    tables: Mapping[str, Table],
+    views: Mapping[str, View],
+    into: list[Diagnostic],
+) -> dict[str, Connector]:
+    """The connectors by folded qualified name."""
+    found: dict[str, Connector] = {}
+    for declaration in sorted(declarations, key=_position):
+        connector = _connector(declaration, tables, views, into)
+        if connector is None:
+            continue
+        key = fold(connector.qualified_name)
+        first = found.setdefault(key, connector)
+        if first is not connector:
+            place = first.declaration.location
+            where = f" (at {place})" if place is not None else ""
+            message = f"{declaration.relation} has a connector named {first.name!r} already{where}"
+            into.append(Diagnostic("P307", message, declaration.location, "a connector is known by its name: rename one"))
+    _judge_starts(found, into)
+    return dict(sorted(found.items()))
+
+
+def _position(declaration: ConnectorDeclaration) -> tuple[str, int, str]:
+    return (fold(declaration.relation), declaration.ordinal, declaration.name or "")
+
+
+def _transport(declaration: ConnectorDeclaration) -> str:
+    transport = declaration.settings.get("transport")
+    name = transport.get("name") if isinstance(transport, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _connector(
+    declaration: ConnectorDeclaration, tables: Mapping[str, Table], views: Mapping[str, View], into: list[Diagnostic]
+) -> Connector | None:
+    key = fold(declaration.relation)
+    relation = tables.get(key) or views.get(key)
+    transport = _transport(declaration)
+    if relation is None:
+        candidates = [one.name for one in (*tables.values(), *views.values())]
+        message = f"a connector of {declaration.relation!r}, which is no relation of this pipeline"
+        into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
+        return None
+    direction = Direction.INPUT if isinstance(relation, Table) else Direction.OUTPUT
+    if isinstance(relation, View) and relation.kind is ViewKind.LOCAL:
+        message = f"LOCAL view {relation.name!r} has a connector"
+        into.append(Diagnostic("P311", message, declaration.location, "only views see it: use CREATE VIEW"))
+    elif direction is Direction.INPUT and transport.endswith("_output"):
+        message = f"{transport!r} writes, but {relation.name!r} is a table: tables have inputs"
+        into.append(Diagnostic("P306", message, declaration.location, "attach it to a view that selects from the table"))
+    elif direction is Direction.OUTPUT and transport.endswith("_input"):
+        message = f"{transport!r} reads, but {relation.name!r} is a view: views have outputs"
+        into.append(Diagnostic("P306", message, declaration.location, "attach it to a table that the view reads"))
+    name = declaration.name
+    if name is None:
+        name = f"unnamed-{declaration.ordinal}"
+        message = f"a connector of {relation.name!r} has no name; it is called {name!r} by its place"
+        hint = "name it: adding a connector before it would otherwise look like a change"
+        into.append(Diagnostic("P308", message, declaration.location, hint, Severity.WARNING))
+    return Connector(declaration, name, direction)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A text, or the texts of a list."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Sequence):
+        return tuple(one for one in value if isinstance(one, str))
+    return ()
+
+
+def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> None:
+    labelled: dict[str, list[str]] = {}
+    for key in sorted(found):
+        if found[key].direction is Direction.INPUT:
+            for label in _texts(found[key].settings.get("labels")):
+                labelled.setdefault(label, []).append(key)
+    waits: dict[str, tuple[str, ...]] = {}
+    for key in sorted(found):
+        connector = found[key]
+        waits[key] = ()
+        for label in _texts(connector.settings.get("start_after")):
+            if label not in labelled:
+                hint = did_you_mean(label, labelled) or "labels are given by 'labels' of this pipeline's inputs"
+                message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
+                into.append(Diagnostic("P309", message, connector.declaration.location, hint))
+            waits[key] += tuple(labelled.get(label, ()))
+    for cycle in cycles(waits):
+        place: Location | None = found[cycle[0]].declaration.location
+        chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))
+        into.append(Diagnostic("P310", f"connectors wait for each other in a circle: {chain}", place))

@@ -1,0 +1,125 @@
+"""How many arguments Spark's most used functions take, and calls that give another number.
+
+Judged on tokens, before any tree: a parser may stop at such a call, and rewrites others. Calls with a syntax of their
+own inside (`TRIM(BOTH x FROM y)`) are passed over, and so is every function not listed.
+"""
+
+from typing import Final
+
+from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.query import Problem
+
+_EXACT: Final[dict[int, str]] = {
+    0: "row_number rank dense_rank percent_rank cume_dist current_date pi e",
+    1: (
+        "sum avg min max abs upper lower ucase lcase length char_length sqrt exp ln year quarter month day dayofmonth "
+        "dayofweek dayofyear hour minute second weekofyear last_day stddev variance stddev_pop stddev_samp var_pop "
+        "var_samp collect_list collect_set bool_and bool_or count_if isnull isnotnull isnan reverse initcap ascii md5 "
+        "sha1 sign signum sin cos tan explode posexplode map_keys map_values array_distinct array_max array_min"
+    ),
+    2: (
+        "nullif ifnull nvl power pow mod pmod date_trunc trunc add_months array_contains instr repeat "
+        "max_by min_by corr covar_pop covar_samp atan2 next_day array_union array_except array_intersect"
+    ),
+    3: "if nvl2 translate",
+}
+_BETWEEN: Final[dict[str, tuple[int, int | None]]] = {
+    "coalesce": (1, None),
+    "greatest": (2, None),
+    "least": (2, None),
+    "round": (1, 2),
+    "bround": (1, 2),
+    "substring": (2, 3),
+    "substr": (2, 3),
+    "replace": (2, 3),
+    "split": (2, 3),
+    "lag": (1, 3),
+    "lead": (1, 3),
+    "ntile": (0, 1),
+    "to_date": (1, 2),
+    "to_timestamp": (1, 2),
+    "regexp_replace": (3, 4),
+    "lpad": (2, 3),
+    "rpad": (2, 3),
+    "ltrim": (1, 2),
+    "rtrim": (1, 2),
+    "date_format": (2, 2),
+}
+ARITY: Final = {name: (count, count) for count, names in _EXACT.items() for name in names.split()} | _BETWEEN
+_OWN_SYNTAX: Final = ("FROM", "FOR", "IN", "ORDER", "PLACING", "AS", "USING", "WITHIN", "LIMIT", "SELECT", "WITH")
+_NOT_A_CALL_AFTER: Final = (".", "@")
+
+
+def wrong_calls(tokens: tuple[Token, ...]) -> tuple[Problem, ...]:
+    """A problem for each call of a listed function with a number of arguments that it can't take."""
+    problems: list[Problem] = []
+    for index in range(len(tokens) - 1):
+        token = tokens[index]
+        limits = ARITY.get(token.text.lower()) if token.kind is Kind.WORD else None
+        if limits is None or not tokens[index + 1].is_symbol("(") or not _is_call(tokens, index):
+            continue
+        count = _arguments(tokens, index + 2)
+        if count is None:
+            continue
+        least, most = limits
+        if count < least or (most is not None and count > most):
+            message = f"{token.text.lower()} takes {_limits(least, most)}, found {count}"
+            problems.append(Problem("S230", message, token.start))
+    return tuple(problems)
+
+
+def _is_call(tokens: tuple[Token, ...], index: int) -> bool:
+    """Not a method of something, not an alias with column names, not the name of a CTE."""
+    if index == 0:
+        return True
+    before = tokens[index - 1]
+    if before.kind is Kind.SYMBOL:
+        return before.text not in (")", "]", *_NOT_A_CALL_AFTER) and not _is_named_query(tokens, index)
+    return before.kind is Kind.WORD and before.is_word(
+        *("SELECT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "BY", "WHEN", "THEN", "ELSE", "BETWEEN", "DISTINCT"),
+        *("CASE", "IN", "LIKE", "IS", "ALL", "INTERVAL", "DIV"),
+    )
+
+
+def _is_named_query(tokens: tuple[Token, ...], index: int) -> bool:
+    """`name (a, b) AS (` after a comma: a CTE."""
+    depth = 0
+    for position in range(index + 1, len(tokens)):
+        if tokens[position].is_symbol("("):
+            depth += 1
+        elif tokens[position].is_symbol(")"):
+            depth -= 1
+            if depth == 0:
+                rest = tokens[position + 1 : position + 3]
+                return len(rest) == 2 and rest[0].is_word("AS") and rest[1].is_symbol("(")
+    return False
+
+
+def _arguments(tokens: tuple[Token, ...], index: int) -> int | None:
+    """The number of arguments from `index` to the closing parenthesis; None where it can't be told."""
+    if tokens[index].is_symbol(")"):
+        return 0
+    commas, depth = 0, 0
+    for token in tokens[index:]:
+        if token.kind is Kind.SYMBOL:
+            if token.text in "([":
+                depth += 1
+            elif token.text in ")]":
+                if depth == 0:
+                    return commas + 1
+                depth -= 1
+            elif token.text == "," and depth == 0:
+                commas += 1
+            elif token.text in ("=>", "->") and depth == 0:
+                return None
+        elif depth == 0 and token.is_word(*_OWN_SYNTAX):
+            return None
+    return None
+
+
+def _limits(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {least} argument{'s' if least != 1 else ''}"
+    if least == most:
+        return "no argument" if most == 0 else f"{most} argument{'s' if most != 1 else ''}"
+    return f"{least} to {most} arguments"

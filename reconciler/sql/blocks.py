@@ -1,0 +1,299 @@
+"""Walk the query blocks of a parsed query: bring sources into sight, resolve every column, note what is read.
+
+One pass: a block's WITH first, then its FROM from left to right (an ON sees what stands before it), then conditions,
+select list, grouping, ordering. Values inside blocks are `Walker`'s. What this does not know (PIVOT, table functions
+without column names, recursive CTEs) makes a source whose columns are not known.
+"""
+
+from reconciler.names import did_you_mean, fold
+from reconciler.sql.grouping import judge_aggregates
+from reconciler.sql.places import offset_of
+from reconciler.sql.scopes import Output, Scope, Source
+from reconciler.sql.values import Walker
+from sqlglot import exp
+
+_Outputs = tuple[Output, ...] | None
+_AFTER = ("group", "having", "qualify", "order", "sort", "distribute", "cluster", "limit", "offset", "windows")
+
+
+class Analyser(Walker):
+    """The walk over one query. `analyse` gives its output columns; problems and reads gather in the object."""
+
+    def analyse(self, tree: exp.Expr) -> _Outputs:
+        return self.query(tree, None, {})
+
+    def query(self, node: exp.Expr, parent: Scope | None, named: dict[str, _Outputs]) -> _Outputs:
+        """Any query: a SELECT, a set operation, VALUES, or one of these in parentheses."""
+        if isinstance(node, exp.Subquery):
+            named = self._with(node, parent, named)
+            inner = node.this
+            if isinstance(inner, exp.Table):
+                scope = Scope(parent)
+                self._item(inner, scope, named)
+                return _star(scope)
+            outputs = self.query(inner, parent, named)
+            self._ordering(node, outputs, parent, named)
+            return outputs
+        if isinstance(node, exp.Select):
+            return self._select(node, parent, self._with(node, parent, named))
+        if isinstance(node, exp.SetOperation):
+            return self._set_operation(node, parent, self._with(node, parent, named))
+        if isinstance(node, exp.Values):
+            return self._values(node, Scope(parent), named)
+        if isinstance(node, exp.Table):
+            scope = Scope(parent)
+            self._item(node, scope, named)
+            return _star(scope)
+        for child in node.iter_expressions():
+            self.value(child, Scope(parent, [Source(None, None)]), named)
+        return None
+
+    def _with(self, node: exp.Expr, parent: Scope | None, named: dict[str, _Outputs]) -> dict[str, _Outputs]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return named
+        named = dict(named)
+        for cte in clause.expressions:
+            name = fold(cte.alias)
+            if clause.recursive:
+                named[name] = None
+            outputs = self.query(cte.this, parent, named)
+            columns = cte.args["alias"].args.get("columns") or []
+            named[name] = _renamed(outputs, [column.name for column in columns])
+            if clause.recursive and not columns:
+                named[name] = None
+        return named
+
+    def _set_operation(self, node: exp.SetOperation, parent: Scope | None, named: dict[str, _Outputs]) -> _Outputs:
+        left = self.query(node.this, parent, named)
+        right = self.query(node.expression, parent, named)
+        by_name = bool(node.args.get("by_name"))
+        if by_name:
+            left = None
+        elif left is not None and right is not None and len(left) != len(right):
+            word = type(node).__name__.upper()
+            message = f"{word} needs the same number of columns on both sides, found {len(left)} and {len(right)}"
+            self.problem("S226", message, self.place(node.expression))
+            left = None
+        elif left is not None and right is not None:
+            left = tuple(
+                Output(one.name, one.type if one.type == other.type else None)
+                for one, other in zip(left, right, strict=True)
+            )
+        self._ordering(node, left, parent, named)
+        return left
+
+    def _ordering(self, node: exp.Expr, outputs: _Outputs, parent: Scope | None, named: dict[str, _Outputs]) -> None:
+        """ORDER BY and LIMIT of a set operation or of a query in parentheses: they see its output."""
+        scope = Scope(parent, [Source(None, outputs)])
+        for part in _AFTER:
+            child = node.args.get(part)
+            if isinstance(child, exp.Expr):
+                self.value(child, scope, named)
+
+    def _values(self, node: exp.Values, scope: Scope, named: dict[str, _Outputs]) -> _Outputs:
+        widths = set()
+        for row in node.expressions:
+            self.value(row, scope, named)
+            widths.add(len(row.expressions) if isinstance(row, exp.Tuple) else 1)
+        if len(widths) != 1:
+            return None
+        return tuple(Output(f"col{index}", None) for index in range(1, widths.pop() + 1))
+
+    def _select(self, node: exp.Select, parent: Scope | None, named: dict[str, _Outputs]) -> _Outputs:
+        scope = Scope(parent)
+        origin = node.args.get("from_")
+        if origin is not None:
+            self._item(origin.this, scope, named)
+        for join in node.args.get("joins") or []:
+            self._join(join, scope, named)
+        for lateral in node.args.get("laterals") or []:
+            self._item(lateral, scope, named)
+        if node.args.get("pivots") or node.args.get("match"):
+            scope.sources.append(Source(None, None))
+        where = node.args.get("where")
+        for item in node.expressions:
+            if isinstance(item, exp.Alias):
+                scope.aliases.setdefault(fold(item.alias), None)
+        if where is not None:
+            self.condition(where.this, scope, named, "WHERE")
+        outputs = self._select_list(node, scope, named)
+        self._after(node, scope, outputs, named)
+        judge_aggregates(self, node, scope)
+        return outputs
+
+    def _select_list(self, node: exp.Select, scope: Scope, named: dict[str, _Outputs]) -> _Outputs:
+        outputs: list[Output] = []
+        known = node.args.get("kind") is None and not node.args.get("operation_modifiers")
+        for item in node.expressions:
+            if item.is_star and isinstance(item, (exp.Star, exp.Column)):
+                columns = self.star(item, scope)
+                if columns is None:
+                    known = False
+                else:
+                    outputs += columns
+                continue
+            found = self.value(item, scope, named)
+            if isinstance(item, exp.Alias):
+                outputs.append(Output(item.alias, found))
+            elif isinstance(item, exp.Aliases) or self.makes_columns(item):
+                known = False
+            else:
+                outputs.append(Output(_made_up_name(item, scope), found))
+        return tuple(outputs) if known else None
+
+    def _after(self, node: exp.Select, scope: Scope, outputs: _Outputs, named: dict[str, _Outputs]) -> None:
+        """The clauses that also see the names of the select list."""
+        for output in outputs or ():
+            if output.name is not None:
+                scope.aliases.setdefault(fold(output.name), output.type)
+        relaxed = Scope(scope.parent, scope.sources, scope.merged | set(scope.aliases), scope.natural, scope.aliases)
+        having = node.args.get("having")
+        if having is not None:
+            self.condition(having.this, relaxed, named, "HAVING")
+        for part in _AFTER:
+            child = node.args.get(part)
+            if part == "having" or child is None:
+                continue
+            for one in child if isinstance(child, list) else [child]:
+                if isinstance(one, exp.Expr):
+                    self.value(one, relaxed, named)
+
+    def _join(self, join: exp.Join, scope: Scope, named: dict[str, _Outputs]) -> None:
+        before = len(scope.sources)
+        left = list(scope.sources)
+        self._item(join.this, scope, named)
+        right = scope.sources[before:]
+        if join.method == "NATURAL":
+            scope.natural = True
+            for source in right:
+                shared = [key for key in source.by_key if any(key in other.by_key for other in left)]
+                scope.merged.update(shared)
+                for key in shared:
+                    self.read_all(scope, key)
+        for column in join.args.get("using") or []:
+            self._using(column, left, right, scope)
+        condition = join.args.get("on")
+        if condition is not None:
+            self.condition(condition, scope, named, "ON")
+        if join.kind in ("SEMI", "ANTI"):
+            del scope.sources[before:]
+
+    def _using(self, column: exp.Expr, left: list[Source], right: list[Source], scope: Scope) -> None:
+        key = fold(column.name)
+        scope.merged.add(key)
+        self.read_all(scope, column.name)
+        for side, word in ((left, "left"), (right, "right")):
+            if any(source.is_open for source in side) or any(key in source.by_key for source in side):
+                continue
+            known = sorted({one.name for source in side for one in source.by_key.values() if one.name})
+            message = f"USING names {column.name!r}, which is no column on the {word} of the join"
+            self.problem("S221", message, self.place(column), did_you_mean(column.name, known))
+
+    def _item(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> None:
+        """One item of FROM, with the joins that hang on it."""
+        source = self._source(node, scope, named)
+        if source is not None:
+            scope.sources.append(source)
+            if node.args.get("pivots"):
+                self.reads.everything(source)
+                for pivot in node.args["pivots"]:
+                    self.value(pivot, Scope(scope, [source, Source(None, None)]), named)
+                scope.sources[-1] = Source(None, None)
+        for join in node.args.get("joins") or []:
+            self._join(join, scope, named)
+        for lateral in node.args.get("laterals") or []:
+            self._item(lateral, scope, named)
+
+    def _source(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> Source | None:
+        alias = node.args.get("alias")
+        name = fold(alias.name) if isinstance(alias, exp.TableAlias) and alias.name else None
+        columns = [one.name for one in alias.args.get("columns") or []] if isinstance(alias, exp.TableAlias) else []
+        if isinstance(node, exp.Table):
+            return self._table(node, name, columns, scope, named)
+        if isinstance(node, exp.Subquery):
+            if isinstance(node.this, exp.Table) and name is None:
+                self._item(node.this, scope, named)
+                return None
+            return Source(name, _renamed(self.query(node, scope.parent, named), columns))
+        if isinstance(node, exp.Values):
+            return Source(name, _renamed(self._values(node, scope, named), columns))
+        if isinstance(node, exp.Lateral):
+            return self._lateral(node, name, columns, scope, named)
+        if isinstance(node, exp.Query):
+            return Source(name, _renamed(self.query(node, scope.parent, named), columns))
+        self.value(node, scope, named)
+        return Source(name, None)
+
+    def _lateral(
+        self, node: exp.Lateral, name: str | None, columns: list[str], scope: Scope, named: dict[str, _Outputs]
+    ) -> Source:
+        if isinstance(node.this, exp.Query):
+            return Source(name, _renamed(self.query(node.this, scope, named), columns))
+        self.value(node.this, scope, named)
+        return Source(name, tuple(Output(column, None) for column in columns) or None)
+
+    def _table(
+        self, node: exp.Table, name: str | None, columns: list[str], scope: Scope, named: dict[str, _Outputs]
+    ) -> Source:
+        if not isinstance(node.this, exp.Identifier):
+            self.value(node.this, scope, named)
+            return Source(name, tuple(Output(column, None) for column in columns) or None)
+        written, key = node.name, fold(node.name)
+        qualified = node.args.get("db") is not None
+        if not qualified and key in named:
+            return Source(name or key, _renamed(named[key], columns))
+        if qualified or key not in self.relations:
+            self._unknown(node, written, qualified, named)
+            return Source(name or key, None)
+        self.reads.relation(key)
+        known = self.relations[key]
+        outputs = tuple(Output(column, kind) for column, kind in known.items()) or None
+        if columns:
+            source = Source(None, outputs, key)
+            self.reads.everything(source)
+            return Source(name or key, _renamed(outputs, columns))
+        return Source(name or key, outputs, key)
+
+    def _unknown(self, node: exp.Table, written: str, qualified: bool, named: dict[str, _Outputs]) -> None:
+        place = self.place(node)
+        if qualified:
+            full = ".".join(part.name for part in node.parts)
+            hint = "a query reads relations of its own pipeline, by plain names"
+            self.problem("S220", f"{full!r} is no relation of this pipeline", place, hint)
+        else:
+            hint = did_you_mean(written, [*self.relations, *named])
+            self.problem("S220", f"unknown relation {written!r}", place, hint)
+
+
+def _renamed(outputs: _Outputs, names: list[str]) -> _Outputs:
+    if not names:
+        return outputs
+    if outputs is None or len(outputs) != len(names):
+        return tuple(Output(name, None) for name in names)
+    return tuple(Output(name, output.type) for name, output in zip(names, outputs, strict=True))
+
+
+def _star(scope: Scope) -> _Outputs:
+    found: list[Output] = []
+    for source in scope.sources:
+        if source.columns is None or scope.natural or scope.merged:
+            return None
+        found += source.columns
+    return tuple(found)
+
+
+def _made_up_name(item: exp.Expr, scope: Scope) -> str | None:
+    """The name that Spark gives an item without alias, where that is plain."""
+    while isinstance(item, exp.Paren):
+        item = item.this
+    if isinstance(item, exp.Column):
+        return item.name
+    if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
+        return item.expression.name
+    return None
+
+
+def block_offset(node: exp.Expr) -> int | None:
+    """Where a block stands, for messages."""
+    return offset_of(node)

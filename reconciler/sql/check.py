@@ -1,0 +1,118 @@
+"""What one view's query reads and gives, and what is surely wrong with it. No Spark: when unsure, nothing is said.
+
+Rules:
+- Reads are the relations named anywhere in the query (names of CTEs aside) and the columns of theirs that are used
+  anywhere in it: selected, compared, joined, grouped, sorted. `*` reads all. Where a column can't be told (a query that
+  is beyond us, a relation whose columns are unknown) the read says `*`: possibly all.
+- A false error is worse than a missed one: Spark judges again at bootstrap. Types are inferred for messages only.
+- Diagnostics stand at the token they are about, in the view's file.
+
+Not here: what names exist (the caller says), the order of views, what a change of a read column does to a view.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.diagnostics import Diagnostic, Location, in_order
+from reconciler.names import fold
+from reconciler.sql.arity import wrong_calls
+from reconciler.sql.blocks import Analyser
+from reconciler.sql.lexer import Dialect, Kind, tokens_of
+from reconciler.sql.outputs import judge_outputs
+from reconciler.sql.positions import Positions
+from reconciler.sql.query import Parsed, Problem, Unsure, parse_query
+from reconciler.sql.scopes import ALL_COLUMNS, Output
+from reconciler.sql.types import canonical_type
+
+__all__ = ["ALL_COLUMNS", "QueryAnalysis", "RelationRead", "analyse_query"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRead:
+    """A relation that a query reads (its folded name) and the columns used, sorted by folded name."""
+
+    relation: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnalysis:
+    """`columns` are the output columns in order with their types where known; empty when they can't be known."""
+
+    reads: tuple[RelationRead, ...]
+    columns: tuple[tuple[str, str | None], ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def analyse_query(
+    query: str,
+    location: Location | None,
+    relations: Mapping[str, Mapping[str, str | None]],
+    *,
+    stored: bool = False,
+    column_names: tuple[str, ...] = (),
+    ansi: bool = True,
+) -> QueryAnalysis:
+    """Analyse a query. See the module.
+
+    `relations`: folded name → columns as spelled → canonical type (None: unknown); a relation with no columns has
+    unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
+    `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode.
+    """
+    parsed = parse_query(query)
+    calls = wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if not isinstance(parsed, Unsure) else ()
+    if not isinstance(parsed, Parsed):
+        problems = [parsed] if isinstance(parsed, Problem) else []
+        if calls and problems and problems[0].code == "S214":
+            problems = []
+        return QueryAnalysis(
+            _reads(_possible_reads(query, relations)),
+            tuple((name, None) for name in column_names),
+            _diagnostics([*problems, *calls], query, location),
+        )
+    analyser = Analyser(_with_known_types(relations), query, ansi)
+    outputs = analyser.analyse(parsed.tree)
+    outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
+    return QueryAnalysis(
+        _reads(analyser.reads.found),
+        _named(outputs),
+        _diagnostics([*analyser.problems, *calls], query, location),
+    )
+
+
+def _with_known_types(
+    relations: Mapping[str, Mapping[str, str | None]],
+) -> dict[str, dict[str, str | None]]:
+    return {
+        fold(name): {column: canonical_type(kind) if kind else None for column, kind in columns.items()}
+        for name, columns in relations.items()
+    }
+
+
+def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:
+    if outputs is None or any(output.name is None for output in outputs):
+        return ()
+    return tuple((output.name or "", output.type if output.type != "NUMBER" else None) for output in outputs)
+
+
+def _reads(found: Mapping[str, Iterable[str]]) -> tuple[RelationRead, ...]:
+    return tuple(RelationRead(name, tuple(sorted(found[name], key=lambda c: (fold(c), c)))) for name in sorted(found))
+
+
+def _possible_reads(query: str, relations: Mapping[str, Mapping[str, str | None]]) -> dict[str, set[str]]:
+    """Every known relation whose name stands anywhere in a query that could not be parsed, read as a whole."""
+    known = {fold(name) for name in relations}
+    words = {
+        fold(token.text.strip("`"))
+        for token in tokens_of(query, Dialect.QUERY)
+        if token.kind in (Kind.WORD, Kind.QUOTED)
+    }
+    return {name: {ALL_COLUMNS} for name in known & words}
+
+
+def _diagnostics(problems: Iterable[Problem], query: str, location: Location | None) -> tuple[Diagnostic, ...]:
+    positions = Positions(query, location) if location is not None else None
+    return in_order(
+        Diagnostic(one.code, one.message, positions.at(one.offset) if positions else None, one.hint)
+        for one in problems
+    )

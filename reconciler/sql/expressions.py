@@ -1,0 +1,89 @@
+"""Kinds of values, and what Spark's ANSI mode surely refuses to do with them.
+
+A kind is coarse: NUMBER, TEXT, DATE, TIMESTAMP, BOOLEAN, BINARY, NESTED; None is unknown, and nothing is said of it.
+Only what every version of Spark 4 refuses in ANSI mode is a problem. Text is left alone throughout: it is cast by rules
+that depend on where it stands.
+"""
+
+from typing import Final
+
+from sqlglot import exp
+
+NUMBER: Final = "NUMBER"
+_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE", NUMBER)
+_TEXTS: Final = ("STRING", "VARCHAR", "CHAR")
+_WORDS: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+_ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+_COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_ARTICLES: Final = {
+    "NUMBER": "a number",
+    "TEXT": "text",
+    "DATE": "a DATE",
+    "TIMESTAMP": "a TIMESTAMP",
+    "BOOLEAN": "a BOOLEAN",
+    "BINARY": "BINARY",
+    "NESTED": "a nested value",
+}
+
+
+def kind_of(column_type: str | None) -> str | None:
+    """The kind of a canonical type."""
+    if column_type is None:
+        return None
+    base = column_type.partition("(")[0].partition("<")[0]
+    if base in _NUMBERS:
+        return "NUMBER"
+    if base in _TEXTS:
+        return "TEXT"
+    if base in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return "TIMESTAMP"
+    if base in ("DATE", "BOOLEAN", "BINARY"):
+        return base
+    return "NESTED" if base in ("ARRAY", "MAP", "STRUCT") else None
+
+
+def with_article(kind: str) -> str:
+    """A kind as named in messages."""
+    return _ARTICLES[kind]
+
+
+def arithmetic_problem(node: exp.Expr, left: str | None, right: str | None) -> str | None:
+    """Why two kinds can't be calculated with, or None."""
+    if left is None or right is None or not isinstance(node, _ARITHMETIC) or "TEXT" in (left, right):
+        return None
+    wrong = "BOOLEAN" in (left, right)
+    if isinstance(node, (exp.Mul, exp.Div, exp.Mod)):
+        wrong = wrong or any(kind in ("DATE", "TIMESTAMP") for kind in (left, right))
+    elif isinstance(node, exp.Add):
+        wrong = wrong or (left == right and left in ("DATE", "TIMESTAMP"))
+    if not wrong:
+        return None
+    return f"'{_WORDS[type(node)]}' can't take {with_article(left)} and {with_article(right)}"
+
+
+def comparison_problem(left: str | None, right: str | None) -> str | None:
+    """Why two kinds can't be compared, or None."""
+    if left is None or right is None or left == right:
+        return None
+    kinds = {left, right}
+    if kinds <= {"DATE", "TIMESTAMP"} or "TEXT" in kinds or "BINARY" in kinds or "NESTED" in kinds:
+        return None
+    return f"{with_article(left)} can't be compared with {with_article(right)}"
+
+
+def is_arithmetic(node: exp.Expr) -> bool:
+    return isinstance(node, _ARITHMETIC)
+
+
+def is_comparison(node: exp.Expr) -> bool:
+    return isinstance(node, _COMPARISONS)
+
+
+def literal_type(node: exp.Literal) -> str | None:
+    """The type of a literal as written."""
+    if node.is_string:
+        return "STRING"
+    text = str(node.this)
+    if text.isdigit():
+        return "INT" if int(text) < 2**31 else "BIGINT" if int(text) < 2**63 else NUMBER
+    return NUMBER

@@ -1,0 +1,136 @@
+"""Parse one query, or say where it stops making sense. The only module, with those that read its trees, near sqlglot.
+
+A parser of ours would be a second Spark; sqlglot is close, not equal. So its refusal is an error only where nothing in
+the text is known to be beyond it (`BEYOND`): then the query is unsure, and Spark will say.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+
+from reconciler.sql.cursor import shown
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+# What sqlglot refuses, drops or rewrites while Spark knows it.
+_BEYOND_SYMBOLS: Final = frozenset({":", "|>", "$", "$$"})
+_BEYOND_WORDS: Final = frozenset({"IDENTIFIER", "MATCH_RECOGNIZE", "MEASURE", "REDUCE", "COLLATE", "CLUSTER", "SCRIPT"})
+_QUERY_STARTS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
+_CLAUSES: Final = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT")
+
+# sqlglot logs what it falls back on; what matters of it is found here.
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a text is no query, and the offset of the place."""
+
+    code: str
+    message: str
+    offset: int
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """The text may be a query; nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A query and its tokens."""
+
+    tree: exp.Expr
+    tokens: tuple[Token, ...]
+
+
+def parse_query(query: str) -> Parsed | Problem | Unsure:
+    """Parse one SELECT (or WITH, VALUES, set operation) of Spark SQL."""
+    tokens = tuple(tokens_of(query, Dialect.QUERY))
+    while tokens and tokens[-1].is_symbol(";"):
+        tokens = tokens[:-1]
+    problem = _shape(tokens)
+    if problem is not None:
+        return problem
+    if any(_is_beyond(token) for token in tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE"):
+        return Unsure()
+    try:
+        # Offsets stay: sqlglot knows fewer kinds of white space than Spark.
+        trees = sqlglot.parse(query.replace("\u00a0", " ").replace("\ufeff", " "), dialect="spark")
+    except ParseError as error:
+        return _refused(error, tokens, query)
+    except TokenError:
+        return Unsure()
+    except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
+        return Unsure()
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if len(statements) != 1 or not isinstance(statements[0], (exp.Query, exp.Values)):
+        if len(statements) == 1 and isinstance(statements[0], (exp.DML, exp.DDL, exp.Command)):
+            return Problem("S213", "a view's query is one SELECT, found a statement that writes", tokens[0].start)
+        return Unsure()
+    return Parsed(statements[0], tokens)
+
+
+def _is_beyond(token: Token) -> bool:
+    if token.kind is Kind.SYMBOL:
+        return token.text in _BEYOND_SYMBOLS
+    return token.kind is Kind.WORD and token.text.upper() in _BEYOND_WORDS
+
+
+def _shape(tokens: tuple[Token, ...]) -> Problem | None:
+    """What the tokens alone show."""
+    if not tokens:
+        return Problem("S213", "the view has no query", 0, "write a SELECT after AS")
+    first = tokens[0]
+    if tokens[-1].kind is Kind.BAD:
+        return Problem("S201", tokens[-1].text, tokens[-1].start, "close it; nothing after it can be read")
+    if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
+        message = f"a view's query is one SELECT, found {shown(first)}"
+        return Problem("S213", message, first.start, "write a SELECT after AS")
+    open_parentheses: list[Token] = []
+    for index, token in enumerate(tokens):
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if token.is_symbol(";"):
+            hint = "a view has one query: drop what follows"
+            return Problem("S213", "a second statement in the view's query", token.start, hint)
+        if token.is_symbol("{") or token.is_symbol("?") or _is_parameter(tokens, index):
+            return Problem("S215", "templates and parameters are not expanded in SQL", token.start, "write the value out")
+        if token.is_symbol("("):
+            open_parentheses.append(token)
+        elif token.is_symbol(")"):
+            if not open_parentheses:
+                return Problem("S214", "a ')' without its '('", token.start)
+            open_parentheses.pop()
+        elif token.is_symbol(",") and (following is None or following.is_symbol(")") or following.is_word(*_CLAUSES)):
+            return Problem("S214", "a comma with nothing after it", token.start, "leave the comma out")
+    if open_parentheses:
+        return Problem("S214", "a '(' that is not closed", open_parentheses[-1].start)
+    return None
+
+
+def _is_parameter(tokens: tuple[Token, ...], index: int) -> bool:
+    """`:name` where an operand must begin (after a word or an operand, `:` means something else)."""
+    token = tokens[index]
+    if not token.is_symbol(":") or index + 1 >= len(tokens) or tokens[index + 1].kind is not Kind.WORD:
+        return False
+    before = tokens[index - 1]
+    return index > 0 and before.kind is Kind.SYMBOL and before.text not in (")", "]", ">", ":")
+
+
+def _refused(error: ParseError, tokens: tuple[Token, ...], query: str) -> Problem:
+    """Where sqlglot stopped. Its column is that of the last character of the token it stopped at."""
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
+    offset = tokens[0].start
+    if isinstance(line, int) and isinstance(column, int):
+        start = 0
+        for _ in range(line - 1):
+            start = query.find("\n", start) + 1
+        last = start + column - 1
+        offset = next((token.start for token in tokens if token.start <= last < token.end), offset)
+    found = next((token for token in tokens if token.start == offset), tokens[0])
+    return Problem("S214", f"the query does not go on as SQL at {shown(found)}", offset, None)
