@@ -1,0 +1,1 @@
+insert into students values (1, 'Alice'), (2, 'Bob')
