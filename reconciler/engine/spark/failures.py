@@ -1,0 +1,125 @@
+"""Spark's exceptions as EngineErrors: one line that says what is wrong, with Spark's error class, without Java's stack.
+
+Spark wraps the reason of a failure in its circumstances (job aborted, task failed, file read failed), each an exception of
+its own. The message is made from the innermost one that has an error class, since that is what the user can do something
+about. Checks that this project builds into its own expressions raise with a marker in front; they keep their own code.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from reconciler.errors import EngineError, ReconcileError
+
+_MARKER = "reconcile:"
+_OWN = re.compile(rf"{_MARKER}(X\d\d\d): (.*)")
+_FILE = re.compile(r"(?:Encountered error while reading file|CSV file:) (\S+?)\.?(?:\s|$)")
+_LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
+_SQL_STATE = re.compile(r" SQLSTATE: \w+")
+_LONGEST = 600
+
+# Spark's error class → our code, where the general ones (X700 failed, X703 refused) would say too little.
+_CODES = {
+    "MALFORMED_CSV_RECORD": "X714",
+    "_LEGACY_ERROR_TEMP_3241": "X714",
+    "MALFORMED_RECORD_IN_PARSING": "X714",
+    "CANNOT_READ_FILE_FOOTER": "X714",
+    "FAILED_READ_FILE": "X714",
+    "INVALID_VARIANT_CAST": "X712",
+    "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": "X713",
+    "DELTA_TABLE_NOT_FOUND": "X721",
+    "DELTA_MISSING_DELTA_TABLE": "X721",
+    "DELTA_PATH_DOES_NOT_EXIST": "X721",
+    "DELTA_VERSION_NOT_FOUND": "X730",
+    "DELTA_VERSION_INVALID": "X730",
+    "DELTA_LOG_FILE_NOT_FOUND": "X730",
+    "DELTA_FILE_NOT_FOUND_DETAILED": "X730",
+}
+_HINTS = {
+    "X730": "the version that was to be read is gone: vacuum or log clean-up went past a version still in use",
+}
+
+
+def marked(code: str, message: str) -> str:
+    """The text that an expression raises (`raise_error`) so that it arrives as this code with this message."""
+    return f"{_MARKER}{code}: {message}"
+
+
+@contextmanager
+def translated(doing: str) -> Iterator[None]:
+    """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`."""
+    try:
+        yield
+    except ReconcileError:
+        raise
+    except (PySparkException, Py4JJavaError) as error:
+        raise _as_engine_error(doing, error) from error
+
+
+def _as_engine_error(doing: str, error: Exception) -> EngineError:
+    condition, message, file = _reason(error)
+    own = _OWN.search(message)
+    if own is not None:
+        return EngineError(own.group(1), f"{doing}: {_readable(own.group(2))}")
+    refused = isinstance(error, AnalysisException | ParseException)
+    code = _CODES.get((condition or "").split(".")[0], "X703" if refused else "X700")
+    line = _first_line(message)
+    if file is not None and file not in line:
+        line += f" (reading {file})"
+    if condition is not None and not condition.startswith("_") and not line.startswith("["):
+        line = f"[{condition}] {line}"
+    return EngineError(code, f"{doing}: {line}", _HINTS.get(code))
+
+
+def _reason(error: Exception) -> tuple[str | None, str, str | None]:
+    """The innermost error class with its message, and the file that was being read, if Spark says so."""
+    origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
+    best: tuple[str | None, str] = (None, str(error))
+    file: str | None = None
+    if isinstance(error, PySparkException):
+        best = (error.getCondition(), str(error))
+    for cause in _causes(origin):
+        message = str(cause.getMessage() or cause.toString())
+        if _OWN.search(message):
+            return None, message, None
+        found = _FILE.search(message)
+        file = _readable(found.group(1)) if found else file
+        condition = _condition(cause)
+        if condition is not None:
+            best = (condition, message)
+        elif best[0] is None:
+            best = (None, message)
+    return *best, file
+
+
+def _causes(origin: Any) -> Iterator[Any]:
+    seen = 0
+    while origin is not None and seen < 20:
+        yield origin
+        origin = origin.getCause()
+        seen += 1
+
+
+def _condition(cause: Any) -> str | None:
+    try:
+        condition = cause.getCondition()
+    except Exception:  # not every Java exception has one, and py4j says so in several ways
+        return None
+    return None if condition is None else str(condition)
+
+
+def _first_line(message: str) -> str:
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    # Errors that Spark has not given a name yet carry a placeholder.
+    line = re.sub(r"^\[_LEGACY\w+\] ", "", _SQL_STATE.sub("", (lines or ["no message"])[0]))
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
+
+
+def _readable(message: str) -> str:
+    """Without Spark's suffix, and with paths of files as people write them."""
+    return _LOCAL_FILE.sub(lambda found: unquote(found.group(1)), _SQL_STATE.sub("", message))

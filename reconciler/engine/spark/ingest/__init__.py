@@ -1,0 +1,79 @@
+"""Input connectors: one module per transport, each with what there is to read (`discover`) and how to read it (`read`).
+
+The rows are made to fit the table and written here, alike for all transports.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Available, Ingestion, Written
+from reconciler.engine.spark import writes
+from reconciler.engine.spark.conform import conformed
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.ingest import delta_table, files
+from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.secrets import resolved
+from reconciler.engine.spark.locations import Sessions
+from reconciler.engine.spark.views import isolated
+from reconciler.errors import EngineError
+
+
+class _Discover(Protocol):
+    def __call__(self, sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None: ...
+
+
+class _Read(Protocol):
+    def __call__(self, session: Any, ingestion: Ingestion, settings: JsonObject) -> Incoming: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Transport:
+    discover: _Discover
+    read: _Read
+
+
+_TRANSPORTS = {
+    "delta_table_input": _Transport(delta_table.discover, delta_table.read),
+    "file_input": _Transport(files.discover, files.read),
+}
+
+
+def discover(sessions: Sessions, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
+    """What a connector has beyond a position; None: nothing new."""
+    doing = f"connector {connector}"
+    with translated(doing), _named(doing):
+        return _transport(settings).discover(sessions, resolved(settings), position)
+
+
+def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
+    """Write one range of a connector to its table, once."""
+    done = writes.already_written(sessions, ingestion.target, ingestion.transaction)
+    if done is not None:
+        return done
+    doing = f"connector {ingestion.connector} into {ingestion.target.name}"
+    with translated(doing), _named(doing):
+        settings = resolved(ingestion.settings)
+        transport = _transport(settings)
+        session = isolated(sessions, {})
+        incoming = transport.read(session, ingestion, settings)
+        rows = conformed(incoming.rows, ingestion.target.columns, incoming.given, incoming.origin, incoming.kept)
+        return writes.write(session, ingestion.target, rows, ingestion.transaction)
+
+
+@contextmanager
+def _named(connector: str) -> Iterator[None]:
+    """Puts the connector in front of the message of errors that do not know it."""
+    try:
+        yield
+    except EngineError as error:
+        raise EngineError(error.code, f"{connector}: {error.message}", error.hint) from error
+
+
+def _transport(settings: JsonObject) -> _Transport:
+    name = str(settings["transport"]["name"])
+    if name not in _TRANSPORTS:
+        raise EngineError("X716", f"the engine has no input transport {name!r}")
+    return _TRANSPORTS[name]

@@ -1,0 +1,102 @@
+"""JSON, CSV and Parquet files as rows.
+
+- JSON and CSV values are read as text and cast afterwards (see `conform`), so that nothing is lost on the way: a decimal
+  never passes through a double, and a value that does not fit is reported with its file. Keys and headers are matched
+  without regard to case; a key that no column has is ignored.
+- JSON: one object a line, or `array: true`: one array of objects a file (see `json_files`).
+- CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
+  `null_value` (default: the empty unquoted field), `multi_line` (default false: a field holds no line breaks, and large
+  files are read in parts). Quotes inside of quotes are doubled. All files of a range have one header.
+- Text that is not what the format says stops the ingestion with an error that names the file.
+"""
+
+import csv
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType
+from reconciler.engine.spark.conform import by_name
+from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.json_files import read_json
+from reconciler.engine.spark.locations import quoted, spark_location
+from reconciler.engine.spark.writes import ORDER
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_FILE = "reconcile file"
+
+
+def read(session: SparkSession, paths: Sequence[str], format_: JsonObject, columns: tuple[ColumnType, ...]) -> Incoming:
+    """The rows of these files."""
+    locations = [_escaped(spark_location(path)) for path in paths]
+    config = format_.get("config") or {}
+    match format_.get("name"):
+        case "json":
+            return _from_files(read_json(session, locations, config, columns))
+        case "csv":
+            return _csv(session, locations, config, columns)
+        case "parquet":
+            return _parquet(session, locations)
+        case name:
+            raise EngineError("X716", f"the engine can't read the format {name!r}: it reads json, csv and parquet")
+
+
+def _escaped(location: str) -> str:
+    """A path as the pattern that matches only itself: Spark reads every path as a pattern."""
+    return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in location)
+
+
+def _csv(session: SparkSession, locations: list[str], config: JsonObject, columns: tuple[ColumnType, ...]) -> Incoming:
+    header, delimiter = bool(config.get("header", True)), str(config.get("delimiter", ","))
+    names = _header(session, locations, delimiter) if header else [column.name for column in columns]
+    _check_names(names)
+    # With pruning Spark does not see that a line has too many or too few fields.
+    session.conf.set("spark.sql.csv.parser.columnPruning.enabled", "false")
+    reader = (
+        session.read.option("header", str(header).lower())
+        .option("sep", delimiter)
+        .option("quote", '"')
+        .option("escape", '"')
+        .option("mode", "FAILFAST")
+        .option("enforceSchema", "false")
+        .option("multiLine", str(bool(config.get("multi_line", False))).lower())
+    )
+    if config.get("null_value") is not None:
+        reader = reader.option("nullValue", str(config["null_value"]))
+    schema = ", ".join(f"{quoted(name)} STRING" for name in names or ["reconcile none"])
+    return _from_files(reader.schema(schema).csv(locations))
+
+
+def _header(session: SparkSession, locations: list[str], delimiter: str) -> list[str]:
+    """The names in the first line of the first file that has one; Spark's reader checks the others against it."""
+    for location in locations:
+        line = session.read.text(location).where("trim(value) <> ''").first()
+        if line is not None:
+            return next(csv.reader([line[0].removeprefix("\ufeff")], delimiter=delimiter))
+    return []
+
+
+def _parquet(session: SparkSession, locations: list[str]) -> Incoming:
+    rows = session.read.option("mergeSchema", "true").parquet(*locations)
+    _check_names(rows.columns)
+    return _from_files(rows)
+
+
+def _from_files(rows: DataFrame) -> Incoming:
+    with_origin = _ordered(rows, *(quoted(name) for name in rows.columns))
+    return Incoming(with_origin, by_name(with_origin, (_FILE, ORDER)), quoted(_FILE), (ORDER,))
+
+
+def _ordered(rows: DataFrame, *columns: str) -> DataFrame:
+    order = f.struct(f.col("_metadata.file_path"), f.col("_metadata.file_block_start"), f.monotonically_increasing_id())
+    return rows.select(*columns, f.col("_metadata.file_path").alias(_FILE), order.alias(ORDER))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    folded = [fold(name) for name in names]
+    twice = sorted({name for name in folded if folded.count(name) > 1})
+    if twice:
+        raise EngineError("X714", f"the files have more than one column named {', '.join(twice)}")

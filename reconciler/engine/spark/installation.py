@@ -1,0 +1,95 @@
+"""What lies on the machine for Spark: the Delta jars and the class-data archive, in one folder.
+
+The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
+of jars.txt beside this file, checked by SHA-256 when they are installed. The archive holds Java's classes ready to
+use and halves a cold start; it belongs to one Java and one folder of Spark, so its name carries a digest of both. A
+missing archive is no error. This module looks; `setup` changes.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from reconciler.digest import digest_json, short
+from reconciler.engine.spark.java import Java
+from reconciler.errors import SetUpMissing
+
+# The text of the driver's Java options takes part in the archive's name: an archive serves only a JVM that is started alike.
+SMALL_WORK_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One jar by its Maven coordinates (`group:artifact:version`) and the SHA-256 of its bytes."""
+
+    coordinates: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        _, artifact, version = self.coordinates.split(":")
+        return f"{artifact}-{version}.jar"
+
+
+def pinned_jars() -> tuple[Jar, ...]:
+    """The jars of jars.txt, in its order, which is the order of the class path."""
+    lines = (Path(__file__).parent / "jars.txt").read_text("utf-8").splitlines()
+    entries = (line.split() for line in lines if line and not line.startswith("#"))
+    return tuple(Jar(coordinates, sha256) for coordinates, sha256 in entries)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The folder of one Spark version on this machine."""
+
+    folder: Path
+
+    @cached_property
+    def jars(self) -> tuple[Path, ...]:
+        """Where the jars are or will be."""
+        return tuple(self.folder / "jars" / jar.file_name for jar in pinned_jars())
+
+    @property
+    def class_path(self) -> str:
+        """The jars as a Java class path."""
+        return os.pathsep.join(str(jar) for jar in self.jars)
+
+    def archive(self, java: Java) -> Path:
+        """Where the class-data archive for this Java is or will be."""
+        key = digest_json([str(java.home), java.version, str(spark_home()), self.class_path, SMALL_WORK_JAVA_OPTIONS])
+        return self.folder / f"classes-{short(key)}.jsa"
+
+    def require_jars(self) -> None:
+        """Raise SetUpMissing unless every jar is there."""
+        missing = [jar.name for jar in self.jars if not jar.is_file()]
+        if missing:
+            raise SetUpMissing(
+                "U803", f"{len(missing)} jar(s) that Spark needs are not in {self.folder / 'jars'}", "run: reconcile setup"
+            )
+
+
+def installation() -> Installation:
+    """This machine's installation, whether or not it is complete."""
+    configured = os.environ.get("RECONCILE_HOME")
+    base = Path(configured).absolute() if configured else Path(sys.prefix) / "share" / "reconcile"
+    return Installation(base / f"spark-{spark_version()}")
+
+
+def spark_version() -> str:
+    """The version of the pyspark package, without importing it."""
+    return _pyspark().version
+
+
+def spark_home() -> Path:
+    """The folder of the pyspark package, which is a whole Spark, without importing it."""
+    return Path(str(_pyspark().locate_file("pyspark"))).resolve()
+
+
+def _pyspark() -> Distribution:
+    try:
+        return distribution("pyspark")
+    except PackageNotFoundError:
+        raise SetUpMissing("U804", "the Python package pyspark is not installed", "run: make setup") from None

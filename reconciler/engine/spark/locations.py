@@ -1,0 +1,141 @@
+"""Folders and files by path or URI: what can be done without Spark is, the rest goes through Hadoop's file systems.
+
+A location without scheme, or with `file:`, is local, whatever Hadoop's default file system is. Local locations never start
+a JVM; that keeps "nothing new", "already done" and removing cheap.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+Sessions = Callable[[], SparkSession]
+
+_LOG = "_delta_log"
+
+
+def local_path(location: str) -> Path | None:
+    """The path of a local location, or None when it lies elsewhere."""
+    scheme = urlsplit(location).scheme
+    if scheme == "file":
+        return Path("/" + location.removeprefix("file:").lstrip("/"))
+    # One letter is a drive, not a scheme.
+    return Path(location) if len(scheme) < 2 else None
+
+
+def spark_location(location: str) -> str:
+    """The location as Spark is to be given it: local ones say so, since Hadoop's default may be another file system."""
+    path = local_path(location)
+    return f"file://{path}" if path is not None else location
+
+
+def delta_reference(location: str) -> str:
+    """The Delta table at a location, as it is named in SQL."""
+    return f"delta.{quoted(spark_location(location))}"
+
+
+def quoted(name: str) -> str:
+    """A name as a quoted identifier of Spark SQL."""
+    return f"`{name.replace('`', '``')}`"
+
+
+class Folder(Protocol):
+    """What is needed of one folder."""
+
+    def read_text(self, name: str) -> str | None:
+        """The text of a file below the folder; None when there is none."""
+        ...
+
+    def names(self, below: str) -> list[str]:
+        """The names of the files in a sub-folder, sorted; none when it does not exist."""
+        ...
+
+    def remove(self) -> None:
+        """Delete the folder and all below it; nothing there is no error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFolder:
+    """A folder of this machine."""
+
+    path: Path
+
+    def read_text(self, name: str) -> str | None:
+        try:
+            return (self.path / name).read_text("utf-8")
+        except FileNotFoundError:
+            return None
+
+    def names(self, below: str) -> list[str]:
+        try:
+            return sorted(entry.name for entry in (self.path / below).iterdir() if entry.is_file())
+        except FileNotFoundError:
+            return []
+
+    def remove(self) -> None:
+        if self.path.is_dir() and not self.path.is_symlink():
+            # The log goes first: killed half-way, this leaves rubbish, never a table that names files that are gone.
+            shutil.rmtree(self.path / _LOG, ignore_errors=True)
+            shutil.rmtree(self.path)
+        else:
+            self.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopFolder:
+    """A folder of any file system that Hadoop knows."""
+
+    session: SparkSession
+    location: str
+
+    def read_text(self, name: str) -> str | None:
+        files, path = self._open(name)
+        if not files.exists(path):
+            return None
+        stream = files.open(path)
+        try:
+            read: Any = self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
+        finally:
+            stream.close()
+        return str(read)
+
+    def names(self, below: str) -> list[str]:
+        files, path = self._open(below)
+        if not files.exists(path):
+            return []
+        return sorted(str(status.getPath().getName()) for status in files.listStatus(path) if status.isFile())
+
+    def remove(self) -> None:
+        for name in (_LOG, ""):
+            files, path = self._open(name)
+            files.delete(path, True)
+
+    def _jvm(self) -> Any:
+        return self.session._jvm
+
+    def _open(self, name: str) -> tuple[Any, Any]:
+        return hadoop_path(self.session, f"{self.location.rstrip('/')}/{name}" if name else self.location)
+
+
+def folder(location: str, sessions: Sessions) -> Folder:
+    """The folder at a location; `sessions` is asked for Spark only when it is not local."""
+    path = local_path(location)
+    return LocalFolder(path) if path is not None else HadoopFolder(sessions(), location)
+
+
+def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
+    """Hadoop's file system and path for a location."""
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(spark_location(location))
+    return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), path
+
+
+def each(iterator: Any) -> Iterator[Any]:
+    """A Java iterator's elements."""
+    while iterator.hasNext():
+        yield iterator.next()

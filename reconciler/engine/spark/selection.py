@@ -1,0 +1,52 @@
+"""Ad-hoc SELECT: run it over pinned sources and bring its rows to the driver.
+
+Timestamps come as datetimes with time zone UTC, whatever the machine's zone is: pyspark would turn them into naive
+datetimes of the machine's own zone.
+"""
+
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import TimestampType
+
+from reconciler.engine.protocol import Rows, Selection
+from reconciler.engine.spark.commits import columns_of
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.locations import Sessions
+from reconciler.engine.spark.views import isolated, register
+
+
+def select(sessions: Sessions, selection: Selection) -> Rows:
+    """Run a SELECT."""
+    session = isolated(sessions, selection.settings)
+    register(session, selection.sources)
+    with translated("select"):
+        frame = session.sql(selection.sql)
+        instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]
+        # What is analysed keeps the zone it was analysed with; the casts added from here on use UTC.
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        collected = _without_zone(frame, instants).collect()
+    return Rows(columns_of(frame.schema), [_in_utc(row, instants) for row in collected])
+
+
+def _without_zone(frame: DataFrame, instants: Sequence[int]) -> DataFrame:
+    if not instants:
+        return frame
+    plain = frame.toDF(*(f"value {index}" for index in range(len(frame.columns))))
+    return plain.select(
+        *(
+            f.col(f"`{name}`").cast("timestamp_ntz").alias(name) if index in instants else f.col(f"`{name}`")
+            for index, name in enumerate(plain.columns)
+        )
+    )
+
+
+def _in_utc(row: Sequence[Any], instants: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for index in instants:
+        if values[index] is not None:
+            values[index] = values[index].replace(tzinfo=datetime.UTC)
+    return tuple(values)

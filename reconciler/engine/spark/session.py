@@ -1,0 +1,179 @@
+"""Start Spark: one JVM and one session for the process, quiet, with Delta.
+
+`settings` are Spark's own (`spark.…`); what they say wins over the defaults here. `spark.master` chooses where the work is
+done (default `local[*]`); the same process drives a cluster unchanged:
+
+- local masters: everything binds to 127.0.0.1, the jars stand on the driver's class path with the class-data archive, and
+  Java starts with flags for small work (`SMALL_WORK_JAVA_OPTIONS`). Long heavy local jobs want others: a
+  `spark.driver.extraJavaOptions` of your own replaces them (and the archive with them).
+- other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
+
+Nothing of the JVM's own output reaches stdout or stderr: it goes to a temporary file without a name, which is read only to
+explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from reconciler.engine.spark.installation import SMALL_WORK_JAVA_OPTIONS, Installation, installation, spark_home
+from reconciler.engine.spark.java import Java, find_java
+from reconciler.errors import EngineError
+
+with warnings.catch_warnings():
+    # pyspark warns of versions of packages that this project does not use through it.
+    warnings.simplefilter("ignore")
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+# pyspark logs each refused query with Java's stack to stderr; the same error arrives as an exception.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_MOST_SMALL_PARTITIONS = 8
+
+
+def start(settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The process's session. Raises SetUpMissing (Java, jars) or EngineError (the JVM does not start).
+
+    Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    java = find_java()
+    place = installation()
+    place.require_jars()
+    configuration = session_settings(settings or {}, place, java)
+    _prepare_environment(java, is_local(configuration["spark.master"]))
+    return _launch(configuration)
+
+
+def is_local(master: str) -> bool:
+    """Whether a master means threads of this process's JVM."""
+    return master == "local" or master.startswith("local[")
+
+
+def session_settings(settings: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
+    """The whole configuration of a session: the defaults, then `settings` over them."""
+    given = {name: text for name, text in settings.items() if name.startswith("spark.")}
+    master = given.get("spark.master", "local[*]")
+    defaults = {
+        "spark.master": master,
+        "spark.app.name": "reconcile",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.catalog.spark_catalog": _CATALOG,
+        # Every call has a session of its own; none adds files or classes, so Spark need not isolate them.
+        "spark.sql.artifact.isolation.enabled": "false",
+        "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
+    }
+    if is_local(master):
+        defaults |= _local_defaults(given, place, java)
+    chosen = defaults | given
+    extensions = [text for text in given.get("spark.sql.extensions", "").split(",") if text]
+    chosen["spark.sql.extensions"] = ",".join(dict.fromkeys([_EXTENSION, *extensions]))
+    if is_local(master):
+        chosen["spark.driver.extraClassPath"] = _joined(
+            os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
+        )
+    else:
+        chosen["spark.jars"] = _joined(",", ",".join(map(str, place.jars)), given.get("spark.jars"))
+    chosen[_JAVA_OPTIONS] = f"{_quiet_logging()} {chosen.get(_JAVA_OPTIONS, '')}".strip()
+    return chosen
+
+
+def _local_defaults(given: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
+    partitions = max(2, min(_cores(given.get("spark.master", "local[*]")), _MOST_SMALL_PARTITIONS))
+    options = SMALL_WORK_JAVA_OPTIONS
+    archive = place.archive(java)
+    if archive.is_file():
+        # An archive that does not fit is ignored by Java, which may say so: to the log file.
+        options += f' "-XX:SharedArchiveFile={archive}" -Xshare:auto'
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "reconcile-unused-warehouse"),
+        _JAVA_OPTIONS: options,
+    }
+
+
+def _cores(master: str) -> int:
+    threads = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(threads) if threads.isdigit() else (os.cpu_count() or 1)
+
+
+def _quiet_logging() -> str:
+    return f'"-Dlog4j2.configurationFile={(Path(__file__).parent / "log4j2.properties").as_uri()}"'
+
+
+def _joined(separator: str, ours: str, theirs: str | None) -> str:
+    return separator.join(part for part in (ours, theirs) if part)
+
+
+def _prepare_environment(java: Java, local: bool) -> None:
+    # pyspark takes these from the environment only.
+    os.environ["JAVA_HOME"] = str(java.home)
+    if local:
+        os.environ["SPARK_HOME"] = str(spark_home())
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def bare_java() -> Any:
+    """A JVM with Spark's classes but without a session (py4j's view of it)."""
+    _prepare_environment(find_java(), local=True)
+    return _gateway(SparkConf(loadDefaults=False)).jvm
+
+
+def _launch(configuration: Mapping[str, str]) -> SparkSession:
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    gateway = SparkContext._gateway or _gateway(conf)
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except Exception as error:
+        raise EngineError("X702", f"Spark did not start: {_first_line(error)}") from error
+
+
+def _gateway(conf: SparkConf) -> Any:
+    with _java_output() as output:
+        try:
+            launch: Any = launch_gateway
+            return launch(conf, {"stdout": output, "stderr": subprocess.STDOUT})
+        except PySparkRuntimeError as error:
+            raise EngineError(
+                "X702", f"Spark did not start: {_last_lines(output)}", "see docs/errors/execution.md"
+            ) from error
+
+
+def _java_output() -> IO[bytes]:
+    path = os.environ.get("RECONCILE_SPARK_LOG")
+    return open(path, "ab+") if path else tempfile.TemporaryFile()
+
+
+def _last_lines(output: IO[bytes]) -> str:
+    output.seek(0)
+    lines = [line for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    return " / ".join(lines[-3:]) or "its JVM ended without a word"
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("py4j")]
+    # py4j's first line only says that a call failed; Java's exception stands on the second.
+    return lines[1] if len(lines) > 1 and lines[0].startswith("An error occurred") else (lines or [repr(error)])[0]

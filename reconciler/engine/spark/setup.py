@@ -1,0 +1,131 @@
+"""Set up this machine for Spark: fetch the pinned jars, then make the class-data archive. Repeating it is free.
+
+- The jars are fetched once, by the Ivy that Spark brings, each for itself (what they depend on is in Spark), compared with
+  their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror).
+- The archive is made by a rehearsal of usual work (see `rehearsal`). Without one everything works, but starts slower; a
+  failure leaves a note beside the place of the archive and is not tried again until the note is deleted.
+- A lock keeps two set-ups from doing the same work at once; what a killed one left is removed by the next.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconciler.engine.spark.installation import Installation, Jar, installation, pinned_jars
+from reconciler.engine.spark.java import Java, find_java
+from reconciler.errors import SetUpMissing
+
+Report = Callable[[str], None]
+
+_PARTIAL = ".partial-"
+_LONGEST_REHEARSAL = 600
+
+
+def install(report: Report) -> None:
+    """Fetch what is missing and report each thing done. Raises SetUpMissing when Java or a jar can't be had."""
+    java, place = find_java(), installation()
+    if _is_complete(place, java):
+        report(f"Spark's jars and class-data archive are in {place.folder}")
+        return
+    place.folder.mkdir(parents=True, exist_ok=True)
+    with _alone(place.folder, report):
+        for left_over in place.folder.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=place.folder) as partial:
+            _install_jars(place, Path(partial), report)
+            _install_archive(place, java, Path(partial), report)
+
+
+def note_of(archive: Path) -> Path:
+    """Where a failed attempt to make an archive leaves its reason."""
+    return archive.with_suffix(".failed")
+
+
+def _is_complete(place: Installation, java: Java) -> bool:
+    archive = place.archive(java)
+    return not _missing_jars(place) and (archive.is_file() or note_of(archive).is_file())
+
+
+def _missing_jars(place: Installation) -> list[tuple[Jar, Path]]:
+    pairs = zip(pinned_jars(), place.jars, strict=True)
+    return [(jar, path) for jar, path in pairs if not path.is_file() or _sha256(path) != jar.sha256]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _alone(folder: Path, report: Report) -> Iterator[None]:
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("waiting for another set-up of the same folder")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install_jars(place: Installation, partial: Path, report: Report) -> None:
+    missing = _missing_jars(place)
+    if not missing:
+        report(f"{len(place.jars)} jars are in {place.folder / 'jars'}")
+        return
+    report(f"fetching {len(missing)} jar(s) for Spark into {place.folder / 'jars'}")
+    (place.folder / "jars").mkdir(exist_ok=True)
+    answer = _python("reconciler.engine.spark.fetch", [str(partial / "ivy"), *(jar.coordinates for jar, _ in missing)])
+    if answer.returncode != 0:
+        raise SetUpMissing(
+            "U805",
+            f"the jars can't be fetched: {_last_line(answer.stderr)}",
+            "check the network; for a mirror, let RECONCILE_IVY_SETTINGS name an Ivy settings file",
+        )
+    fetched = dict(line.split("\t", 1) for line in answer.stdout.splitlines() if "\t" in line)
+    for jar, path in missing:
+        source = Path(fetched[jar.coordinates])
+        if _sha256(source) != jar.sha256:
+            raise SetUpMissing("U806", f"{jar.coordinates} was fetched with another SHA-256 than the one pinned in jars.txt")
+        os.replace(source, path)
+        report(f"  {jar.coordinates}")
+
+
+def _install_archive(place: Installation, java: Java, partial: Path, report: Report) -> None:
+    archive = place.archive(java)
+    if archive.is_file() or note_of(archive).is_file():
+        return
+    report("making the class-data archive, which halves Spark's start (about a minute, 190 MB)")
+    started = time.monotonic()
+    fresh = partial / archive.name
+    answer = _python("reconciler.engine.spark.rehearsal", [str(fresh), str(partial / "work")])
+    if answer.returncode != 0 or not fresh.is_file():
+        reason = _last_line(answer.stderr)
+        note_of(archive).write_text(f"{reason}\n", "utf-8")
+        report(f"  not made ({reason}); everything works, Spark only starts slower")
+        return
+    # Another Java's or another Spark's archive is of no use any more.
+    for old in place.folder.glob("classes-*"):
+        old.unlink(missing_ok=True)
+    os.replace(fresh, archive)
+    report(f"  made in {time.monotonic() - started:.0f} s: {archive.name}, {archive.stat().st_size // 1_000_000} MB")
+
+
+def _python(module: str, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-m", module, *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST_REHEARSAL, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"no answer within {_LONGEST_REHEARSAL} s")
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it ended without a word"

@@ -1,0 +1,118 @@
+"""Sources as temporary views of a session, and a view's rows written to its staging folder.
+
+Every call has a session of its own, so views and settings of one call are never seen by another. A staging folder is
+complete exactly when its Delta log has version 0; anything else found there is what a killed build left, and goes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
+
+from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
+from reconciler.engine.spark.commits import built_from, read_commit
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_SETTINGS_OF_A_CALL = ("spark.sql.", "spark.databricks.")
+_FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
+
+
+def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
+    """A session of its own for one call, with the settings that belong to a query; others belong to the whole process."""
+    session = sessions().newSession()
+    with translated("spark settings"):
+        for name, text in sorted(settings.items()):
+            if name.startswith(_SETTINGS_OF_A_CALL):
+                session.conf.set(name, text)
+    return session
+
+
+def register(session: SparkSession, sources: Iterable[Source]) -> None:
+    """Make each source readable under its name. Each comes after what it reads itself."""
+    for source in sources:
+        with translated(f"reading {source.name}"):
+            _frame(session, source).createOrReplaceTempView(quoted(fold(source.name)))
+
+
+def renamed(frame: DataFrame, column_names: tuple[str, ...], view: str) -> DataFrame:
+    """The frame with these column names in order; as it is when there are none."""
+    if not column_names:
+        return frame
+    if len(column_names) != len(frame.columns):
+        raise EngineError(
+            "X705", f"view {view} names {len(column_names)} column(s), but its query gives {len(frame.columns)}"
+        )
+    return frame.toDF(*column_names)
+
+
+def build(sessions: Sessions, wanted: ViewBuild) -> Built:
+    """Compute a view into its staging folder, unless that is complete."""
+    staging = folder(wanted.staging, sessions)
+    done = read_commit(staging, 0)
+    if done is not None:
+        return built_from(done, reused=True)
+    session = isolated(sessions, wanted.settings)
+    register(session, wanted.sources)
+    with translated(f"view {wanted.view}"):
+        frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
+        _check_columns(frame.schema, wanted.view)
+        staging.remove()
+        # Rebalancing makes few files of a small result and many of a large one, of even size.
+        frame.hint("rebalance").write.format("delta").mode("errorifexists").save(spark_location(wanted.staging))
+    written = read_commit(staging, 0)
+    if written is None:
+        raise EngineError("X700", f"view {wanted.view}: Spark reported success, but {wanted.staging} holds no Delta table")
+    return built_from(written, reused=False)
+
+
+def _frame(session: SparkSession, source: Source) -> DataFrame:
+    match source:
+        case StoredSource():
+            reader = session.read.format("delta").option("versionAsOf", str(source.version))
+            return reader.load(spark_location(source.location))
+        case EmptySource():
+            return empty_frame(session, source.columns)
+        case InlineSource():
+            return renamed(session.sql(source.query), source.column_names, source.name)
+        case _:
+            assert_never(source)
+
+
+def empty_frame(session: SparkSession, columns: Iterable[ColumnType]) -> DataFrame:
+    """No rows, with these columns."""
+    parts = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in columns)
+    return session.sql(f"SELECT {parts} WHERE false")
+
+
+def _check_columns(schema: StructType, view: str) -> None:
+    twice = sorted(name for name, count in Counter(fold(part.name) for part in schema.fields).items() if count > 1)
+    if twice:
+        raise EngineError(
+            "X704", f"view {view} has more than one column named {', '.join(twice)}", "give each a name of its own with AS"
+        )
+    for part in schema.fields:
+        if _FORBIDDEN_IN_NAMES & set(part.name):
+            raise EngineError(
+                "X704",
+                f"view {view}: {part.name!r} can't be a column's name in a Delta table",
+                "give the expression a name with AS",
+            )
+        if _has_void(part.dataType):
+            raise EngineError(
+                "X706", f"view {view}: column {part.name} is NULL without a type", "give it one, as in CAST(NULL AS STRING)"
+            )
+
+
+def _has_void(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_void(part.dataType) for part in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _has_void(kind.elementType)
+    if isinstance(kind, MapType):
+        return _has_void(kind.keyType) or _has_void(kind.valueType)
+    return isinstance(kind, NullType)

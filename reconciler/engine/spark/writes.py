@@ -1,0 +1,125 @@
+"""Rows into a table, once: an append where the table has no key, else a merge by key.
+
+Every commit carries its transaction (Delta's `txn`), so a repeat finds it and writes nothing. Where several incoming rows
+have one key the last in reading order wins; rows without an order (a snapshot of another Delta table) are told apart by
+a hash of their values, so that a repeat picks the same one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as f
+
+from reconciler.engine.protocol import TableTarget, Transaction, Written
+from reconciler.engine.spark.commits import latest_version, search
+from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+ORDER = "reconcile order"
+"""The frame's column that says in which order rows were read; dropped before writing."""
+
+_RANK = "reconcile rank"
+_INCOMING = "reconcile_incoming"
+_APPLICATION = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+
+
+def already_written(sessions: Sessions, target: TableTarget, transaction: Transaction) -> Written | None:
+    """What this transaction wrote, when the table has it. Raises EngineError when there is no table."""
+    table = folder(target.location, sessions)
+    latest = latest_version(table)
+    if latest is None:
+        raise EngineError("X721", f"table {target.name} has no Delta table at {target.location}")
+    found = search(table, transaction)
+    if found.commit is not None:
+        return Written(found.commit.version, _rows(found.commit.metrics), reused=True)
+    if found.saw_all:
+        return None
+    if _last_of(sessions(), target, transaction.application) >= transaction.version:
+        return Written(latest, 0, reused=True)
+    return None
+
+
+def write(session: SparkSession, target: TableTarget, rows: DataFrame, transaction: Transaction) -> Written:
+    """Append or merge rows that fit the table already; `rows` may carry ORDER."""
+    if target.primary_key:
+        return _committed(session, target, transaction, lambda: _merge(session, target, rows))
+    return _committed(session, target, transaction, lambda: _append(target, rows.drop(ORDER)))
+
+
+def delete(session: SparkSession, target: TableTarget, sql: str, transaction: Transaction) -> Written:
+    """Run a DELETE or MERGE written in SQL on the table's path."""
+    return _committed(session, target, transaction, lambda: session.sql(sql))
+
+
+def _committed(session: SparkSession, target: TableTarget, transaction: Transaction, act: Callable[[], Any]) -> Written:
+    session.conf.set(_APPLICATION, transaction.application)
+    session.conf.set(_VERSION, str(transaction.version))
+    try:
+        act()
+    finally:
+        session.conf.unset(_APPLICATION)
+        session.conf.unset(_VERSION)
+    table: Folder = folder(target.location, lambda: session)
+    commit = search(table, transaction).commit
+    if commit is not None:
+        return Written(commit.version, _rows(commit.metrics))
+    # A delete that finds nothing commits nothing.
+    version = latest_version(table)
+    if version is None:
+        raise EngineError("X700", f"table {target.name} has no Delta table at {target.location} after writing")
+    return Written(version, 0)
+
+
+def _append(target: TableTarget, rows: DataFrame) -> None:
+    rows.write.format("delta").mode("append").save(spark_location(target.location))
+
+
+def _merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
+    _last_of_each_key(rows, target).createOrReplaceTempView(_INCOMING)
+    names = [column.name for column in target.columns]
+    keys = {fold(name) for name in target.primary_key}
+    on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in target.primary_key)
+    updates = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in names if fold(name) not in keys)
+    matched = f"WHEN MATCHED THEN UPDATE SET {updates} " if updates else ""
+    columns = ", ".join(map(quoted, names))
+    values = ", ".join(f"s.{quoted(name)}" for name in names)
+    session.sql(
+        f"MERGE INTO {delta_reference(target.location)} AS t USING {_INCOMING} AS s ON {on} "
+        f"{matched}WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({values})"
+    )
+
+
+def _last_of_each_key(rows: DataFrame, target: TableTarget) -> DataFrame:
+    order: Column = f.col(quoted(ORDER)) if ORDER in rows.columns else _hash(rows)
+    window = Window.partitionBy(*(quoted(name) for name in target.primary_key)).orderBy(order.desc())
+    ranked = rows.withColumn(_RANK, f.row_number().over(window))
+    return ranked.where(f.col(quoted(_RANK)) == 1).drop(_RANK, ORDER)
+
+
+def _hash(rows: DataFrame) -> Column:
+    hashable = [part.name for part in rows.schema.fields if "map<" not in part.dataType.simpleString()]
+    return f.xxhash64(*(f.col(quoted(name)) for name in hashable))
+
+
+def _last_of(session: SparkSession, target: TableTarget, application: str) -> int:
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(spark_location(target.location))
+    snapshot = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path).update(
+        False, jvm.scala.Option.empty(), jvm.scala.Option.empty()
+    )
+    found = snapshot.transactions().get(application)
+    return int(found.get()) if found.isDefined() else -1
+
+
+def _rows(metrics: dict[str, str]) -> int:
+    """The rows that a commit is about: those it deleted, took in (merge) or wrote (append)."""
+    deleted = int(metrics.get("numTargetRowsDeleted", 0))
+    if deleted:
+        return deleted
+    for name in ("numSourceRows", "numDeletedRows", "numOutputRows"):
+        if name in metrics:
+            return int(metrics[name])
+    return 0
