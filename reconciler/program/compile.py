@@ -17,15 +17,18 @@ Analysis of queries is `sql.check`'s; types found there serve messages only and 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import ColumnDeclaration, Manifest, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.names import fold
 from reconciler.program.connectors import compile_connectors
 from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.order import cycles, topological
 from reconciler.sql.canonicalise import canonical_query
-from reconciler.sql.check import QueryAnalysis, RelationRead, analyse_query
+from reconciler.sql.check import RelationRead, analyse_query
+from reconciler.sql.query import ParsedQuery, parse_query
+from reconciler.sql.references import relations_among
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
@@ -43,9 +46,10 @@ def compile_program(manifest: Manifest) -> Compiled:
     """Compile a manifest. See the module."""
     diagnostics: list[Diagnostic] = []
     declared = _by_name(manifest, diagnostics)
-    order, circular = _order(declared, diagnostics)
+    parsed = {key: parse_query(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
+    order, circular = _order(declared, parsed, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
-    views = _views(manifest, declared, order, circular, diagnostics)
+    views = _views(manifest, declared, parsed, order, circular, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     program = Program(manifest.settings, tables, views, connectors, order)
     return Compiled(program, in_order(diagnostics))
@@ -63,7 +67,8 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
         return (place.file, place.line, place.column, one.name)
 
     found: dict[str, TableDeclaration | ViewDeclaration] = {}
-    for declaration in sorted([*manifest.tables, *manifest.views], key=position):
+    everything: list[TableDeclaration | ViewDeclaration] = [*manifest.tables, *manifest.views]
+    for declaration in sorted(everything, key=position):
         key = fold(declaration.name)
         if key.startswith(RESERVED_PREFIXES) or key in RESERVED_NAMES:
             hint = "choose another name: this one is used by reconciler or Spark"
@@ -77,29 +82,15 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
     return found
 
 
-_Declared = Mapping[str, TableDeclaration | ViewDeclaration]
+_Declared: TypeAlias = Mapping[str, TableDeclaration | ViewDeclaration]
+_Parsed: TypeAlias = Mapping[str, ParsedQuery]
 
 
-def _analyse(
-    view: ViewDeclaration, known: Mapping[str, Mapping[str, str | None]], ansi: bool = True
-) -> QueryAnalysis:
-    return analyse_query(
-        view.query,
-        view.query_location,
-        known,
-        stored=view.kind is ViewKind.MATERIALIZED,
-        column_names=view.column_names,
-        ansi=ansi,
-    )
-
-
-def _order(declared: _Declared, into: list[Diagnostic]) -> tuple[tuple[str, ...], frozenset[str]]:
+def _order(declared: _Declared, parsed: _Parsed, into: list[Diagnostic]) -> tuple[tuple[str, ...], frozenset[str]]:
     """The topological order, and the names that lie on a reported circle."""
-    unknown: dict[str, dict[str, str | None]] = {key: {} for key in declared}
     reads: dict[str, tuple[str, ...]] = {}
     for key, one in declared.items():
-        found = _analyse(one, unknown).reads if isinstance(one, ViewDeclaration) else ()
-        reads[key] = tuple(read.relation for read in found)
+        reads[key] = relations_among(parsed[key], one.query, declared, key) if isinstance(one, ViewDeclaration) else ()
     circular: set[str] = set()
     for cycle in cycles(reads):
         first = declared[cycle[0]]
@@ -120,6 +111,7 @@ def _order(declared: _Declared, into: list[Diagnostic]) -> tuple[tuple[str, ...]
 def _views(
     manifest: Manifest,
     declared: _Declared,
+    parsed: _Parsed,
     order: tuple[str, ...],
     circular: frozenset[str],
     into: list[Diagnostic],
@@ -129,24 +121,30 @@ def _views(
     known: dict[str, Mapping[str, str | None]] = {key: {} for key in declared}
     for key, one in declared.items():
         if isinstance(one, TableDeclaration):
-            known[key] = {column.name: _known_type(column) for column in one.columns}
+            known[key] = {column.name: column.type for column in one.columns}
     views: dict[str, View] = {}
     for key in order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
             continue
-        analysis = _analyse(one, known, ansi)
+        analysis = analyse_query(
+            one.query,
+            one.query_location,
+            known,
+            stored=one.kind is ViewKind.MATERIALIZED,
+            column_names=one.column_names,
+            ansi=ansi,
+            parsed=parsed[key],
+        )
         into += analysis.diagnostics
         names = [name for name, _ in analysis.columns]
         if key not in circular and len({fold(name) for name in names}) == len(names):
             known[key] = dict(analysis.columns)
-        reads = tuple(_read(read, declared) for read in analysis.reads)
+        # A query that could not be parsed mentions its own name without reading it.
+        read_by_itself = key in circular
+        reads = tuple(_read(one, declared) for one in analysis.reads if one.relation != key or read_by_itself)
         views[key] = View(one, canonical_query(one.query), reads, tuple(names))
     return dict(sorted(views.items()))
-
-
-def _known_type(column: ColumnDeclaration) -> str | None:
-    return column.type
 
 
 def _read(read: RelationRead, declared: _Declared) -> Read:

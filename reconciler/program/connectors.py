@@ -53,7 +53,7 @@ def _connector(
     relation = tables.get(key) or views.get(key)
     transport = _transport(declaration)
     if relation is None:
-        candidates = [one.name for one in (*tables.values(), *views.values())]
+        candidates = [*(one.name for one in tables.values()), *(one.name for one in views.values())]
         message = f"a connector of {declaration.relation!r}, which is no relation of this pipeline"
         into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
         return None

@@ -41,7 +41,7 @@ def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
 def _shortest(start: str, group: list[str], edges: Mapping[str, list[str]]) -> tuple[str, ...]:
     """The shortest way from `start` back to it inside its group, without the repeat; empty when there is none."""
     inside = set(group)
-    paths = [(start,)]
+    paths: list[tuple[str, ...]] = [(start,)]
     seen: set[str] = set()
     while paths:
         longer: list[tuple[str, ...]] = []

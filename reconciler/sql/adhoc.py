@@ -12,8 +12,8 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.names import fold, is_identifier
 from reconciler.sql.cursor import shown
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
-from reconciler.sql.query import Parsed, Problem, Unsure, parse_query
-from sqlglot import exp
+from reconciler.sql.query import Problem, parse_query
+from reconciler.sql.references import named_relations
 
 _QUERY_HINT = "for example: SELECT * FROM t WHERE …"
 _CHANGE_HINT = "for example: INSERT INTO t VALUES (…), or DELETE FROM t WHERE …"
@@ -170,38 +170,4 @@ def _delete(sql: str, tokens: list[Token]) -> Delete | Diagnostic:
 def _relations(query: str) -> tuple[str, ...] | Problem:
     """The relations that a query names, as written, once each, sorted."""
     parsed = parse_query(query)
-    if isinstance(parsed, Problem):
-        return parsed
-    if isinstance(parsed, Unsure):
-        return _words_after_from(query)
-    found: dict[str, str] = {}
-    _named(parsed.tree, frozenset(), found)
-    return tuple(found[key] for key in sorted(found))
-
-
-def _named(node: exp.Expr, hidden: frozenset[str], found: dict[str, str]) -> None:
-    """Collect tables below `node`; names of CTEs in sight are not relations."""
-    clause = node.args.get("with_")
-    if isinstance(clause, exp.With):
-        for cte in clause.expressions:
-            own = {fold(cte.alias)} if clause.recursive else set()
-            _named(cte.this, hidden | own, found)
-            hidden = hidden | {fold(cte.alias)}
-    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
-        written = ".".join(part.name for part in node.parts)
-        if node.args.get("db") is not None or fold(written) not in hidden:
-            found.setdefault(fold(written), written)
-    for child in node.iter_expressions():
-        if child is not clause:
-            _named(child, hidden, found)
-
-
-def _words_after_from(query: str) -> tuple[str, ...]:
-    """For a query that can't be parsed here but may be good: the names right after FROM, JOIN and TABLE."""
-    tokens = _tokens(query)
-    found: dict[str, str] = {}
-    for index in range(len(tokens) - 1):
-        name = _name(tokens, index + 1)
-        if tokens[index].is_word("FROM", "JOIN", "TABLE") and name is not None:
-            found.setdefault(fold(name), name)
-    return tuple(found[key] for key in sorted(found))
+    return parsed if isinstance(parsed, Problem) else named_relations(parsed, query)

@@ -5,12 +5,13 @@ select list, grouping, ordering. Values inside blocks are `Walker`'s. What this 
 without column names, recursive CTEs) makes a source whose columns are not known.
 """
 
+from sqlglot import exp
+
 from reconciler.names import did_you_mean, fold
 from reconciler.sql.grouping import judge_aggregates
-from reconciler.sql.places import offset_of
 from reconciler.sql.scopes import Output, Scope, Source
+from reconciler.sql.types import canonical_type
 from reconciler.sql.values import Walker
-from sqlglot import exp
 
 _Outputs = tuple[Output, ...] | None
 _AFTER = ("group", "having", "qualify", "order", "sort", "distribute", "cluster", "limit", "offset", "windows")
@@ -248,7 +249,7 @@ class Analyser(Walker):
             return Source(name or key, None)
         self.reads.relation(key)
         known = self.relations[key]
-        outputs = tuple(Output(column, kind) for column, kind in known.items()) or None
+        outputs = tuple(Output(column, canonical_type(kind) if kind else None) for column, kind in known.items()) or None
         if columns:
             source = Source(None, outputs, key)
             self.reads.everything(source)
@@ -262,8 +263,8 @@ class Analyser(Walker):
             hint = "a query reads relations of its own pipeline, by plain names"
             self.problem("S220", f"{full!r} is no relation of this pipeline", place, hint)
         else:
-            hint = did_you_mean(written, [*self.relations, *named])
-            self.problem("S220", f"unknown relation {written!r}", place, hint)
+            close = did_you_mean(written, [*self.relations, *named])
+            self.problem("S220", f"unknown relation {written!r}", place, close)
 
 
 def _renamed(outputs: _Outputs, names: list[str]) -> _Outputs:
@@ -292,8 +293,3 @@ def _made_up_name(item: exp.Expr, scope: Scope) -> str | None:
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
         return item.expression.name
     return None
-
-
-def block_offset(node: exp.Expr) -> int | None:
-    """Where a block stands, for messages."""
-    return offset_of(node)

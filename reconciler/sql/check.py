@@ -17,12 +17,12 @@ from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.names import fold
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
-from reconciler.sql.lexer import Dialect, Kind, tokens_of
+from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
-from reconciler.sql.query import Parsed, Problem, Unsure, parse_query
+from reconciler.sql.query import Parsed, ParsedQuery, Problem, parse_query
+from reconciler.sql.references import mentioned
 from reconciler.sql.scopes import ALL_COLUMNS, Output
-from reconciler.sql.types import canonical_type
 
 __all__ = ["ALL_COLUMNS", "QueryAnalysis", "RelationRead", "analyse_query"]
 
@@ -52,25 +52,31 @@ def analyse_query(
     stored: bool = False,
     column_names: tuple[str, ...] = (),
     ansi: bool = True,
+    parsed: ParsedQuery | None = None,
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
     `relations`: folded name → columns as spelled → canonical type (None: unknown); a relation with no columns has
     unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
-    `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode.
+    `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
+    `parse_query` gave for this query, if the caller has it.
     """
-    parsed = parse_query(query)
-    calls = wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if not isinstance(parsed, Unsure) else ()
+    if parsed is None:
+        parsed = parse_query(query)
+    if isinstance(parsed, Parsed):
+        calls = wrong_calls(parsed.tokens)
+    else:
+        calls = wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if isinstance(parsed, Problem) else ()
     if not isinstance(parsed, Parsed):
         problems = [parsed] if isinstance(parsed, Problem) else []
         if calls and problems and problems[0].code == "S214":
             problems = []
         return QueryAnalysis(
-            _reads(_possible_reads(query, relations)),
+            _reads({name: {ALL_COLUMNS} for name in mentioned(query, relations)}),
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(_with_known_types(relations), query, ansi)
+    analyser = Analyser(relations, query, ansi)
     outputs = analyser.analyse(parsed.tree)
     outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
     return QueryAnalysis(
@@ -78,15 +84,6 @@ def analyse_query(
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
     )
-
-
-def _with_known_types(
-    relations: Mapping[str, Mapping[str, str | None]],
-) -> dict[str, dict[str, str | None]]:
-    return {
-        fold(name): {column: canonical_type(kind) if kind else None for column, kind in columns.items()}
-        for name, columns in relations.items()
-    }
 
 
 def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:
@@ -99,20 +96,8 @@ def _reads(found: Mapping[str, Iterable[str]]) -> tuple[RelationRead, ...]:
     return tuple(RelationRead(name, tuple(sorted(found[name], key=lambda c: (fold(c), c)))) for name in sorted(found))
 
 
-def _possible_reads(query: str, relations: Mapping[str, Mapping[str, str | None]]) -> dict[str, set[str]]:
-    """Every known relation whose name stands anywhere in a query that could not be parsed, read as a whole."""
-    known = {fold(name) for name in relations}
-    words = {
-        fold(token.text.strip("`"))
-        for token in tokens_of(query, Dialect.QUERY)
-        if token.kind in (Kind.WORD, Kind.QUOTED)
-    }
-    return {name: {ALL_COLUMNS} for name in known & words}
-
-
 def _diagnostics(problems: Iterable[Problem], query: str, location: Location | None) -> tuple[Diagnostic, ...]:
     positions = Positions(query, location) if location is not None else None
     return in_order(
-        Diagnostic(one.code, one.message, positions.at(one.offset) if positions else None, one.hint)
-        for one in problems
+        Diagnostic(one.code, one.message, positions.at(one.offset) if positions else None, one.hint) for one in problems
     )

@@ -7,11 +7,12 @@ that is not surely a plain one (it may aggregate), inside windows and inside sub
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from reconciler.names import fold
 from reconciler.sql.places import offset_of, own_offset, written_name
 from reconciler.sql.scopes import Scope
 from reconciler.sql.words import spark_aggregates, spark_functions
-from sqlglot import exp
 
 if TYPE_CHECKING:
     from reconciler.sql.values import Walker
@@ -59,9 +60,7 @@ def _aggregates(node: exp.Expr, text: str) -> list[exp.Expr]:
     return found
 
 
-def _grouped(
-    node: exp.Select, group: exp.Expr | None, scope: Scope, aliases: dict[str, exp.Expr]
-) -> list[exp.Expr]:
+def _grouped(node: exp.Select, group: exp.Expr | None, scope: Scope, aliases: dict[str, exp.Expr]) -> list[exp.Expr]:
     """What is grouped by, ordinals and names of the select list replaced by what they stand for."""
     found: list[exp.Expr] = []
     for one in group.expressions if group is not None else ():
@@ -95,9 +94,7 @@ def _key(node: exp.Expr, scope: Scope) -> str:
     return copy.sql(dialect="spark", comments=False).lower()
 
 
-def _judge(
-    walker: "Walker", node: exp.Expr, scope: Scope, keys: set[str], aliases: set[str], grouped: bool
-) -> None:
+def _judge(walker: "Walker", node: exp.Expr, scope: Scope, keys: set[str], aliases: set[str], grouped: bool) -> None:
     """Find columns of this block outside keys and aggregates."""
     if isinstance(node, (exp.Query, exp.Window, exp.Star, exp.Lambda)):
         return

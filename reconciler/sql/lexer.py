@@ -14,9 +14,8 @@ Not here: keywords. A word is a word; readers say what it means.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Dialect(Enum):
@@ -38,8 +37,7 @@ class Kind(Enum):
     END = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text from `start` up to `end`. For BAD, `text` says what is wrong."""
 
     kind: Kind
@@ -55,77 +53,75 @@ class Token:
         return self.kind is Kind.SYMBOL and self.text == symbol
 
 
-_SPACE: Final = re.compile(r"[ \t\r\n\f\v\u00a0\ufeff]+")
-_LINE_COMMENT: Final = re.compile(r"--(?:\\\r?\n|[^\r\n])*")
 _COMMENT_EDGE: Final = re.compile(r"/\*(?!\+)|\*/")
-_NUMBER: Final = re.compile(r"(?:\d|\.\d)(?:(?<=[eE])[+-](?=\d)|[\w.])*")
-_WORD: Final = re.compile(r"[^\W\d]\w*")
-_SYMBOL: Final = re.compile(r"<=>|>>>|\|\||\|>|>=|<=|<>|!=|==|->|=>|<<|>>|::|!<|!>|/\*\+|\*/|\$\$|.", re.DOTALL)
-_TICKED: Final = re.compile(r"`(?:[^`]|``)*`")
-_DDL_STRING: Final = re.compile(r"'(?:[^']|'')*'")
-_DDL_NAME: Final = re.compile(r'"(?:[^"]|"")*"')
-_QUERY_STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"", re.DOTALL)
-_RAW_STRING: Final = re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")")
+_PIECE: Final = r"""
+    (?P<blank>[ \t\r\n\f\v\u00a0\ufeff]+|--(?:\\\n|[^\r\n])*)
+    |(?P<comment>/\*(?!\+))
+    {raw}
+    |(?P<word>[^\W\d]\w*)
+    |(?P<number>(?:\d|\.\d)(?:(?<=[eE])[+-](?=\d)|[\w.])*)
+    |(?P<ticked>`(?:[^`]|``)*`)
+    {strings}
+    |(?P<symbol><=>|>>>|\|\||\|>|>=|<=|<>|!=|==|->|=>|<<|>>|::|!<|!>|/\*\+|\*/|\$\$|.)
+"""
+_PIECES: Final = {
+    Dialect.DDL: re.compile(
+        _PIECE.format(raw="", strings=r"""|(?P<string>'(?:[^']|'')*')|(?P<named>"(?:[^"]|"")*")"""),
+        re.DOTALL | re.VERBOSE,
+    ),
+    Dialect.QUERY: re.compile(
+        _PIECE.format(
+            raw=r"""|(?P<raw>[rR](?:'[^']*'|"[^"]*"))""",
+            strings=r"""|(?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
+        ),
+        re.DOTALL | re.VERBOSE,
+    ),
+}
+_KINDS: Final = {
+    "raw": Kind.STRING,
+    "word": Kind.WORD,
+    "number": Kind.NUMBER,
+    "ticked": Kind.QUOTED,
+    "string": Kind.STRING,
+    "named": Kind.QUOTED,
+    "symbol": Kind.SYMBOL,
+}
 
 UNTERMINATED_STRING: Final = "a string that is not closed"
 UNTERMINATED_NAME: Final = "a quoted name that is not closed"
 UNTERMINATED_COMMENT: Final = "a comment that is not closed"
 
 
-def _skip(text: str, position: int) -> int | Token:
-    """Past white space and comments; a BAD token when a comment has no end."""
-    while position < len(text):
-        if match := _SPACE.match(text, position) or _LINE_COMMENT.match(text, position):
-            position = match.end()
-            continue
-        if not text.startswith("/*", position) or text.startswith("/*+", position):
-            return position
-        depth, start = 0, position
-        while True:
-            edge = _COMMENT_EDGE.search(text, position)
-            if edge is None:
-                return Token(Kind.BAD, UNTERMINATED_COMMENT, start, len(text))
-            position = edge.end()
-            depth += 1 if edge.group() == "/*" else -1
-            if depth == 0:
-                break
-    return position
-
-
-def _quoted(text: str, position: int, pattern: re.Pattern[str], kind: Kind, problem: str) -> Token:
-    match = pattern.match(text, position)
-    if match is None:
-        return Token(Kind.BAD, problem, position, len(text))
-    return Token(kind, match.group(), position, match.end())
+def _comment_end(text: str, position: int) -> int | None:
+    """The end of the comment that opens at `position`, those inside it closed; None when there is none."""
+    depth = 0
+    for edge in _COMMENT_EDGE.finditer(text, position):
+        depth += 1 if edge.group() == "/*" else -1
+        if depth == 0:
+            return edge.end()
+    return None
 
 
 def next_token(text: str, position: int, dialect: Dialect) -> Token:
     """The first token at or after `position`; END at the end of the text."""
-    skipped = _skip(text, position)
-    if isinstance(skipped, Token):
-        return skipped
-    position = skipped
-    if position >= len(text):
-        return Token(Kind.END, "", len(text), len(text))
-    first = text[position]
-    if dialect is Dialect.QUERY and (match := _RAW_STRING.match(text, position)):
-        return Token(Kind.STRING, match.group(), position, match.end())
-    if match := _WORD.match(text, position):
-        return Token(Kind.WORD, match.group(), position, match.end())
-    if match := _NUMBER.match(text, position):
-        return Token(Kind.NUMBER, match.group(), position, match.end())
-    if first == "`":
-        return _quoted(text, position, _TICKED, Kind.QUOTED, UNTERMINATED_NAME)
-    if first == "'":
-        pattern = _QUERY_STRING if dialect is Dialect.QUERY else _DDL_STRING
-        return _quoted(text, position, pattern, Kind.STRING, UNTERMINATED_STRING)
-    if first == '"':
-        if dialect is Dialect.QUERY:
-            return _quoted(text, position, _QUERY_STRING, Kind.STRING, UNTERMINATED_STRING)
-        return _quoted(text, position, _DDL_NAME, Kind.QUOTED, UNTERMINATED_NAME)
-    symbol = _SYMBOL.match(text, position)
-    assert symbol is not None, "the last alternative matches any character"
-    return Token(Kind.SYMBOL, symbol.group(), position, symbol.end())
+    match = _PIECES[dialect].match
+    while (piece := match(text, position)) is not None:
+        group = piece.lastgroup
+        if group == "blank":
+            position = piece.end()
+            continue
+        if group == "comment":
+            end = _comment_end(text, position)
+            if end is None:
+                return Token(Kind.BAD, UNTERMINATED_COMMENT, position, len(text))
+            position = end
+            continue
+        found = piece.group()
+        if group == "symbol" and found in "'\"`":
+            is_name = found == "`" or (found == '"' and dialect is Dialect.DDL)
+            return Token(Kind.BAD, UNTERMINATED_NAME if is_name else UNTERMINATED_STRING, position, len(text))
+        return Token(_KINDS[group or "symbol"], found, position, piece.end())
+    return Token(Kind.END, "", len(text), len(text))
 
 
 def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]:

@@ -96,9 +96,7 @@ def _is_plain(text: str) -> bool:
     return text[0].isalnum() or text[0] in "_`'\"."
 
 
-def _is_condition(
-    texts: list[str], opening: int, before: str, after: str, own: list[str], pairs: dict[int, int]
-) -> bool:
+def _is_condition(texts: list[str], opening: int, before: str, after: str, own: list[str], pairs: dict[int, int]) -> bool:
     if before not in _CONDITION_STARTS or after not in _ENDS:
         return False
     if any(text in _COMPOUND for text in own):

@@ -179,14 +179,14 @@ def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[Connec
     try:
         elements = _elements(text)
     except json.JSONDecodeError as problem:
-        message, hint = _json_problem(problem)
-        cursor.report("S206", point(problem.pos), f"'connectors' holds no valid JSON: {message}", hint)
+        message, advice = _json_problem(problem)
+        cursor.report("S206", point(problem.pos), f"'connectors' holds no valid JSON: {message}", advice)
         return []
     found: list[ConnectorDeclaration] = []
     for ordinal, (offset, element) in enumerate(elements):
         place = point(offset)
         if not isinstance(element, dict):
-            cursor.report("S207", place, "a connector must be a JSON object", "write {\"transport\": {…}, …}")
+            cursor.report("S207", place, "a connector must be a JSON object", 'write {"transport": {…}, …}')
             continue
         name = element.get("name")
         if name is not None and not isinstance(name, str):

@@ -6,7 +6,7 @@ the text is known to be beyond it (`BEYOND`): then the query is unsure, and Spar
 
 import logging
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import sqlglot
 from sqlglot import exp
@@ -48,7 +48,11 @@ class Parsed:
     tokens: tuple[Token, ...]
 
 
-def parse_query(query: str) -> Parsed | Problem | Unsure:
+ParsedQuery: TypeAlias = Parsed | Problem | Unsure
+"""What became of a text. Callers outside this package hand it on and look at nothing inside."""
+
+
+def parse_query(query: str) -> ParsedQuery:
     """Parse one SELECT (or WITH, VALUES, set operation) of Spark SQL."""
     tokens = tuple(tokens_of(query, Dialect.QUERY))
     while tokens and tokens[-1].is_symbol(";"):

@@ -73,7 +73,9 @@ class Scope:
 
     def column_names(self) -> list[str]:
         """Every column in sight, for hints."""
-        return sorted({column.name for scope in self.around() for s in scope.sources for column in s.by_key.values() if column.name})
+        return sorted(
+            {column.name for scope in self.around() for s in scope.sources for column in s.by_key.values() if column.name}
+        )
 
 
 class Reads:

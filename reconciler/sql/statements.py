@@ -66,9 +66,7 @@ def read_sql(text: str, file: str) -> SqlFile:
         except Abandoned as abandoned:
             cursor.diagnostics.append(abandoned.diagnostic)
             _skip_statement(cursor)
-    return SqlFile(
-        tuple(found.tables), tuple(found.views), tuple(found.connectors), in_order(cursor.diagnostics)
-    )
+    return SqlFile(tuple(found.tables), tuple(found.views), tuple(found.connectors), in_order(cursor.diagnostics))
 
 
 def _skip_statement(cursor: Cursor) -> None:
@@ -158,7 +156,8 @@ def _end_of_ddl(cursor: Cursor) -> int:
         "USING": "every table is a Delta table",
         "PARTITIONED": "layout is not part of the definition",
     }
-    cursor.fail("S203", token, f"expected WITH or ';' here, found {shown(token)}", hints.get(token.text.upper()))
+    hint = hints.get(token.text.upper())
+    return cursor.fail("S203", token, f"expected WITH or ';' here, found {shown(token)}", hint)
 
 
 def _read_table(cursor: Cursor, first: Token, found: _Found) -> None:

@@ -8,6 +8,8 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Final
 
+from sqlglot import exp
+
 from reconciler.names import did_you_mean, fold
 from reconciler.sql.expressions import (
     NUMBER,
@@ -24,19 +26,19 @@ from reconciler.sql.query import Problem
 from reconciler.sql.scopes import Output, Reads, Scope, Source
 from reconciler.sql.types import canonical_type
 from reconciler.sql.words import spark_functions, spark_words
-from sqlglot import exp
 
 _Outputs = tuple[Output, ...] | None
 _TRUTHS: Final = (exp.Not, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is, exp.Exists)
 _GENERATORS: Final = frozenset({"inline", "inline_outer", "json_tuple", "posexplode", "posexplode_outer", "stack"})
 _EXPLODING: Final = frozenset({"explode", "explode_outer"})
 # Bare words that Spark reads as values or units where a column would otherwise stand.
-_WORDS: Final = frozenset(
+_WORD_LIST: Final = (
     "year years quarter quarters month months week weeks day days dayofyear hour hours minute minutes second seconds "
     "millisecond milliseconds microsecond microseconds current_date current_timestamp current_time current_user user "
     "session_user localtimestamp current_catalog current_database current_schema grouping__id spark_grouping_id "
-    "_metadata unbounded default".split()
+    "_metadata unbounded default"
 )
+_WORDS: Final = frozenset(_WORD_LIST.split())
 
 
 class Walker:

@@ -1,0 +1,67 @@
+"""The relations that a query names, without asking what they hold."""
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from reconciler.names import fold, is_identifier
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.query import Parsed, ParsedQuery, Unsure
+
+
+def named_relations(parsed: ParsedQuery, query: str) -> tuple[str, ...]:
+    """As written, once each, sorted by folded name; names of CTEs in sight are not relations.
+
+    A query that could not be parsed names what stands right after FROM, JOIN and TABLE in it.
+    """
+    found: dict[str, str] = {}
+    if isinstance(parsed, Parsed):
+        _collect(parsed.tree, frozenset(), found)
+    else:
+        tokens = list(tokens_of(query, Dialect.QUERY))
+        for index in range(len(tokens) - 1):
+            name = _name(tokens[index + 1])
+            if tokens[index].is_word("FROM", "JOIN", "TABLE") and name is not None:
+                found.setdefault(fold(name), name)
+    return tuple(found[key] for key in sorted(found))
+
+
+def relations_among(parsed: ParsedQuery, query: str, known: Iterable[str], reader: str) -> tuple[str, ...]:
+    """Which of the known relations (folded names) the query of `reader` reads.
+
+    Of a query that may be good but could not be parsed, all that it mentions; itself only where it surely names itself.
+    """
+    names = {fold(name) for name in named_relations(parsed, query)}
+    if isinstance(parsed, Unsure):
+        names.update(name for name in mentioned(query, known) if name != reader)
+    return tuple(sorted(names.intersection(known)))
+
+
+def mentioned(query: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Which of the known relations (folded names) stand anywhere in a text as a word."""
+    words = {fold(token.text.strip("`")) for token in tokens_of(query, Dialect.QUERY) if _name(token) is not None}
+    return tuple(sorted(words.intersection(known)))
+
+
+def _name(token: Token) -> str | None:
+    if token.kind not in (Kind.WORD, Kind.QUOTED):
+        return None
+    name = token.text.strip("`")
+    return name if is_identifier(name) else None
+
+
+def _collect(node: exp.Expr, hidden: frozenset[str], found: dict[str, str]) -> None:
+    """Collect tables below `node`."""
+    clause = node.args.get("with_")
+    if isinstance(clause, exp.With):
+        for cte in clause.expressions:
+            own = {fold(cte.alias)} if clause.recursive else set()
+            _collect(cte.this, hidden | own, found)
+            hidden = hidden | {fold(cte.alias)}
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        written = ".".join(part.name for part in node.parts)
+        if node.args.get("db") is not None or fold(written) not in hidden:
+            found.setdefault(fold(written), written)
+    for child in node.iter_expressions():
+        if child is not clause:
+            _collect(child, hidden, found)
