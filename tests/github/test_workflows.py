@@ -1,0 +1,272 @@
+"""The workflows and the action for GitHub: well-formed, documented, safe in form; their shell parts do what they say.
+
+The scripts are run as the host runs them (`bash -eo pipefail`), with stand-ins for `reconcile` and `gh` first on the way.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = ROOT / ".github/actions/reconcile/action.yml"
+WORKFLOW = ROOT / ".github/workflows/reconcile.yml"
+FILES = sorted((ROOT / ".github").rglob("*.yml"))
+IN_FILES = pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
+
+
+def read(file: Path) -> dict[str, Any]:
+    found = yaml.safe_load(file.read_text("utf-8"))
+    assert isinstance(found, dict)
+    # YAML 1.1 reads the key `on` as true.
+    return {"on" if key is True else key: value for key, value in found.items()}
+
+
+def steps(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from document.get("runs", {}).get("steps", [])
+    for job in document.get("jobs", {}).values():
+        yield from job.get("steps", [])
+
+
+def step(file: Path, name: str) -> dict[str, Any]:
+    found = [one for one in steps(read(file)) if one.get("name") == name]
+    assert len(found) == 1, f"{file.name} has {len(found)} steps named {name!r}"
+    return found[0]
+
+
+def declared(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Inputs, outputs and secrets by `kind name`."""
+    call = (document.get("on") or {}).get("workflow_call") if isinstance(document.get("on"), dict) else None
+    source = call if isinstance(call, dict) else document
+    return {
+        f"{kind} {name}": value
+        for kind in ("inputs", "outputs", "secrets")
+        for name, value in (source.get(kind) or {}).items()
+    }
+
+
+def test_there_are_the_files_that_the_documentation_speaks_of() -> None:
+    assert [file.name for file in FILES] == ["action.yml", "ci.yml", "reconcile.yml"]
+
+
+@IN_FILES
+def test_inputs_outputs_and_secrets_are_described(file: Path) -> None:
+    for name, value in declared(read(file)).items():
+        assert value.get("description"), f"{name} has no description"
+
+
+@pytest.mark.parametrize("file", [ACTION, WORKFLOW], ids=["action", "workflow"])
+def test_inputs_and_secrets_are_in_the_documentation(file: Path) -> None:
+    text = (ROOT / "docs/github.md").read_text("utf-8")
+    for name in declared(read(file)):
+        assert f"`{name.split()[1]}`" in text, f"docs/github.md does not speak of {name}"
+
+
+@IN_FILES
+def test_expressions_name_what_is_declared(file: Path) -> None:
+    text = file.read_text("utf-8")
+    known = {name.split()[1] for name in declared(read(file))}
+    assert set(re.findall(r"\b(?:inputs|secrets)\.([A-Za-z_-]+)", text)) <= known
+
+
+@IN_FILES
+def test_scripts_are_bash_and_hold_no_expressions(file: Path) -> None:
+    """An expression pasted into a script could bring a command with it; values come as environment variables."""
+    for one in steps(read(file)):
+        script = one.get("run")
+        if script is None:
+            continue
+        assert "${{" not in script, one
+        checked = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+@IN_FILES
+def test_what_is_used_exists_or_is_pinned_by_major_version(file: Path) -> None:
+    for one in steps(read(file)):
+        uses = one.get("uses")
+        if uses is None:
+            continue
+        if uses.startswith("./"):
+            # The reusable workflow checks this repository out into the folder `reconciler`.
+            action = ROOT / uses.removeprefix("./").removeprefix("reconciler/") / "action.yml"
+            assert action.is_file(), uses
+            assert set(one["with"]) <= set(read(action)["inputs"])
+            required = {name for name, value in read(action)["inputs"].items() if value.get("required")}
+            assert required <= set(one["with"])
+        else:
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", uses), uses
+
+
+@IN_FILES
+def test_jobs_say_how_little_they_may(file: Path) -> None:
+    document = read(file)
+    for name, job in document.get("jobs", {}).items():
+        permissions = job.get("permissions", document.get("permissions"))
+        assert isinstance(permissions, dict), name
+        writes = {scope for scope, access in permissions.items() if access == "write"}
+        assert writes <= ({"pull-requests"} if name == "comment" else set()), name
+
+
+def test_only_the_apply_job_sees_what_can_write() -> None:
+    jobs = read(WORKFLOW)["jobs"]
+    assert "apply_credentials" in str(jobs["apply"])
+    assert "apply_credentials" not in str(jobs["plan"])
+    assert "credentials" not in str(jobs["comment"]).replace("persist-credentials", "")
+    checkouts = [one for job in jobs.values() for one in job["steps"] if one.get("uses", "").startswith("actions/checkout")]
+    assert checkouts
+    assert all(one["with"]["persist-credentials"] is False for one in checkouts)
+
+
+def test_the_projects_own_ci_runs_what_exists() -> None:
+    scripts = [one["run"].strip() for one in steps(read(ROOT / ".github/workflows/ci.yml")) if "run" in one]
+    assert scripts == [".ci/run"]
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+class Runner:
+    """A stand-in for the host's machine: folders, files that scripts write to, programs that they call."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.temporary = folder / "temp"
+        (self.temporary / "reconciler/bin").mkdir(parents=True)
+        (folder / "bin").mkdir()
+
+    def program(self, path: Path, script: str) -> None:
+        path.write_text(f"#!/usr/bin/env bash\n{script}", "utf-8")
+        path.chmod(0o755)
+
+    def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "RUNNER_TEMP": str(self.temporary),
+            "GITHUB_OUTPUT": str(self.folder / "output"),
+            "GITHUB_STEP_SUMMARY": str(self.folder / "summary"),
+            **variables,
+        }
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+        return subprocess.run(command, cwd=self.folder, env=environment, text=True, capture_output=True, check=False)
+
+    def outputs(self) -> dict[str, str]:
+        lines = (self.folder / "output").read_text("utf-8").splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path)
+
+
+PLAIN = {"ENVIRONMENT": "", "PIPELINES": "", "CHECK_LOCK": "true", "CREDENTIALS": "", "REPOSITORY": "repository"}
+
+
+def reconcile(runner: Runner, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the action's main step with a `reconcile` that prints its arguments and one variable."""
+    stand_in = f'printf "[%s]" "$@"; echo " TOKEN=$TOKEN CREDENTIALS=$CREDENTIALS"; echo "A501: x" >&2; exit {code}'
+    runner.program(runner.temporary / "reconciler/bin/reconcile", stand_in)
+    return runner.run(step(ACTION, "Run reconcile")["run"], **{**PLAIN, **variables})
+
+
+def test_plan_is_called_with_its_options(runner: Runner) -> None:
+    done = reconcile(runner, COMMAND="plan", ENVIRONMENT="prod", PIPELINES="a b")
+    assert done.returncode == 0, done.stderr
+    result = Path(runner.outputs()["result"]).read_text("utf-8")
+    expected = "[plan][--repo][repository][--env][prod][--format][markdown][--check-lock][--][a][b]"
+    assert result == f"{expected} TOKEN= CREDENTIALS=\n"
+    assert (runner.folder / "summary").read_text("utf-8") == result
+    assert runner.outputs()["exit-code"] == "0"
+
+
+def test_apply_is_called_with_its_options_and_hands_its_exit_code_on(runner: Runner) -> None:
+    done = reconcile(runner, code=2, COMMAND="apply")
+    assert done.returncode == 0, done.stderr
+    assert runner.outputs()["exit-code"] == "2"
+    assert done.stdout.startswith("[apply][--repo][repository][--] ")
+    assert "A501" in (runner.temporary / "reconcile-messages").read_text("utf-8")
+
+
+def test_names_with_blanks_or_patterns_stay_words(runner: Runner) -> None:
+    done = reconcile(runner, COMMAND="plan", CHECK_LOCK="false", REPOSITORY="a b; false", PIPELINES="* $(false)")
+    assert done.stdout.startswith("[plan][--repo][a b; false][--format][markdown][--][*][$(false)] ")
+
+
+def test_credentials_reach_the_command_masked_and_by_their_names_only(runner: Runner) -> None:
+    done = reconcile(runner, COMMAND="plan", CREDENTIALS="TOKEN=se=cret$HOME\n\nOTHER=\n")
+    assert "::add-mask::se=cret$HOME" in done.stdout
+    assert "TOKEN=se=cret$HOME CREDENTIALS=\n" in done.stdout
+
+
+@pytest.mark.parametrize("line", ["no equals sign", "BAD-NAME=x", "a[0]=x", "=x"])
+def test_credentials_that_are_no_variables_are_refused_without_showing_them(runner: Runner, line: str) -> None:
+    done = reconcile(runner, COMMAND="plan", CREDENTIALS=line)
+    assert done.returncode == 1
+    assert line not in done.stdout + done.stderr
+
+
+def prepared(runner: Runner, code: str, result: str) -> str:
+    file = runner.folder / "result.md"
+    file.write_text(result, "utf-8")
+    script = step(WORKFLOW, "Prepare the comment")["run"]
+    done = runner.run(script, ENVIRONMENT="prod", CODE=code, RESULT=str(file))
+    assert done.returncode == 0, done.stderr
+    return (runner.folder / "comment/body.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [("0", "merging this pull request approves it"), ("2", "missing or stale"), ("1", "failed")]
+)
+def test_the_comment_begins_with_its_marker_and_the_outcome(runner: Runner, code: str, words: str) -> None:
+    lines = prepared(runner, code, "### Plan\n").splitlines()
+    assert lines[0] == "<!-- reconcile comment: prod -->"
+    assert words in lines[1]
+    assert lines[-1] == "### Plan"
+
+
+def test_the_comment_stays_below_the_hosts_limit(runner: Runner) -> None:
+    body = prepared(runner, "0", "überlang\n" * 9000)
+    assert 60_000 < len(body.encode()) < 65_536
+    assert "Cut for length" in body
+    assert set(body.splitlines()[5:]) == {"überlang"}
+
+
+@pytest.mark.parametrize(("found", "method"), [("", "POST"), ("17\n18\n", "PATCH")])
+def test_the_comment_is_written_once_and_then_written_anew(runner: Runner, found: str, method: str) -> None:
+    (runner.folder / "body.md").write_text("<!-- reconcile comment: prod -->\ntext\n", "utf-8")
+    stand_in = f'echo "$* / $MARKER" >> "{runner.folder}/calls"\ncase $* in *--paginate*) printf "%s" "{found}" ;; esac\n'
+    runner.program(runner.folder / "bin/gh", stand_in)
+    script = step(WORKFLOW, "Write the comment, or write it anew")["run"]
+    done = runner.run(script, GH_TOKEN="x", REPOSITORY="o/r", NUMBER="3")
+    assert done.returncode == 0, done.stderr
+    first, second = (runner.folder / "calls").read_text("utf-8").splitlines()
+    assert first.endswith("/ <!-- reconcile comment: prod -->")
+    assert f"--method {method}" in second
+    assert ("issues/comments/17" in second) == (method == "PATCH")
+
+
+@pytest.mark.parametrize(
+    ("code", "messages", "expected"),
+    [
+        ("0", "", "applied"),
+        ("2", "x\nA501: shop: awaiting approval\n", "::error title=Awaiting approval::A501: shop: awaiting approval"),
+        ("2", "", "::error title=Awaiting approval::a plan is not approved; nothing of it was touched"),
+        ("1", "", "::error title=The apply failed::see the step Apply; applying again goes on from there"),
+    ],
+)
+def test_the_apply_job_ends_as_the_command_did(runner: Runner, code: str, messages: str, expected: str) -> None:
+    (runner.temporary / "reconcile-messages").write_text(messages, "utf-8")
+    done = runner.run(step(WORKFLOW, "Was everything approved and applied?")["run"], CODE=code)
+    assert done.stdout.strip() == expected
+    assert done.returncode == int(code)
+
+
+@pytest.mark.parametrize("code", ["0", "1", "2"])
+def test_the_plan_job_ends_as_the_command_did(runner: Runner, code: str) -> None:
+    done = runner.run(step(WORKFLOW, "Is it planned, and approved by its plan.lock?")["run"], CODE=code)
+    assert done.returncode == int(code)
+    assert done.stdout.startswith("::error") == (code != "0")
