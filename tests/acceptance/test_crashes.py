@@ -1,0 +1,189 @@
+"""Killed anywhere and applied again, a pipeline ends as if nothing had happened. Real Spark and Delta; the crash is
+injected in this process, and everything is opened from the disk again afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from tests.acceptance.shop import (
+    AFTER,
+    STORED_AFTER,
+    STORED_BEFORE,
+    contents,
+    copy_of,
+    make_baseline,
+    open_shop,
+    state,
+    stored_columns,
+    stored_rows,
+)
+
+pytestmark = pytest.mark.spark
+
+STEP_KINDS = ("create_table", "bootstrap_view", "clear_table", "publish_view", "drop_relation", "commit_snapshot")
+APPLY_BOUNDARIES = [
+    "open:before",
+    "open:recorded",
+    *(f"{kind}:{point}" for kind in STEP_KINDS for point in POINTS),
+    "bootstrap_view:effected#2",
+    "publish_view:effected#3",
+]
+STEP_BOUNDARIES = [
+    "intent:before",
+    "step:intended",
+    "table:effected",
+    "view:intended",
+    "view:effected",
+    "view:effected#2",
+    "step:before",
+    "step:recorded",
+]
+INSERT = "INSERT INTO kept VALUES (4, 1.00), (5, NULL)"
+
+
+@pytest.fixture(scope="module")
+def baseline(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    root = tmp_path_factory.mktemp("baseline")
+    make_baseline(root, spark_engine)
+    return root
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, baseline: Path, spark_engine: Engine) -> dict[str, Any]:
+    root = copy_of(baseline, tmp_path_factory.mktemp("undisturbed") / "shop")
+    open_shop(root, spark_engine).apply()
+    return {"state": state(root, spark_engine), "contents": contents(root)}
+
+
+def _crash(boundary: str) -> Any:
+    name, _, occurrence = boundary.partition("#")
+    return crash_at(name, int(occurrence or "1"))
+
+
+def test_the_scenario_takes_every_kind_of_step(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    plan = open_shop(root, spark_engine).plan()
+    from reconciler.plan.json_form import step_to_json
+
+    assert {step_to_json(step)["kind"] for step in plan.steps} == set(STEP_KINDS)
+
+
+def test_undisturbed_it_gives_the_expected_rows(undisturbed: dict[str, Any]) -> None:
+    found = undisturbed["contents"]
+    assert sorted(found) == sorted(STORED_AFTER)
+    assert len(found["kept"]) == 3
+    assert found["alter_me"] == []
+    assert found["fresh"] == []
+    assert [str(value) for value in found["changed"][0]] == ["3", "40.00"]
+    assert found["over_altered"] == [(0,)]
+    assert len(found["added"]) == 3
+
+
+@pytest.mark.parametrize("boundary", APPLY_BOUNDARIES)
+def test_an_apply_killed_there_and_applied_again_ends_the_same(
+    boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    before = contents(root)
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+    _readers_see_whole_states(root, before, undisturbed["contents"])
+
+    result = open_shop(root, spark_engine).apply()
+
+    committed = boundary in ("commit_snapshot:effected", "commit_snapshot:recorded")
+    assert result.did_nothing is committed
+    assert state(root, spark_engine) == undisturbed["state"]
+    assert contents(root) == undisturbed["contents"]
+    assert open_shop(root, spark_engine).plan().changes_nothing
+    assert open_shop(root, spark_engine).apply().did_nothing
+
+
+def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
+    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).apply(boundary=crash_at("bootstrap_view:effected"))
+    copied = (root / "pipelines/shop/program.sql").read_text().replace("MAX(twice)", "MIN(twice)")
+    (root / "pipelines/shop/program.sql").write_text(copied)
+
+    result = open_shop(root, spark_engine).apply()
+
+    assert result.finished
+    assert result.plan is not None
+    assert [str(value) for value in (stored_rows(root, "changed") or [])[0]] == ["3", "0.50"]
+    pipeline = open_shop(root, spark_engine)
+    from reconciler.registry.protocol import History
+
+    applies = pipeline._project.target.registry.history(History.APPLIES, "shop")
+    assert [row["plan_digest"] for row in applies][1] == undisturbed["state"]["plan"]
+    assert len(applies) == 3
+
+
+def test_queries_are_answered_from_the_published_step_while_an_apply_is_open(
+    baseline: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).apply(boundary=crash_at("drop_relation:before"))
+    pipeline = open_shop(root, spark_engine)
+    rows = list(pipeline.query("SELECT c.total, o.n FROM changed c CROSS JOIN over_altered o"))
+    assert [(str(row["total"]), row["n"]) for row in rows] == [("61.50", 2)]
+
+
+@pytest.mark.parametrize("boundary", STEP_BOUNDARIES)
+def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_doubled(
+    boundary: str, baseline: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).execute(INSERT, boundary=_crash(boundary))
+
+    open_shop(root, spark_engine).run_once()
+
+    lost = boundary == "intent:before"
+    assert len(stored_rows(root, "kept") or []) == (3 if lost else 5)
+    assert stored_rows(root, "same") == [(number,) for number in range(1, 4 if lost else 6)]
+    assert (stored_rows(root, "changed") or [])[0][0] == (3 if lost else 5)
+    assert state(root, spark_engine)["intent"] is None
+
+
+def test_an_apply_replays_a_step_that_was_left_open_first(
+    baseline: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).execute(INSERT, boundary=crash_at("table:effected"))
+    open_shop(root, spark_engine).apply()
+    assert (stored_rows(root, "changed") or [])[0][0] == 5
+
+
+def test_an_engine_failure_before_the_switch_takes_the_apply_back(
+    baseline: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    from reconciler.errors import EngineError
+
+    failing = AFTER.replace("MAX(twice) AS total", "MAX(1 / (id - id)) AS total")
+    root = copy_of(baseline, tmp_path / "shop", failing)
+    before, head = contents(root), state(root, spark_engine)
+    with pytest.raises(EngineError):
+        open_shop(root, spark_engine).apply()
+    assert contents(root) == before
+    assert state(root, spark_engine) == head
+    assert not list((root / "warehouse" / "shop").glob("added*"))
+    open_shop(root, spark_engine).execute(INSERT)
+    (root / "pipelines/shop/program.sql").write_text(AFTER)
+    open_shop(root, spark_engine).apply()
+    assert len(stored_rows(root, "added") or []) == 5
+
+
+def _readers_see_whole_states(root: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """At every permanent path another reader finds the old rows or the new ones, with the declared columns."""
+    for relation in {*STORED_BEFORE, *STORED_AFTER}:
+        allowed = [before.get(relation), after.get(relation)]
+        assert stored_rows(root, relation) in allowed, relation
+    assert stored_columns(root, "changed") == ["n", "total"]
