@@ -99,11 +99,9 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C412": "a secret is written in clear text",
     "C413": "unknown variable",
     "C414": "a reference is malformed",
-    "C415": "start_after names a label that no connector has",
-    "C416": "connectors wait for each other",
-    "C417": "a format for a transport that takes none",
-    "C418": "settings that exclude each other",
-    "C419": "a setting that the SQL statement gives already",
+    "C415": "a format for a transport that takes none",
+    "C416": "settings that exclude each other",
+    "C417": "a setting that the SQL statement gives already",
 }
 
 _APPROVAL_AND_APPLY: Final = {
@@ -125,9 +123,34 @@ _REGISTRY: Final = {
     "G606": "the registry is newer than this version",
 }
 
-_EXECUTION: Final[dict[str, str]] = {}
+_EXECUTION: Final[dict[str, str]] = {
+    "X700": "Spark failed",
+    "X701": "the engine is closed",
+    "X702": "Spark did not start",
+    "X703": "Spark refused a query",
+    "X704": "a view's columns can't be stored",
+    "X705": "a view names another number of columns than its query gives",
+    "X706": "a view's column has no type",
+    "X710": "an input does not exist",
+    "X711": "a file changed after it was read",
+    "X712": "a value does not fit its column",
+    "X713": "a NULL in a NOT NULL column",
+    "X714": "an input file is malformed",
+    "X715": "a secret is not set",
+    "X716": "a connector asks for what the engine can't do",
+    "X720": "a statement is malformed",
+    "X721": "a table is missing from storage",
+    "X730": "a Delta version that is needed is gone",
+}
 
-_USAGE: Final[dict[str, str]] = {}
+_USAGE: Final[dict[str, str]] = {
+    "U801": "no Java",
+    "U802": "a Java that can't run Spark",
+    "U803": "Spark's jars are missing",
+    "U804": "the Python package pyspark is missing",
+    "U805": "a jar can't be fetched",
+    "U806": "a jar is not the one that is expected",
+}
 
 _HAZARDS: Final = {
     "H901": "a table and its rows are removed",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from reconciler.diagnostics import Diagnostic, Location, in_order
+from reconciler.digest import canonical_json
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
 from reconciler.schema_files import validator
@@ -187,10 +188,13 @@ def _length_words(error: _Error) -> str | None:
 
 
 def _repeats(name: str, path: Path, values: Sequence[Any], places: Places, codes: Codes) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
     for index, value in enumerate(values):
-        if value in values[:index]:
+        text = canonical_json(value)
+        if text in seen:
             message = f"{name}: {found_words(value)} stands there twice"
             yield Diagnostic(codes.wrong_count, message, places.of_value((*path, index)))
+        seen.add(text)
 
 
 def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
@@ -202,9 +206,7 @@ def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagn
     fitting = [
         inners
         for _, inners in sorted(branches.items())
-        if not any(
-            inner.validator in ("type", "const") and len(inner.absolute_path) == depth for inner in inners
-        )
+        if not any(inner.validator in ("type", "const") and len(inner.absolute_path) == depth for inner in inners)
     ]
     if len(fitting) == 1:
         for inner in fitting[0]:

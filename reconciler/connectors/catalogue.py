@@ -79,7 +79,7 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
         found += _not_yet(transport, settings, places, refused)
         if not transport.takes_format and "format" in settings:
             message = f"{transport.name} takes no format: the table says how rows are written down"
-            found.append(Diagnostic("C417", message, places.of_key(("format",)), "leave format out"))
+            found.append(Diagnostic("C415", message, places.of_key(("format",)), "leave format out"))
     checked = _without(settings, refused)
     found += check_against(SCHEMA_FILE, checked, places, CONNECTOR_CODES)
     if transport is not None:
@@ -123,8 +123,7 @@ def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
     return tuple(
         path
         for path, value in _leaves(settings, ())
-        if (transport is not None and is_secret(transport.schema_file, settings, path))
-        or holds_reference(value, "secret")
+        if (transport is not None and is_secret(transport.schema_file, settings, path)) or holds_reference(value, "secret")
     )
 
 

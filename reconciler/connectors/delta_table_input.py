@@ -16,7 +16,7 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
     config = settings["transport"]["config"]
     if "version" in config and "timestamp" in config:
         place = places.of_key((*_CONFIG, "timestamp"))
-        return (Diagnostic("C418", "version and timestamp exclude each other", place, "keep one of them"),)
+        return (Diagnostic("C416", "version and timestamp exclude each other", place, "keep one of them"),)
     return ()
 
 

@@ -1,8 +1,8 @@
 """The connectors of a manifest, wherever they were written: variables put in, settings checked, relations known.
 
 Connectors come from SQL (`WITH ('connectors' = …)`, with the statement's relation) and from pipeline.yaml (with `table`
-or `view`); those of YAML follow in the counting. A connector with an error is left out of what is returned, so that
-whoever compiles the manifest meets sound ones only.
+or `view`); those of YAML follow in the counting. Connectors with errors are returned too where the compiler can say more
+about them, and so that others may still wait for their labels; nothing is planned while there is an error.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,9 +11,8 @@ from typing import Any
 
 from reconciler.connectors.catalogue import check_connector
 from reconciler.connectors.references import resolve_variables
-from reconciler.connectors.start_order import check_start_order
 from reconciler.connectors.transport import Direction
-from reconciler.diagnostics import Diagnostic, Location, errors_among
+from reconciler.diagnostics import Diagnostic, Location
 from reconciler.digest import JsonObject
 from reconciler.manifest.json_places import places_of_json
 from reconciler.manifest.model import ConnectorDeclaration
@@ -24,7 +23,7 @@ from reconciler.schema_check import found_words
 
 @dataclass(frozen=True, slots=True)
 class Connectors:
-    """What was read: the sound declarations and everything that is wrong."""
+    """What was read, and everything that is wrong with it."""
 
     declarations: tuple[ConnectorDeclaration, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -62,28 +61,21 @@ def read_connectors(
         if connector is not None:
             written.append(connector)
     declarations: list[ConnectorDeclaration] = []
-    sound: list[tuple[JsonObject, Places]] = []
-    labels: list[str] = []
     ordinals: dict[str, int] = {}
     for connector in written:
         ordinal = ordinals.get(fold(connector.relation), 0)
         ordinals[fold(connector.relation)] = ordinal + 1
         resolved = resolve_variables(connector.settings, variables, connector.places)
         problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics)]
-        labels += _labels(connector.settings)
         found += problems
-        if connector.relation and not errors_among(problems):
-            sound.append((resolved.value, connector.places))
+        if _can_be_compiled(connector, resolved.value, problems):
             declarations.append(
                 ConnectorDeclaration(connector.relation, connector.name, ordinal, resolved.value, connector.location)
             )
-    found += check_start_order(sound, labels)
     return Connectors(tuple(declarations), tuple(found))
 
 
-def _of_sql(
-    declaration: ConnectorDeclaration, texts: Mapping[str, str], directions: Mapping[str, Direction]
-) -> _Written:
+def _of_sql(declaration: ConnectorDeclaration, texts: Mapping[str, str], directions: Mapping[str, Direction]) -> _Written:
     at = declaration.location
     places: Places = OnePlace(at)
     if at is not None and at.file in texts:
@@ -112,9 +104,7 @@ def _relation(
     """The relation that an entry of YAML names, empty when it names none that is declared."""
     at = places.of_value(())
     if ("table" in entry) == ("view" in entry):
-        message = (
-            "a connector names a table or a view, not both" if "table" in entry else "a connector names no relation"
-        )
+        message = "a connector names a table or a view, not both" if "table" in entry else "a connector names no relation"
         hint = "table: … for an input, view: … for an output"
         found.append(Diagnostic("M129", message, places.of_key(("view",)) if "view" in entry else at, hint))
         return "", None
@@ -157,7 +147,7 @@ def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diag
             if key in settings:
                 place = connector.places.of_key((key,))
                 message = f"{key!r} is given by the SQL statement around the connector"
-                found.append(Diagnostic("C419", message, place, f"leave {key} out"))
+                found.append(Diagnostic("C417", message, place, f"leave {key} out"))
     settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
     if connector.name_to_check is not None:
         settings["name"] = connector.name_to_check
@@ -165,6 +155,7 @@ def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diag
     return [problem for problem in found if problem.location not in told or problem.code in ("C413", "C414")]
 
 
-def _labels(settings: Any) -> list[str]:
-    labels = settings.get("labels") if isinstance(settings, Mapping) else None
-    return [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+def _can_be_compiled(connector: _Written, settings: Any, problems: Iterable[Diagnostic]) -> bool:
+    """Whether the compiler can say more about a connector: whom it waits for, whether its name is taken. One that stands
+    at a relation of the wrong kind would only be told so twice."""
+    return connector.relation != "" and isinstance(settings, Mapping) and all(problem.code != "C402" for problem in problems)

@@ -4,7 +4,7 @@ Responsibility: read one YAML document within limits and report everything that 
 
 Rules:
 - The text comes from strangers. It is at most 1 MiB, 40 levels deep, has at most 50 anchors and 50 aliases, and no
-  more than 100,000 values once aliases are expanded. Nothing is constructed but mappings, lists, texts, numbers, true,
+  more than 20,000 values once aliases are expanded. Nothing is constructed but mappings, lists, texts, numbers, true,
   false and null.
 - Values are those of YAML 1.2's core schema: only `true` and `false` are booleans; `yes`, `on`, dates and `60s` are
   texts. Integers with a leading zero mean different numbers in 1.1 and 1.2, so they are refused. Infinities and NaN
@@ -29,7 +29,7 @@ from reconciler.places import Path
 MAXIMUM_SIZE: Final = 1024 * 1024
 MAXIMUM_DEPTH: Final = 40
 MAXIMUM_ALIASES: Final = 50
-MAXIMUM_VALUES: Final = 100_000
+MAXIMUM_VALUES: Final = 20_000
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CORE: Final = "tag:yaml.org,2002:"
@@ -134,9 +134,7 @@ class _Reading:
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
                 if found:
-                    raise _Refused(
-                        "M105", "a second YAML document begins here", self._at(event), "keep one document a file"
-                    )
+                    raise _Refused("M105", "a second YAML document begins here", self._at(event), "keep one document a file")
                 found = True
                 value = self._value(next(events), events, (), None)
         if not found or value is None:

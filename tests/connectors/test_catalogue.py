@@ -76,7 +76,9 @@ def test_what_resets_nothing_is_no_change(more: dict[str, Any]) -> None:
         (_config(KAFKA, **{"session.timeout.ms": 6000}), _config(KAFKA, **{"session.timeout.ms": "6000"})),
     ],
 )
-def test_a_default_written_out_and_another_spelling_are_no_change(implicit: dict[str, Any], explicit: dict[str, Any]) -> None:
+def test_a_default_written_out_and_another_spelling_are_no_change(
+    implicit: dict[str, Any], explicit: dict[str, Any]
+) -> None:
     assert canonical_settings(implicit) == canonical_settings(explicit)
 
 

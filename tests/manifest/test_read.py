@@ -91,14 +91,13 @@ def test_variables_are_put_in_and_secrets_stay() -> None:
     assert "table" not in second.settings
 
 
-def test_a_connector_with_an_error_is_left_out_and_the_counting_goes_on() -> None:
-    read = _read(
-        HEAD + FULL[FULL.index("spec:") :].replace("mode: snapshot", "mode: slow") + "    - table: orders\n" + _FILE_INPUT
-    )
+def test_a_connector_with_an_error_is_reported_once_and_the_counting_goes_on() -> None:
+    pipeline = FULL.replace("mode: snapshot", "mode: slow").replace("kafka_output", "kafka_input")
+    read = _read(pipeline + "    - table: orders\n      name: third\n" + _FILE_INPUT)
 
-    assert [problem.code for problem in errors_among(read.diagnostics)] == ["C406", "C403"]
+    assert [problem.code for problem in errors_among(read.diagnostics)] == ["C406", "C403", "C402"]
     assert read.manifest is not None
-    assert [(one.relation, one.ordinal) for one in read.manifest.connectors] == [("orders", 0), ("orders", 2)]
+    assert [(one.name, one.ordinal) for one in read.manifest.connectors] == [("first", 0), ("second", 1), ("third", 2)]
 
 
 _FILE_INPUT = "      transport: {name: file_input, config: {path: in}}\n      format: {name: csv}\n"

@@ -1,6 +1,6 @@
 CREATE TABLE orders (id BIGINT, customer STRING) WITH (
   'connectors' = '[
-    {"transport": {"name": "delta_table_input",
+    {"name": "a", "transport": {"name": "delta_table_input",
       "config": {"uri": "/it''s", "mod": "x",
                  "mode": "snap"}}}
   ]'

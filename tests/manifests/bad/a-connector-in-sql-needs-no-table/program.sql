@@ -1,3 +1,3 @@
 CREATE TABLE orders (id BIGINT, customer STRING) WITH (
-  'connectors' = '[{"table": "orders", "transport": {"name": "file_input", "config": {"path": "in"}}, "format": {"name": "json"}}]'
+  'connectors' = '[{"name": "a", "table": "orders", "transport": {"name": "file_input", "config": {"path": "in"}}, "format": {"name": "json"}}]'
 );

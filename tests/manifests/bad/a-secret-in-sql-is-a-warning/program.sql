@@ -1,4 +1,4 @@
 CREATE TABLE orders (id BIGINT, customer STRING) WITH (
-  'connectors' = '[{"transport": {"name": "delta_table_input", "config": {"uri": "s3://a/b", "mode": "snapshot",
+  'connectors' = '[{"name": "a", "transport": {"name": "delta_table_input", "config": {"uri": "s3://a/b", "mode": "snapshot",
     "aws_secret_access_key": "abc"}}}]'
 );
