@@ -16,7 +16,7 @@ from reconciler.plan.model import (
     PublishView,
     Step,
 )
-from reconciler.plan.words import describe_approval, describe_step, summarise
+from reconciler.plan.words import describe_approval, describe_effect, describe_step, summarise
 
 FORM = "reconciler/plan/v1"
 
@@ -41,6 +41,7 @@ def plan_to_json(plan: Plan) -> JsonObject:
                 "action": change.action.value,
                 "kind": change.kind.value,
                 "name": change.name,
+                "effect": describe_effect(plan, change),
                 "causes": [describe_cause(cause) for cause in change.causes],
             }
             for change in plan.diff.relations
@@ -58,6 +59,7 @@ def plan_to_json(plan: Plan) -> JsonObject:
             {"name": outcome.connector, "outcome": outcome.outcome.value, "reason": outcome.reason}
             for outcome in plan.connectors
         ],
+        "kept": list(plan.kept),
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
         "hazards": [asdict(hazard) for hazard in plan.hazards],
         "queries": [asdict(difference) for difference in plan.queries],

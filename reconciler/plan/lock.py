@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.model import Plan
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_step, summarise
+from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
@@ -58,7 +58,7 @@ def render_section(plan: Plan, version: str) -> str:
     """The plan's section, ending in a newline."""
     lines = [f"[{plan.pipeline} / {plan.environment}]", f"reconciler: {version}", summarise(plan), ""]
     for change in plan.diff.relations:
-        lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}")
+        lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}: {describe_effect(plan, change)}")
         lines += [f"    {_one_line(describe_cause(cause))}" for cause in change.causes]
     for connector in plan.diff.connectors:
         lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")

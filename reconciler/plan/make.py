@@ -16,6 +16,7 @@ section "How different types of changes are handled".
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Action, Diff, QueryChanged, RelationKind
 from reconciler.digest import digest_json
+from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.hazards import find_hazards
@@ -57,6 +58,7 @@ def make_plan(
         steps=plan_steps(diff, before.program, after.program),
         connectors=connector_outcomes(diff, before.program, after.program),
         hazards=find_hazards(diff, before.program, after.program, removes_pipeline=desired is None),
+        kept=_kept(diff, after.program),
         queries=_query_differences(diff, before.program, after.program),
         digest=_digest(pipeline, environment, applied, desired, policies),
     )
@@ -74,6 +76,13 @@ def _digest(pipeline: str, environment: str, applied: Snapshot | None, desired: 
             "approve_first_apply": policies.approve_first_apply,
         }
     )
+
+
+def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
+    changed = {fold(change.name) for change in diff.relations}
+    names = [table.name for key, table in desired.tables.items() if key not in changed]
+    names += [view.name for key, view in desired.views.items() if key not in changed and view.kind is not ViewKind.LOCAL]
+    return tuple(sorted(names, key=fold))
 
 
 def _query_differences(diff: Diff, applied: Program, desired: Program) -> tuple[QueryDifference, ...]:

@@ -10,7 +10,7 @@ import re
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.model import Plan
 from reconciler.plan.text_form import query_difference
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_step, summarise
+from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
 
 LIMIT = 65_536
 _MARKER = "<!-- reconcile plan: {pipeline} {environment} -->"
@@ -42,14 +42,16 @@ def _head(plan: Plan) -> list[str]:
         lines.append("")
     changes = (*plan.diff.relations, *plan.diff.connectors)
     if changes:
-        lines += ["| | what | why |", "|---|---|---|"]
+        lines += ["| | what | effect | why |", "|---|---|---|---|"]
         for change in plan.diff.relations:
             why = "; ".join(describe_cause(cause) for cause in change.causes)
-            lines.append(f"| `{SYMBOLS[change.action]}` | {change.kind.value} `{change.name}` | {_cell(why)} |")
+            what = f"{change.kind.value} `{change.name}`"
+            effect = describe_effect(plan, change)
+            lines.append(f"| `{SYMBOLS[change.action]}` | {what} | {effect} | {_cell(why)} |")
         for connector in plan.diff.connectors:
             why = "; ".join(describe_difference(difference) for difference in connector.differences)
             what = f"{connector.direction.value} connector `{connector.name}`"
-            lines.append(f"| `{SYMBOLS[connector.action]}` | {what} | {_cell(why)} |")
+            lines.append(f"| `{SYMBOLS[connector.action]}` | {what} | | {_cell(why)} |")
         lines.append("")
     lines += [f"Digest `{plan.digest}`", ""]
     return lines

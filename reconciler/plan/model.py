@@ -107,7 +107,8 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """See the module. `applied_digest` is None when nothing is applied, `desired_digest` when the pipeline is removed."""
+    """See the module. `applied_digest` is None when nothing is applied, `desired_digest` when the pipeline is removed.
+    `kept` names the tables and views that stay as they are, rows included; sorted."""
 
     pipeline: str
     environment: str
@@ -119,6 +120,7 @@ class Plan:
     connectors: tuple[ConnectorOutcome, ...]
     hazards: tuple[Hazard, ...]
     queries: tuple[QueryDifference, ...]
+    kept: tuple[str, ...]
     digest: str
 
     @property

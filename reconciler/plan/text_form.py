@@ -7,7 +7,7 @@ from reconciler.diff.model import Action, RelationChange
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.digest import short
 from reconciler.plan.model import Plan
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_step, summarise
+from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
 
 Paint = Callable[[str, str], str]
 
@@ -25,7 +25,8 @@ def render_text(plan: Plan, paint: Paint = no_paint) -> str:
         return "\n".join(lines) + "\n"
     queries = {difference.view: difference for difference in plan.queries}
     for change in plan.diff.relations:
-        lines.append(paint(f"  {SYMBOLS[change.action]} {change.kind.value} {change.name}", change.action.value))
+        heading = f"  {SYMBOLS[change.action]} {change.kind.value} {change.name}"
+        lines.append(f"{paint(heading, change.action.value)}: {describe_effect(plan, change)}")
         lines += [f"      {cause}" for cause in _causes(change)]
         if change.name in queries:
             difference = queries[change.name]
@@ -36,6 +37,8 @@ def render_text(plan: Plan, paint: Paint = no_paint) -> str:
         heading = f"  {SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}"
         lines.append(paint(heading, connector.action.value))
         lines += [f"      {describe_difference(difference)}" for difference in connector.differences]
+    if plan.kept:
+        lines += ["", f"  kept as they are: {_some(plan.kept)}"]
     if plan.connectors:
         lines += ["", "  connectors"]
         lines += [f"    {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors]
@@ -57,6 +60,12 @@ def query_difference(applied: str, desired: str) -> list[str]:
     """The changed lines of a query with up to two lines around them, each begun with `-`, `+` or a space."""
     lines = difflib.unified_diff(applied.splitlines(), desired.splitlines(), lineterm="", n=2)
     return [line.rstrip() for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """All names, or the first dozen and how many more: a terminal is not a place for thousands."""
+    shown = ", ".join(names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
 
 
 def _causes(change: RelationChange) -> list[str]:

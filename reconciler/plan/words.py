@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from reconciler.diff.model import Action
+from reconciler.diff.model import Action, RelationChange
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.plan.model import (
     BootstrapView,
@@ -47,6 +47,34 @@ def describe_step(step: Step) -> str:
             return f"drop the data of {step.kind.value} {step.relation}"
         case CommitSnapshot():
             return "switch readers and commit the snapshot"
+        case _:
+            assert_never(step)
+
+
+def describe_effect(plan: Plan, change: RelationChange) -> str:
+    """What becomes of a changed relation: `bootstrapped`, `created empty`, `cleared`, `dropped`; or, for what stores
+    nothing, `computed where it is read` and `gone`; or `replaced`, when another of its name takes its place."""
+    kinds = {type(step): step for step in plan.steps if change.name in _subjects(step)}
+    if change.action is Action.REMOVED:
+        if DropRelation in kinds:
+            return "dropped"
+        return "replaced" if kinds else "gone"
+    for kind, words in ((CreateTable, "created empty"), (ClearTable, "cleared"), (BootstrapView, "bootstrapped")):
+        if kind in kinds:
+            return words
+    return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
+
+
+def _subjects(step: Step) -> tuple[str, ...]:
+    match step:
+        case CreateTable() | ClearTable():
+            return (step.table,)
+        case BootstrapView() | PublishView():
+            return (step.view,)
+        case DropRelation():
+            return (step.relation,)
+        case CommitSnapshot():
+            return ()
         case _:
             assert_never(step)
 

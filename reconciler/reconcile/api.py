@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from reconciler.engine.protocol import Engine, Rows
-from reconciler.errors import ReconcileError
+from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
@@ -139,6 +139,8 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
         )
     if plan.is_empty:
         raise ReconcileError("A504", f"the plan of {pipeline} is empty: there is nothing to approve")
+    if plan.is_rejected:
+        raise PlanRejected("A502", f"the plan of {pipeline} is rejected by bootstrap_policy; no approval can change that")
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
     target.registry.record(History.APPROVALS, pipeline, [row], f"approval:{plan.environment}:{plan.digest}")

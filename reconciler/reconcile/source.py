@@ -1,7 +1,8 @@
 """The source: what a repository says, read from its working tree, and how that relates to git.
 
 Rules:
-- The repository is the nearest parent with reconcile.yaml, else the nearest with a pipelines/ folder.
+- The repository is the nearest parent with reconcile.yaml, else with a pipelines/ folder, else (its last pipeline was
+  deleted) of git.
 - A pipeline is a folder pipelines/<name> with a pipeline.yaml. Nothing in it is executed; links that lead out are not
   followed.
 - A lock counts as merged only if the pipeline's files and the lock are exactly those of a commit (`uncommitted`), and, if
@@ -38,7 +39,7 @@ class Commit:
 def find_root(start: Path) -> Path:
     """The repository's root above (or at) a folder. Raises NotFound (U811)."""
     folders = [start.resolve(), *start.resolve().parents]
-    for marker in (PROJECT_FILE, PIPELINES_FOLDER):
+    for marker in (PROJECT_FILE, PIPELINES_FOLDER, ".git"):
         for folder in folders:
             if (folder / marker).exists():
                 return folder

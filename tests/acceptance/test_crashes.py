@@ -152,9 +152,7 @@ def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_do
     assert state(root, spark_engine)["intent"] is None
 
 
-def test_an_apply_replays_a_step_that_was_left_open_first(
-    baseline: Path, tmp_path: Path, spark_engine: Engine
-) -> None:
+def test_an_apply_replays_a_step_that_was_left_open_first(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
         open_shop(root, spark_engine).execute(INSERT, boundary=crash_at("table:effected"))

@@ -34,9 +34,7 @@ def read_snapshot(folder: Path) -> Snapshot | None:
     if not folder.is_dir():
         return None
     files = {f"pipelines/shop/{file.name}": file.read_text() for file in sorted(folder.iterdir())}
-    files.setdefault(
-        "pipelines/shop/pipeline.yaml", "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
-    )
+    files.setdefault("pipelines/shop/pipeline.yaml", "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n")
     read = read_manifest("pipelines/shop", files, {"root": "data"})
     assert read.manifest is not None, read.diagnostics
     compiled = compile_program(read.manifest)
