@@ -140,6 +140,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X716": "a connector asks for what the engine can't do",
     "X720": "a statement is malformed",
     "X721": "a table is missing from storage",
+    "X722": "a statement names what it can't read or write",
     "X730": "a Delta version that is needed is gone",
 }
 
@@ -150,6 +151,10 @@ _USAGE: Final[dict[str, str]] = {
     "U804": "the Python package pyspark is missing",
     "U805": "a jar can't be fetched",
     "U806": "a jar is not the one that is expected",
+    "U811": "no repository",
+    "U812": "no such pipeline",
+    "U813": "a file can't be read",
+    "U814": "no such environment",
 }
 
 _HAZARDS: Final = {

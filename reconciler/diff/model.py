@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from reconciler.connectors.transport import Direction
 from reconciler.digest import JsonObject
 from reconciler.manifest.model import ViewKind
-from reconciler.program.model import Direction
 
 
 class RelationKind(StrEnum):

@@ -13,10 +13,11 @@
 | output, removed | any | detached |
 """
 
+from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff
 from reconciler.names import fold
 from reconciler.plan.model import ConnectorOutcome, Outcome
-from reconciler.program.model import Connector, Direction, Program
+from reconciler.program.model import Connector, Program
 
 
 def connector_outcomes(diff: Diff, applied: Program, desired: Program) -> tuple[ConnectorOutcome, ...]:

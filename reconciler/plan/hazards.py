@@ -5,10 +5,11 @@ Each analyser looks at one kind of loss or surprise and gives zero or more hazar
 
 from collections.abc import Callable, Iterator
 
+from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, RelationKind, names_of
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Direction, Program
+from reconciler.program.model import Program
 
 
 def find_hazards(diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool) -> tuple[Hazard, ...]:

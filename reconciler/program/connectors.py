@@ -6,10 +6,11 @@ looks twice before it believes a setting to be what it should.
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, Severity
 from reconciler.manifest.model import ConnectorDeclaration, ViewKind
 from reconciler.names import did_you_mean, fold
-from reconciler.program.model import Connector, Direction, Table, View
+from reconciler.program.model import Connector, Table, View
 from reconciler.program.order import cycles
 
 

@@ -6,8 +6,8 @@ name, so two programs that mean the same are equal whatever the order of files a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from reconciler.connectors.transport import Direction
 from reconciler.digest import JsonObject
 from reconciler.manifest.model import (
     ColumnDeclaration,
@@ -18,13 +18,6 @@ from reconciler.manifest.model import (
     ViewKind,
 )
 from reconciler.names import fold
-
-
-class Direction(StrEnum):
-    """Which way rows flow: an input connector belongs to a table, an output connector to a view."""
-
-    INPUT = "input"
-    OUTPUT = "output"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.connectors.catalogue import TRANSPORTS
+from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Engine, Rows, Selection
 from reconciler.errors import LeaseHeld, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold
-from reconciler.program.model import Connector, Direction, Program
+from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
 from reconciler.reconcile.locations import with_absolute_location
@@ -220,9 +221,9 @@ def _statement(program: Program, change: Insert | Delete, sql: str) -> JsonObjec
     if table is None:
         names = [table.name for table in program.tables.values()]
         kind = "a view; only tables can be written" if key in program.views else "unknown"
-        raise ReconcileError("X720", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
+        raise ReconcileError("X722", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
     if table.declaration.append_only and isinstance(change, Delete):
-        raise ReconcileError("X720", f"table {table.name} is append_only: rows can't be deleted")
+        raise ReconcileError("X722", f"table {table.name} is append_only: rows can't be deleted")
     _require_relations(program, change)
     return {"sql": sql, "table": key, "relations": list(change.relations)}
 
@@ -233,6 +234,6 @@ def _require_relations(program: Program, statement: Select | Insert | Delete) ->
     for name in statement.relations:
         view = program.views.get(fold(name))
         if view is not None and view.kind is ViewKind.LOCAL:
-            raise ReconcileError("X720", f"view {view.name} is LOCAL: it can't be read from outside of the program")
+            raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
         if program.relation(name) is None:
-            raise ReconcileError("X720", f"unknown table or view {name!r}", did_you_mean(name, visible))
+            raise ReconcileError("X722", f"unknown table or view {name!r}", did_you_mean(name, visible))

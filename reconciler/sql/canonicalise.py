@@ -45,7 +45,6 @@ REFLECTING: Final = frozenset(
         "to_protobuf",
         "to_variant_object",
         "to_xml",
-        "transform",
         "typeof",
         "unpivot",
     }
@@ -59,14 +58,17 @@ def canonical_query(query: str) -> str:
     tokens = list(tokens_of(query, Dialect.QUERY))
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
-    if not tokens or tokens[-1].kind is Kind.BAD or any(token.text == "$$" for token in tokens):
-        return query.strip()
-    if any(token.is_symbol(";") for token in tokens):
+    if not tokens or tokens[-1].kind is Kind.BAD or any(map(_is_strange, tokens)):
         return query.strip()
     reflecting = any(token.kind in (Kind.WORD, Kind.QUOTED) and _name(token) in REFLECTING for token in tokens)
     heads = frozenset[int]() if reflecting else visible_heads(tokens)
     texts = [_text(tokens, index, reflecting, heads) for index in range(len(tokens))]
     return " ".join(without_redundant(texts))
+
+
+def _is_strange(token: Token) -> bool:
+    """Whether Spark may cut here otherwise than `lexer`: quoting by `$`, characters outside ASCII, several statements."""
+    return token.kind is Kind.SYMBOL and (token.text[0] in "$;" or not token.text.isascii())
 
 
 def _name(token: Token) -> str:

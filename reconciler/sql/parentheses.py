@@ -2,10 +2,10 @@
 
 Three cases, each safe by itself (X is what stands between the parentheses):
 - doubled: `((X))` is `(X)`, when X has no comma of its own (a tuple) and is no query (`IN ((SELECT …))` is a scalar);
-- one operand: `(x)` with one name, number or string between an opening keyword or comparison and a place where an
-  operand ends. Not after a word that may be a function, nor before a point, bracket or arrow;
-- one condition: `(X)` as a whole operand of AND, OR, WHERE, HAVING, ON, WHEN, when X has neither AND, OR, NOT, BETWEEN,
-  CASE nor a comma of its own, and no BETWEEN stands beside it that could own the AND.
+- one operand: `(x)` with one name, number or string between a comparison, AND, OR or SELECT and a place where an
+  operand ends. Not after a word that may be a function or an alias (`FROM t WHERE (a)`), nor before a point or arrow;
+- one condition: `(X)` as a whole operand of AND, OR, WHERE, HAVING, ON, WHEN, when X is longer than a name, has neither
+  AND, OR, NOT, BETWEEN, CASE nor a comma of its own, and no BETWEEN stands before it that could own the AND.
 
 Everything else keeps its parentheses, also many that a person would call redundant.
 """
@@ -18,7 +18,7 @@ _ENDS: Final = frozenset(
     | {"where", "join", "inner", "left", "right", "full", "cross", "then", "qualify"}
 )
 _CONDITION_STARTS: Final = frozenset({"where", "having", "on", "and", "or", "when"})
-_OPERAND_STARTS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">="}) | _CONDITION_STARTS | {"select"}
+_OPERAND_STARTS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", "and", "or", "select"})
 _OPERAND_ENDS: Final = _ENDS | {"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", ",", "from", "as"}
 _COMPOUND: Final = frozenset({"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists"})
 
@@ -67,7 +67,7 @@ def _redundant(texts: list[str], pairs: dict[int, int]) -> set[int]:
         before = texts[opening - 1] if opening else ""
         after = texts[closing + 1] if closing + 1 < len(texts) else ""
         own = _own(texts, opening + 1, closing, pairs)
-        if own[0] in _QUERY_STARTS:
+        if own[0] in _QUERY_STARTS or (opening > 1 and texts[opening - 2] == "."):
             continue
         if (
             _is_doubled(opening, closing, before, after, own)
@@ -97,7 +97,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_condition(texts: list[str], opening: int, before: str, after: str, own: list[str], pairs: dict[int, int]) -> bool:
-    if before not in _CONDITION_STARTS or after not in _ENDS:
+    if before not in _CONDITION_STARTS or after not in _ENDS or len(own) < 2:
         return False
     if any(text in _COMPOUND for text in own):
         return False

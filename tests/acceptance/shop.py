@@ -1,7 +1,7 @@
 """A small pipeline that, between its two states, takes every kind of plan step; and how its results are compared.
 
-From `BEFORE` to `AFTER`: table `fresh` is created, `alter_me` is cleared, `gone` is dropped; views `changed` and `over_altered`
-are modified, `added` is new, `dropped` goes; `same` stays, and so do the rows of `kept`.
+From `BEFORE` to `AFTER`: table `fresh` is created, `alter_me` is cleared, `gone` is dropped; views `changed` and
+`over_altered` are modified, `added` is new, `dropped` goes; `same` stays, and so do the rows of `kept`.
 """
 
 import shutil

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked
-from reconciler.engine.spark.locations import quoted
+from reconciler.engine.spark.locations import literal, quoted
 from reconciler.names import fold
 
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char(?:acter)?\s*\(\s*(\d+)\s*\)\s*$")
@@ -93,14 +93,9 @@ def _text(column: ColumnType, source: Given, origin: str | None) -> str:
 
 
 def _raised(code: str, message: str, value: str | None, origin: str | None) -> str:
-    parts = [_literal(marked(code, message))]
+    parts = [literal(marked(code, message))]
     if value is not None:
         parts.append(f"': ', left(CAST({value} AS STRING), 80)")
     if origin is not None:
         parts.append(f"' in ', {origin}")
     return f"raise_error(concat({', '.join(parts)}))"
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

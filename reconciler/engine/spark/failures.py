@@ -17,7 +17,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from reconciler.errors import EngineError, ReconcileError
 
 _MARKER = "reconcile:"
-_OWN = re.compile(rf"{_MARKER}(X\d\d\d): (.*)")
+_OWN = re.compile(rf"^(?:\[USER_RAISED_EXCEPTION\] )?{_MARKER}(X\d\d\d): (.*)", re.DOTALL)
 _FILE = re.compile(r"(?:Encountered error while reading file|CSV file:) (\S+?)\.?(?:\s|$)")
 _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
@@ -121,5 +121,6 @@ def _first_line(message: str) -> str:
 
 
 def _readable(message: str) -> str:
-    """Without Spark's suffix, and with paths of files as people write them."""
-    return _LOCAL_FILE.sub(lambda found: unquote(found.group(1)), _SQL_STATE.sub("", message))
+    """On one line, without Spark's suffix, and with paths of files as people write them."""
+    line = " ".join(_SQL_STATE.sub("", message).split())
+    return _LOCAL_FILE.sub(lambda found: unquote(found.group(1)), line)

@@ -5,7 +5,7 @@ a JVM; that keeps "nothing new", "already done" and removing cheap.
 """
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,6 +41,12 @@ def delta_reference(location: str) -> str:
 def quoted(name: str) -> str:
     """A name as a quoted identifier of Spark SQL."""
     return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """A text as a string literal of Spark SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 class Folder(Protocol):
@@ -133,9 +139,3 @@ def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
     jvm: Any = session._jvm
     path = jvm.org.apache.hadoop.fs.Path(spark_location(location))
     return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), path
-
-
-def each(iterator: Any) -> Iterator[Any]:
-    """A Java iterator's elements."""
-    while iterator.hasNext():
-        yield iterator.next()

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion, Written
+from reconciler.engine.secrets import resolved
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.conform import conformed
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import delta_table, files
 from reconciler.engine.spark.ingest.incoming import Incoming
-from reconciler.engine.spark.ingest.secrets import resolved
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated
 from reconciler.errors import EngineError

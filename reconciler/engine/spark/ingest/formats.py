@@ -86,7 +86,7 @@ def _parquet(session: SparkSession, locations: list[str]) -> Incoming:
 
 
 def _from_files(rows: DataFrame) -> Incoming:
-    with_origin = _ordered(rows, *(quoted(name) for name in rows.columns))
+    with_origin = _ordered(rows, *(quoted(name) for name in rows.columns if name != "_metadata"))
     return Incoming(with_origin, by_name(with_origin, (_FILE, ORDER)), quoted(_FILE), (ORDER,))
 
 

@@ -2,61 +2,82 @@
 
 Two passes, since Spark's reader wants the exact spelling of every key and takes what follows a complete value for granted:
 - The first checks every record (one object, no key twice, nothing after it) and collects how the keys of the table's
-  columns are spelled. A key spelled in several ways is an error, as is anything that is not an object.
-- The second reads the values of those keys as text, exactly as they stand: a decimal never passes through a double.
+  columns are spelled, which may differ between records.
+- The second reads the values of those keys as text, exactly as they stand: a decimal never passes through a double. Where
+  a key is spelled in several ways Spark's reader can't, and records are parsed one by one, which takes longer.
 Empty lines are nothing.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked
-from reconciler.engine.spark.locations import quoted
+from reconciler.engine.spark.locations import literal, quoted
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
 _TEXT = "trim(LEADING '\ufeff' FROM value)"
+_NO_COLUMN = "reconcile none"
 
 
 def read_json(session: SparkSession, locations: list[str], config: JsonObject, columns: Sequence[ColumnType]) -> DataFrame:
-    """The rows, every column text, with Spark's `_metadata`."""
+    """The rows, every column text, and Spark's `_metadata`."""
     update_format = config.get("update_format", "raw")
     if update_format != "raw":
         raise EngineError("X716", f"update_format {update_format!r} of JSON files is not supported: only raw is")
     is_array = bool(config.get("array", False))
-    spellings = _spellings(session, locations, is_array, {fold(column.name) for column in columns})
-    schema = ", ".join(f"{quoted(name)} STRING" for name in spellings) or "`reconcile none` STRING"
+    records = _records(session, locations, is_array)
+    spellings = _spellings(records, {fold(column.name) for column in columns})
+    if any(len(names) > 1 for names in spellings.values()):
+        return _read_one_by_one(records, spellings)
+    schema = ", ".join(f"{quoted(names[0])} STRING" for names in spellings.values()) or f"{quoted(_NO_COLUMN)} STRING"
     reader = session.read.option("multiLine", str(is_array).lower()).option("mode", "FAILFAST")
     return reader.schema(schema).json(locations)
 
 
-def _spellings(session: SparkSession, locations: list[str], is_array: bool, wanted: set[str]) -> list[str]:
+def _records(session: SparkSession, locations: list[str], is_array: bool) -> DataFrame:
+    """The text of each record (`record`), checked to be one value, with its file (`origin`)."""
     texts = session.read.text(locations, wholetext=is_array).where("trim(value) <> ''")
     what = "an array of JSON objects" if is_array else "a JSON object"
     alone = f"json_array_length(concat('[', {_TEXT}, ']')) <=> 1"
-    whole = texts.selectExpr(f"{_TEXT} AS record", f"{alone} AS alone", "_metadata.file_path AS origin")
-    whole = whole.selectExpr(f"{_checked('record', 'alone', f'a record is not {what}')} AS record", "origin")
-    if is_array:
-        elements = f"coalesce(from_json(record, 'array<string>'), {_raised(f'the file is not {what}', 'record')})"
-        whole = whole.selectExpr(f"explode({elements}) AS record", "origin")
-    listed = f"coalesce(json_object_keys(record), {_raised(f'a record is not {what}', 'record')})"
-    keys = whole.selectExpr(f"{listed} AS keys", "record", "origin")
+    whole = texts.selectExpr(f"{_TEXT} AS record", f"{alone} AS alone", "_metadata.file_path AS origin", "_metadata")
+    checked = _checked("record", "alone", f"a record is not {what}")
+    whole = whole.selectExpr(f"{checked} AS record", "origin", "_metadata")
+    if not is_array:
+        return whole
+    elements = f"coalesce(from_json(record, 'array<string>'), {_raised(f'the file is not {what}')})"
+    return whole.selectExpr(f"explode({elements}) AS record", "origin", "_metadata")
+
+
+def _spellings(records: DataFrame, wanted: set[str]) -> dict[str, list[str]]:
+    """How the wanted keys are spelled, by folded name; checks every record on the way."""
+    keys = f"coalesce(json_object_keys(record), {_raised('a record is not a JSON object')}) AS keys"
     once = "size(array_distinct(transform(keys, key -> lower(key)))) = size(keys)"
-    found = keys.selectExpr(f"explode({_checked('keys', once, 'a record has a key twice')}) AS key").distinct()
-    spelled = sorted((row[0] for row in found.collect() if fold(row[0]) in wanted), key=lambda key: (fold(key), key))
-    for first, second in pairwise(spelled):
-        if fold(first) == fold(second):
-            raise EngineError("X714", f"a key is spelled both {first!r} and {second!r}")
-    return spelled
+    listed = records.selectExpr(keys, "record", "origin")
+    found = listed.selectExpr(f"explode({_checked('keys', once, 'a record has a key twice')}) AS key").distinct()
+    spellings: dict[str, list[str]] = {}
+    for key in sorted(row[0] for row in found.collect()):
+        if fold(key) in wanted:
+            spellings.setdefault(fold(key), []).append(key)
+    return spellings
+
+
+def _read_one_by_one(records: DataFrame, spellings: dict[str, list[str]]) -> DataFrame:
+    unreadable = _raised("a record can't be read")
+    parsed = f"coalesce(try_cast(try_parse_json(record) AS map<string,variant>), {unreadable}) AS object"
+    values = [
+        f"coalesce({', '.join(f'CAST(object[{literal(name)}] AS STRING)' for name in names)}, NULL) AS {quoted(key)}"
+        for key, names in spellings.items()
+    ]
+    return records.selectExpr(parsed, "_metadata").selectExpr(*values, "_metadata")
 
 
 def _checked(value: str, condition: str, problem: str) -> str:
-    return f"CASE WHEN {condition} THEN {value} ELSE {_raised(problem, 'record')} END"
+    return f"CASE WHEN {condition} THEN {value} ELSE {_raised(problem)} END"
 
 
-def _raised(problem: str, shown: str) -> str:
-    return f"raise_error(concat('{marked('X714', problem)}: ', left({shown}, 80), ' in ', origin))"
+def _raised(problem: str) -> str:
+    return f"raise_error(concat('{marked('X714', problem)}: ', left(record, 80), ' in ', origin))"
