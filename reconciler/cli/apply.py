@@ -5,11 +5,10 @@ import os
 import click
 
 from reconciler.cli.main import show_error
-from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
+from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import ProgressLines, note, show_json
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.plan.words import summarise
-from reconciler.reconcile.api import Project
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.source import require_pipeline
@@ -28,7 +27,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     """
     outcomes: list[dict[str, object]] = []
     worst = EXIT_DONE
-    with Project(target_of(repo, environment)) as project:
+    with project_of(repo, environment) as project:
         known = project.pipelines()
         for name in pipelines:
             require_pipeline(name, known)

@@ -4,9 +4,8 @@ import os
 
 import click
 
-from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import show_json
-from reconciler.reconcile.api import Project
 from reconciler.reconcile.boundaries import boundary_from_environment
 
 
@@ -20,7 +19,7 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
 
     Example: reconcile execute student_grades "INSERT INTO students VALUES (1, 'Alice')"
     """
-    with Project(target_of(repo, environment)) as project:
+    with project_of(repo, environment) as project:
         result = project.pipeline(pipeline).execute(sql, boundary_from_environment(os.environ))
     if form == "json":
         show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})

@@ -6,12 +6,15 @@ approval awaited. A command's module is imported when the command is called, so 
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reconciler import __version__
 from reconciler.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
+
+if TYPE_CHECKING:
+    from reconciler.engine.protocol import Engine
 
 _COMMANDS = {
     "validate": "Check the files of pipelines; report every problem with its place.",
@@ -68,10 +71,13 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(arguments))
 
 
-def run(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; errors are shown on stderr, never as a traceback."""
+def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> int:
+    """Run a command and return its exit code; errors are shown on stderr, never as a traceback.
+
+    `engine` is for programs that run several commands over one Spark; without it each command starts its own on demand.
+    """
     try:
-        result: Any = cli.main(args=arguments, prog_name="reconcile", standalone_mode=False)
+        result: Any = cli.main(args=arguments, prog_name="reconcile", standalone_mode=False, obj=engine)
     except click.exceptions.Exit as finished:
         return finished.exit_code
     except click.Abort:

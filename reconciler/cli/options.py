@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from reconciler.reconcile.source import find_root, pipeline_names
 from reconciler.reconcile.target import Target, open_target
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.api import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,6 +57,13 @@ def pipelines_argument(command: Command) -> Command:
 def pipeline_argument(command: Command) -> Command:
     """PIPELINE"""
     return click.argument("pipeline", metavar="PIPELINE", shell_complete=_complete_pipeline)(command)
+
+
+def project_of(repo: str, environment: str | None) -> "Project":
+    """The project that --repo and --env name, on the engine that the command was run with, if any."""
+    from reconciler.reconcile.api import Project
+
+    return Project(target_of(repo, environment), click.get_current_context().obj)
 
 
 def target_of(repo: str, environment: str | None) -> Target:

@@ -5,9 +5,8 @@ import sys
 
 import click
 
-from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import as_text, show_json, show_table
-from reconciler.reconcile.api import Project
 
 
 @click.command()
@@ -20,7 +19,7 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
-    with Project(target_of(repo, environment)) as project:
+    with project_of(repo, environment) as project:
         result = project.pipeline(pipeline).select(sql)
     names = [column.name for column in result.columns]
     match form:

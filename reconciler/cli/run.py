@@ -5,9 +5,8 @@ import signal
 
 import click
 
-from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, show_json
-from reconciler.reconcile.api import Project
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.running import Running, run_pipeline
 
@@ -34,7 +33,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     if not once:
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGTERM, stop)
-    with Project(target_of(repo, environment)) as project:
+    with project_of(repo, environment) as project:
         result = run_pipeline(
             project.target,
             project.pipeline(pipeline).name,
