@@ -80,4 +80,4 @@ def _checked(value: str, condition: str, problem: str) -> str:
 
 
 def _raised(problem: str) -> str:
-    return f"raise_error(concat('{marked('X714', problem)}: ', left(record, 80), ' in ', origin))"
+    return f"raise_error(concat({literal(marked('X714', problem) + ': ')}, left(record, 80), ' in ', origin))"

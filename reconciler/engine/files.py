@@ -1,0 +1,126 @@
+"""Files as an input: what a folder holds that was not read yet. Shared by the engines; touches this machine's files only.
+
+- A file is known by path, size and time of change. Names that start with `_` or `.` are hidden, as in Spark: they are marks
+  and half-written files of others.
+- A position is all files read so far: `{"base": "/in/", "files": {"a.json": [120, 1767225600000]}}`, paths below `base`.
+- A file that changed after it was read is an error that names it: reading it again would double its rows, passing over it
+  would lose some. A file that is gone is none of our business any more.
+- A path that names one file ends with it; a folder or pattern may grow.
+"""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Available
+from reconciler.errors import EngineError
+
+_PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class File:
+    """A file: its path, its size in bytes and when it was last modified, in milliseconds since 1970."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files that a path stands for, sorted. `is_single` when it names one file, which then is all there will be."""
+
+    files: tuple[File, ...]
+    is_single: bool
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path has wildcards (`*`, `?`, `[…]`)."""
+    return bool(_PATTERN & set(path))
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is passed over."""
+    return name.startswith(("_", "."))
+
+
+def local_listing(path: Path) -> Listing:
+    """The files that a local path stands for now. Raises EngineError (X710) when one without pattern does not exist."""
+    if is_pattern(str(path)) and not path.exists():
+        found = glob.glob(str(path), recursive=True)
+        return Listing(tuple(sorted({_file(one) for name in found for one in _walk(Path(name))})), False)
+    if not path.exists():
+        raise EngineError("X710", f"there is no file or folder {path}")
+    if path.is_file():
+        return Listing((_file(path),), True)
+    return Listing(tuple(sorted(_file(one) for one in _walk(path))), False)
+
+
+def local_file(path: Path) -> File | None:
+    """The file at exactly this path, or None when there is none."""
+    return _file(path) if path.is_file() else None
+
+
+def unread(found: Listing, position: JsonObject | None) -> Available | None:
+    """The files beyond a position. Raises EngineError (X711) for one that changed after it was read."""
+    read_before = _read_before(position)
+    new = []
+    for file in found.files:
+        known = read_before.get(file.path)
+        if known is None:
+            new.append(file)
+        elif known != file:
+            raise changed(file)
+    if not new:
+        return None
+    after = sorted([*read_before.values(), *new])
+    files = [{"path": file.path, "size": file.size, "modified": file.modified} for file in new]
+    return Available({"files": files}, _position(after), end_of_input=found.is_single)
+
+
+def files_of(range_: JsonObject) -> list[File]:
+    """The files that a range names."""
+    return [File(str(one["path"]), int(one["size"]), int(one["modified"])) for one in range_["files"]]
+
+
+def changed(file: File) -> EngineError:
+    """The error for a file that is not what it was."""
+    return EngineError(
+        "X711",
+        f"the file {file.path} changed after it was read",
+        "give new rows a new file; to read everything anew, reset the connector by giving it another name",
+    )
+
+
+def _walk(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        if not is_hidden(place.name):
+            yield place
+        return
+    for above, folders, names in os.walk(place):
+        folders[:] = [name for name in folders if not is_hidden(name)]
+        yield from (Path(above) / name for name in names if not is_hidden(name))
+
+
+def _file(path: Path) -> File:
+    status = path.stat()
+    return File(str(path), status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _read_before(position: JsonObject | None) -> dict[str, File]:
+    if position is None:
+        return {}
+    base = str(position["base"])
+    return {base + name: File(base + name, int(size), int(modified)) for name, (size, modified) in position["files"].items()}
+
+
+def _position(files: Sequence[File]) -> JsonObject:
+    # Paths are sorted, so what the first and the last share all of them share.
+    first, last = files[0].path, files[-1].path
+    shared = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    base = first[: first.rfind("/", 0, shared) + 1]
+    return {"base": base, "files": {file.path[len(base) :]: [file.size, file.modified] for file in files}}

@@ -1,0 +1,199 @@
+"""Values without Spark, for `recording`: literals in statements, records in files, and what fits a column.
+
+The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does not
+fit is X712, NULL in a NOT NULL column X713. Nested types are kept as they come.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType, TableTarget
+from reconciler.engine.statement import Delete, Insert
+from reconciler.errors import EngineError
+from reconciler.names import fold
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+_TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,\s*(\d+))?\))?")
+_WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
+
+
+def fitted(value: Any, column: ColumnType) -> Any:
+    """The value as the column holds it. Raises EngineError when it does not fit."""
+    if value is None:
+        if not column.nullable:
+            raise EngineError("X713", f"NULL in the NOT NULL column {column.name}")
+        return None
+    found = _TYPE.match(column.type.upper())
+    convert = _CONVERSIONS.get(found.group(1)) if found else None
+    if found is None or convert is None:
+        return value
+    try:
+        return convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
+    except (ValueError, InvalidOperation):
+        raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}") from None
+
+
+def matching(record: Mapping[str, Any], columns: Sequence[ColumnType]) -> tuple[Any, ...]:
+    """A record's values in the columns' order, by name; None for those it lacks."""
+    values = {fold(name): value for name, value in record.items()}
+    return tuple(values.get(fold(column.name)) for column in columns)
+
+
+def read_files(paths: Sequence[str], format_: JsonObject, columns: Sequence[ColumnType]) -> list[tuple[Any, ...]]:
+    """The rows of JSON or CSV files, in order, not yet fitted."""
+    config = format_.get("config") or {}
+    rows: list[tuple[Any, ...]] = []
+    for path in paths:
+        text = Path(path).read_text("utf-8-sig")
+        match format_.get("name"):
+            case "json":
+                rows.extend(matching(record, columns) for record in _records(text, bool(config.get("array")), path))
+            case "csv":
+                lines = list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
+                header = lines.pop(0) if config.get("header", True) else [column.name for column in columns]
+                for line in lines:
+                    if len(line) != len(header):
+                        raise EngineError("X714", f"a line has {len(line)} field(s), not {len(header)}, in {path}")
+                    rows.append(matching({name: part or None for name, part in zip(header, line, strict=True)}, columns))
+            case name:
+                raise EngineError("X716", f"the engine can't read the format {name!r}")
+    return rows
+
+
+def inserted(insert: Insert, target: TableTarget) -> list[tuple[Any, ...]]:
+    """The rows of INSERT … VALUES, in the table's order. Raises EngineError for other queries."""
+    known = [fold(column.name) for column in target.columns]
+    named = [fold(name) for name in insert.columns] or known
+    for name in named:
+        if name not in known:
+            raise EngineError("X720", f"table {target.name} has no column {name}")
+    rows = []
+    for values in _tuples(list(tokens_of(insert.query, Dialect.QUERY))):
+        if len(values) != len(named):
+            raise EngineError("X720", f"the INSERT gives {len(values)} value(s) a row for {len(named)} column(s)")
+        rows.append(matching(dict(zip(named, values, strict=True)), target.columns))
+    return rows
+
+
+def deleted(delete: Delete, target: TableTarget) -> dict[int, Any]:
+    """What DELETE … WHERE column = literal [AND …] asks for: column index → value. Empty for every row."""
+    wanted: dict[int, Any] = {}
+    if delete.condition is None:
+        return wanted
+    known = {fold(column.name): place for place, column in enumerate(target.columns)}
+    words = list(tokens_of(delete.condition, Dialect.QUERY))
+    while words:
+        if len(words) < 3 or fold(words[0].text) not in known or not words[1].is_symbol("="):
+            raise EngineError("X716", "this engine deletes by `column = literal` only")
+        place = known[fold(words[0].text)]
+        value, used = _literal(words[2:])
+        wanted[place] = fitted(value, target.columns[place])
+        words = words[2 + used :]
+        if words and not words.pop(0).is_word("AND"):
+            raise EngineError("X716", "this engine joins conditions by AND only")
+    return wanted
+
+
+def _records(text: str, is_array: bool, path: str) -> list[dict[str, Any]]:
+    try:
+        if is_array:
+            records = json.loads(text, parse_float=Decimal)
+        else:
+            records = [json.loads(line, parse_float=Decimal) for line in text.splitlines() if line.strip()]
+    except json.JSONDecodeError as error:
+        raise EngineError("X714", f"a record is not a JSON object: {error} in {path}") from None
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise EngineError("X714", f"a record is not a JSON object in {path}")
+    return records
+
+
+def _tuples(words: list[Token]) -> list[list[Any]]:
+    if not words or not words[0].is_word("VALUES"):
+        raise EngineError("X716", "this engine inserts VALUES only")
+    rows: list[list[Any]] = []
+    position = 1
+    while position < len(words):
+        if words[position].is_symbol("("):
+            rows.append([])
+            position += 1
+        elif words[position].is_symbol(",") or words[position].is_symbol(")"):
+            position += 1
+        else:
+            value, used = _literal(words[position:])
+            rows[-1].append(value)
+            position += used
+    return rows
+
+
+def _literal(words: list[Token]) -> tuple[Any, int]:
+    first = words[0]
+    if first.kind is Kind.NUMBER:
+        return Decimal(first.text), 1
+    if first.is_symbol("-") and len(words) > 1 and words[1].kind is Kind.NUMBER:
+        return -Decimal(words[1].text), 2
+    if first.kind is Kind.STRING:
+        return first.text[1:-1].replace(first.text[0] * 2, first.text[0]), 1
+    if first.is_word("DATE", "TIMESTAMP") and len(words) > 1 and words[1].kind is Kind.STRING:
+        return words[1].text[1:-1], 2
+    if first.kind is Kind.WORD and first.text.upper() in _CONSTANTS:
+        return _CONSTANTS[first.text.upper()], 1
+    raise EngineError("X716", f"this engine takes literals only, not {first.text!r}")
+
+
+def _whole(value: Any, kind: list[Any]) -> int:
+    number = Decimal(str(value))
+    if number != number.to_integral_value() or abs(number) >= 2 ** (_WHOLE[kind[0]] - 1):
+        raise ValueError(value)
+    return int(number)
+
+
+def _decimal(value: Any, kind: list[Any]) -> Decimal:
+    precision, scale = (kind[1], kind[2] if len(kind) > 2 else 0) if len(kind) > 1 else (10, 0)
+    number = Decimal(str(value)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    if abs(number) >= Decimal(10) ** (precision - scale):
+        raise ValueError(value)
+    return number
+
+
+def _text(value: Any, kind: list[Any]) -> str:
+    text = json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
+    if len(kind) > 1 and len(text) > kind[1]:
+        raise ValueError(value)
+    return text
+
+
+def _instant(value: Any, kind: list[Any]) -> datetime:
+    read = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def _day(value: Any, kind: list[Any]) -> date:
+    return value if isinstance(value, date) else date.fromisoformat(str(value))
+
+
+def _flag(value: Any, kind: list[Any]) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise ValueError(value)
+    return str(value).lower() == "true"
+
+
+_CONVERSIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
+    **dict.fromkeys(_WHOLE, _whole),
+    "DECIMAL": _decimal,
+    "DOUBLE": lambda value, kind: float(value),
+    "FLOAT": lambda value, kind: float(value),
+    "STRING": _text,
+    "VARCHAR": _text,
+    "CHAR": _text,
+    "BOOLEAN": _flag,
+    "DATE": _day,
+    "TIMESTAMP": _instant,
+}

@@ -1,0 +1,238 @@
+"""RecordingEngine: the engine of `protocol` without Spark, for tests of everything around it.
+
+It records every call and really does what is asked, on small data and in Python: staging, publishing by the shell,
+transactions, versions, keys, positions and errors are as with Spark. What it does not do is evaluate SQL. A query's answer
+is given beforehand (`answers`, by the name of the view or the text of the SELECT); without one a view is a single row with a
+digest of its query and of the rows that it reads, so that it changes exactly when these do. It takes INSERT … VALUES of
+literals, DELETE without condition or by equality with a literal, JSON and CSV files, and `SELECT * FROM source`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from reconciler.digest import JsonObject, digest_json
+from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
+from reconciler.engine.literals import deleted, fitted, inserted, matching, read_files
+from reconciler.engine.protocol import (
+    Available,
+    Built,
+    ColumnType,
+    EmptySource,
+    Ingestion,
+    InlineSource,
+    Rows,
+    Selection,
+    Source,
+    Statement,
+    StoredSource,
+    TableTarget,
+    Transaction,
+    ViewBuild,
+    Written,
+)
+from reconciler.engine.secrets import resolved
+from reconciler.engine.statement import Insert, read_statement
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A table at one version."""
+
+    columns: tuple[ColumnType, ...]
+    rows: tuple[Row, ...]
+
+
+class Writer(Protocol):
+    """Where tables are kept: in memory, or as real Delta tables that other readers can open."""
+
+    def latest(self, location: str) -> int | None:
+        """The newest version of the table there, or None when there is none."""
+        ...
+
+    def read(self, location: str, version: int) -> Contents:
+        """A table's contents at a version."""
+        ...
+
+    def version_with(self, location: str, transaction: Transaction) -> int | None:
+        """The version that carries the transaction, or None."""
+        ...
+
+    def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
+        """Make these the table's whole contents (created if there is none) in one commit; returns its version."""
+        ...
+
+    def remove(self, location: str) -> None:
+        """Delete everything at and below a location."""
+        ...
+
+
+@dataclass(slots=True)
+class MemoryWriter:
+    """Tables in memory: every version of each, with the transaction that wrote it."""
+
+    tables: dict[str, list[tuple[Contents, Transaction | None]]] = field(default_factory=dict)
+
+    def latest(self, location: str) -> int | None:
+        return len(self.tables[location]) - 1 if location in self.tables else None
+
+    def read(self, location: str, version: int) -> Contents:
+        versions = self.tables.get(location, [])
+        if version >= len(versions):
+            raise EngineError("X730", f"the table at {location} has no version {version}")
+        return versions[version][0]
+
+    def version_with(self, location: str, transaction: Transaction) -> int | None:
+        found = [version for version, (_, mark) in enumerate(self.tables.get(location, [])) if mark == transaction]
+        return found[-1] if found else None
+
+    def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
+        versions = self.tables.setdefault(location, [])
+        versions.append((contents, transaction))
+        return len(versions) - 1
+
+    def remove(self, location: str) -> None:
+        for known in list(self.tables):
+            if known == location or known.startswith(f"{location}/"):
+                del self.tables[known]
+
+
+@dataclass(slots=True)
+class RecordingEngine:
+    """See the module. `answers` maps a view's folded name, or a SELECT's text, to what its query gives."""
+
+    writer: Writer = field(default_factory=MemoryWriter)
+    answers: Mapping[str, Contents] = field(default_factory=dict)
+    calls: list[Any] = field(default_factory=list)
+    closed: bool = False
+
+    def build_view(self, build: ViewBuild) -> Built:
+        self._record(build)
+        reused = self.writer.latest(build.staging) is not None
+        if not reused:
+            answer = self.answers.get(fold(build.view)) or self._digest_of(build.query, build.column_names, build.sources)
+            self.writer.write(build.staging, answer, None)
+        contents = self.writer.read(build.staging, 0)
+        size = sum(len(str(value)) for row in contents.rows for value in row)
+        return Built(len(contents.rows), size, contents.columns, reused)
+
+    def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
+        self._record(("discover", connector, settings, position))
+        config = resolved(settings)["transport"]["config"]
+        match settings["transport"]["name"]:
+            case "file_input":
+                return unread(local_listing(Path(config["path"])), position)
+            case "delta_table_input" if position is not None:
+                return None
+            case "delta_table_input":
+                version = self.writer.latest(config["uri"])
+                if version is None:
+                    raise EngineError("X710", f"connector {connector}: there is no Delta table at {config['uri']}")
+                return Available({"uri": config["uri"], "version": version}, {"version": version, "complete": True}, True)
+            case name:
+                raise EngineError("X716", f"connector {connector}: the engine has no input transport {name!r}")
+
+    def ingest(self, ingestion: Ingestion) -> Written:
+        self._record(ingestion)
+
+        def rows() -> list[Row]:
+            columns, wanted = ingestion.target.columns, ingestion.range
+            if "uri" in wanted:
+                source = self.writer.read(wanted["uri"], wanted["version"])
+                names = [column.name for column in source.columns]
+                return [matching(dict(zip(names, row, strict=True)), columns) for row in source.rows]
+            for file in files_of(wanted):
+                if local_file(Path(file.path)) != file:
+                    raise changed(file)
+            settings = resolved(ingestion.settings)
+            return read_files([file.path for file in files_of(wanted)], settings.get("format") or {}, columns)
+
+        return self._write(ingestion.target, ingestion.transaction, rows)
+
+    def execute(self, statement: Statement) -> Written:
+        self._record(statement)
+        parsed, target = read_statement(statement.sql), statement.target
+        if fold(parsed.table) != fold(target.name):
+            raise EngineError("X720", f"the statement writes to {parsed.table}, not to {target.name}")
+        if isinstance(parsed, Insert):
+            return self._write(target, statement.transaction, lambda: inserted(parsed, target))
+        return self._delete(target, statement.transaction, deleted(parsed, target))
+
+    def select(self, selection: Selection) -> Rows:
+        self._record(selection)
+        if selection.sql in self.answers:
+            answer = self.answers[selection.sql]
+            return Rows(answer.columns, answer.rows)
+        for source in selection.sources:
+            if fold(selection.sql) == f"select * from {fold(source.name)}":
+                contents = self._contents(source)
+                return Rows(contents.columns, contents.rows)
+        answer = self._digest_of(selection.sql, (), selection.sources)
+        return Rows(answer.columns, answer.rows)
+
+    def remove(self, location: str) -> None:
+        self._record(("remove", location))
+        self.writer.remove(location)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _record(self, call: Any) -> None:
+        if self.closed:
+            raise EngineError("X701", "the engine is closed")
+        self.calls.append(call)
+
+    def _contents(self, source: Source) -> Contents:
+        match source:
+            case StoredSource():
+                return self.writer.read(source.location, source.version)
+            case EmptySource():
+                return Contents(source.columns, ())
+            case InlineSource():
+                return self.answers.get(fold(source.name)) or self._digest_of(source.query, source.column_names, ())
+
+    def _digest_of(self, query: str, column_names: Sequence[str], sources: Sequence[Source]) -> Contents:
+        read = [[fold(source.name), sorted(map(repr, self._contents(source).rows))] for source in sources]
+        columns = tuple(ColumnType(name, "string") for name in column_names or ("digest",))
+        return Contents(columns, ((digest_json([query, read]),) * len(columns),))
+
+    def _write(self, target: TableTarget, transaction: Transaction, read: Callable[[], list[Row]]) -> Written:
+        done = self._done(target, transaction)
+        if done is not None:
+            return done
+        rows = [tuple(fitted(value, column) for value, column in zip(row, target.columns, strict=True)) for row in read()]
+        now = self._now(target)
+        if not target.primary_key:
+            return self._commit(target, transaction, (*now.rows, *rows), len(rows))
+        keys = {fold(name) for name in target.primary_key}
+        places = [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
+        incoming = {tuple(row[place] for place in places): row for row in rows}
+        kept = {tuple(row[place] for place in places): row for row in now.rows}
+        return self._commit(target, transaction, tuple((kept | incoming).values()), len(incoming))
+
+    def _delete(self, target: TableTarget, transaction: Transaction, condition: Mapping[int, Any]) -> Written:
+        done = self._done(target, transaction)
+        if done is not None:
+            return done
+        now = self._now(target)
+        kept = tuple(row for row in now.rows if not all(row[place] == value for place, value in condition.items()))
+        if len(kept) == len(now.rows):
+            return Written(self.writer.latest(target.location) or 0, 0)
+        return self._commit(target, transaction, kept, len(now.rows) - len(kept))
+
+    def _done(self, target: TableTarget, transaction: Transaction) -> Written | None:
+        if self.writer.latest(target.location) is None:
+            raise EngineError("X721", f"table {target.name} has no Delta table at {target.location}")
+        version = self.writer.version_with(target.location, transaction)
+        return None if version is None else Written(version, 0, reused=True)
+
+    def _now(self, target: TableTarget) -> Contents:
+        return self.writer.read(target.location, self.writer.latest(target.location) or 0)
+
+    def _commit(self, target: TableTarget, transaction: Transaction, rows: tuple[Row, ...], count: int) -> Written:
+        return Written(self.writer.write(target.location, Contents(target.columns, rows), transaction), count)
