@@ -97,7 +97,7 @@ def _is_named_query(tokens: tuple[Token, ...], index: int) -> bool:
 
 def _arguments(tokens: tuple[Token, ...], index: int) -> int | None:
     """The number of arguments from `index` to the closing parenthesis; None where it can't be told."""
-    if tokens[index].is_symbol(")"):
+    if index < len(tokens) and tokens[index].is_symbol(")"):
         return 0
     commas, depth = 0, 0
     for token in tokens[index:]:

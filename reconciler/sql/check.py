@@ -20,7 +20,7 @@ from reconciler.sql.blocks import Analyser
 from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
-from reconciler.sql.query import Parsed, ParsedQuery, Problem, parse_query
+from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
 from reconciler.sql.references import mentioned
 from reconciler.sql.scopes import ALL_COLUMNS, Output
 
@@ -77,8 +77,12 @@ def analyse_query(
             _diagnostics([*problems, *calls], query, location),
         )
     analyser = Analyser(relations, query, ansi)
-    outputs = analyser.analyse(parsed.tree)
-    outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
+    try:
+        outputs = analyser.analyse(parsed.tree)
+        outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
+    except RecursionError:
+        # Too deep for this walk, perhaps not for Spark.
+        return analyse_query(query, location, relations, column_names=column_names, parsed=Unsure())
     return QueryAnalysis(
         _reads(analyser.reads.found),
         _named(outputs),

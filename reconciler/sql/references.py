@@ -15,15 +15,22 @@ def named_relations(parsed: ParsedQuery, query: str) -> tuple[str, ...]:
     A query that could not be parsed names what stands right after FROM, JOIN and TABLE in it.
     """
     found: dict[str, str] = {}
-    if isinstance(parsed, Parsed):
-        _collect(parsed.tree, frozenset(), found)
-    else:
-        tokens = list(tokens_of(query, Dialect.QUERY))
-        for index in range(len(tokens) - 1):
-            name = _name(tokens[index + 1])
-            if tokens[index].is_word("FROM", "JOIN", "TABLE") and name is not None:
-                found.setdefault(fold(name), name)
+    try:
+        if isinstance(parsed, Parsed):
+            _collect(parsed.tree, frozenset(), found)
+        else:
+            _guess(query, found)
+    except RecursionError:
+        _guess(query, found)
     return tuple(found[key] for key in sorted(found))
+
+
+def _guess(query: str, found: dict[str, str]) -> None:
+    tokens = list(tokens_of(query, Dialect.QUERY))
+    for index in range(len(tokens) - 1):
+        name = _name(tokens[index + 1])
+        if tokens[index].is_word("FROM", "JOIN", "TABLE") and name is not None:
+            found.setdefault(fold(name), name)
 
 
 def relations_among(parsed: ParsedQuery, query: str, known: Iterable[str], reader: str) -> tuple[str, ...]:

@@ -30,7 +30,12 @@ class _Block:
     names: set[str] = field(default_factory=set)
 
     def sees(self, name: str) -> bool:
-        return name in self.names or (self.around is not None and self.around.sees(name))
+        block: _Block | None = self
+        while block is not None:
+            if name in block.names:
+                return True
+            block = block.around
+        return False
 
 
 def _key(token: Token) -> str | None:

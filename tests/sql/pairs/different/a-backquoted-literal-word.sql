@@ -1,0 +1,3 @@
+SELECT `true` FROM t
+-- ~
+SELECT true FROM t

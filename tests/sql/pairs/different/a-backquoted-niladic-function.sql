@@ -1,0 +1,3 @@
+SELECT `current_date` FROM t
+-- ~
+SELECT current_date FROM t

@@ -1,0 +1,3 @@
+SELECT `null` FROM t
+-- ~
+SELECT null FROM t

@@ -1,0 +1,4 @@
+SELECT 1 -- a \
+AS b
+-- ~
+SELECT 1

@@ -1,0 +1,3 @@
+SELECT a COLLATE UTF8_LCASE = b FROM t
+-- ~
+SELECT a = b FROM t

@@ -1,0 +1,3 @@
+SELECT /*+ COALESCE(1) */ a FROM t
+-- ~
+SELECT a FROM t

@@ -1,0 +1,3 @@
+SELECT 1.e5 FROM t
+-- ~
+SELECT 1. e5 FROM t

@@ -1,0 +1,3 @@
+SELECT 1a FROM t
+-- ~
+SELECT 1 a FROM t

@@ -1,0 +1,3 @@
+SELECT f((a, b)) FROM t
+-- ~
+SELECT f(a, b) FROM t

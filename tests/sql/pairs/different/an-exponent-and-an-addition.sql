@@ -1,0 +1,3 @@
+SELECT 1e+5 FROM t
+-- ~
+SELECT 1e + 5 FROM t

@@ -1,0 +1,3 @@
+SELECT 1 FROM t WHERE x BETWEEN a AND (b = c)
+-- ~
+SELECT 1 FROM t WHERE x BETWEEN a AND b = c

@@ -1,0 +1,3 @@
+SELECT count(DISTINCT a) FROM t
+-- ~
+SELECT count(a) FROM t

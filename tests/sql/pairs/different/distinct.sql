@@ -1,0 +1,3 @@
+SELECT DISTINCT a FROM t
+-- ~
+SELECT a FROM t

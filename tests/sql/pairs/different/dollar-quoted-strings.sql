@@ -1,0 +1,3 @@
+SELECT $$A$$
+-- ~
+SELECT $$a$$

@@ -1,0 +1,3 @@
+SELECT explode(a) FROM t
+-- ~
+SELECT explode_outer(a) FROM t

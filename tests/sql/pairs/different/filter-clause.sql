@@ -1,0 +1,3 @@
+SELECT sum(a) FILTER (WHERE b) FROM t
+-- ~
+SELECT sum(a) FROM t

@@ -1,0 +1,3 @@
+SELECT a, count(*) FROM t GROUP BY ALL
+-- ~
+SELECT a, count(*) FROM t GROUP BY a

@@ -1,0 +1,3 @@
+SELECT X'61'
+-- ~
+SELECT '61'

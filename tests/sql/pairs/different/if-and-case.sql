@@ -1,0 +1,3 @@
+SELECT if(a, b, c) FROM t
+-- ~
+SELECT CASE WHEN a THEN b ELSE c END FROM t

@@ -1,0 +1,3 @@
+SELECT first(a) IGNORE NULLS FROM t
+-- ~
+SELECT first(a) FROM t

@@ -1,0 +1,3 @@
+SELECT a FROM t WHERE a IN (SELECT b FROM u)
+-- ~
+SELECT a FROM t WHERE a IN ((SELECT b FROM u))

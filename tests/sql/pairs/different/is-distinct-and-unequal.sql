@@ -1,0 +1,3 @@
+SELECT a IS DISTINCT FROM b FROM t
+-- ~
+SELECT a <> b FROM t

@@ -1,0 +1,3 @@
+SELECT m.Key, extract(DAY FROM m) FROM t
+-- ~
+SELECT m.key, extract(DAY FROM m) FROM t

@@ -1,0 +1,3 @@
+SELECT t.m.Key FROM t
+-- ~
+SELECT t.m.key FROM t

@@ -1,0 +1,3 @@
+SELECT m['Key'] FROM t
+-- ~
+SELECT m['key'] FROM t

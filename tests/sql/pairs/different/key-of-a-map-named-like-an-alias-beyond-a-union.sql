@@ -1,0 +1,3 @@
+SELECT m.Key FROM t UNION SELECT m.k FROM u m
+-- ~
+SELECT m.key FROM t UNION SELECT m.k FROM u m

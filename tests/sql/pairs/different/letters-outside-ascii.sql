@@ -1,0 +1,3 @@
+SELECT É FROM t
+-- ~
+SELECT é FROM t

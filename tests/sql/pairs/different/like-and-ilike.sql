@@ -1,0 +1,3 @@
+SELECT a LIKE 'x' FROM t
+-- ~
+SELECT a ILIKE 'x' FROM t

@@ -1,0 +1,3 @@
+SELECT a LIKE 'x!_' ESCAPE '!' FROM t
+-- ~
+SELECT a LIKE 'x!_' FROM t

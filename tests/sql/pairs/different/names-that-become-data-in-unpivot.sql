@@ -1,0 +1,3 @@
+SELECT * FROM t UNPIVOT (v FOR n IN (A, B))
+-- ~
+SELECT * FROM t UNPIVOT (v FOR n IN (a, b))

@@ -1,0 +1,3 @@
+SELECT * FROM x NATURAL JOIN y
+-- ~
+SELECT * FROM x JOIN y

@@ -1,0 +1,3 @@
+SELECT a AS x FROM t
+-- ~
+SELECT a FROM t

@@ -1,0 +1,3 @@
+SELECT a FROM t WHERE a IN (1, 2)
+-- ~
+SELECT a FROM t WHERE a NOT IN (1, 2)

@@ -1,0 +1,3 @@
+SELECT 1 FROM t WHERE NOT (a OR b)
+-- ~
+SELECT 1 FROM t WHERE NOT a OR b

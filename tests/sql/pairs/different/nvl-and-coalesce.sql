@@ -1,0 +1,3 @@
+SELECT nvl(a, b) FROM t
+-- ~
+SELECT coalesce(a, b) FROM t

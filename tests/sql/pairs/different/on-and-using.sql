@@ -1,0 +1,3 @@
+SELECT * FROM x JOIN y ON x.a = y.a
+-- ~
+SELECT * FROM x JOIN y USING (a)

@@ -1,0 +1,3 @@
+SELECT 1 FROM t WHERE a AND (b OR c)
+-- ~
+SELECT 1 FROM t WHERE a AND b OR c

@@ -1,0 +1,3 @@
+SELECT r'\n'
+-- ~
+SELECT '\n'

@@ -1,0 +1,3 @@
+SELECT a, b FROM t GROUP BY ROLLUP (a, b)
+-- ~
+SELECT a, b FROM t GROUP BY CUBE (a, b)

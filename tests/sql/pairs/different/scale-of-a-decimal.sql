@@ -1,0 +1,3 @@
+SELECT 1.0
+-- ~
+SELECT 1.00

@@ -1,0 +1,3 @@
+SELECT /*+ BROADCAST(t) */ a FROM t
+-- ~
+SELECT /*+ MERGE(t) */ a FROM t

@@ -1,0 +1,3 @@
+SELECT 1 - -1
+-- ~
+SELECT 1 --1

@@ -1,0 +1,3 @@
+SELECT * FROM t WHERE (a)
+-- ~
+SELECT * FROM t WHERE a

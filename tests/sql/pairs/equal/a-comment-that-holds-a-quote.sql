@@ -1,0 +1,4 @@
+SELECT id FROM t
+-- ~
+SELECT id -- it's the key
+FROM t

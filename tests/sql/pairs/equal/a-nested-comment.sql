@@ -1,0 +1,3 @@
+SELECT id FROM t
+-- ~
+SELECT id /* a /* b */ c */ FROM t

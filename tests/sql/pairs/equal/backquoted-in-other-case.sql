@@ -1,0 +1,3 @@
+SELECT `ID` FROM `T`
+-- ~
+SELECT id FROM t

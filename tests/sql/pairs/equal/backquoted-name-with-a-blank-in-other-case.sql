@@ -1,0 +1,3 @@
+SELECT `Unit Price` FROM t
+-- ~
+SELECT `unit price` FROM t

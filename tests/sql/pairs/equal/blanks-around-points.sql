@@ -1,0 +1,3 @@
+SELECT x.id FROM t x
+-- ~
+SELECT x . id FROM t x

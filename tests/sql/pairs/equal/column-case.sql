@@ -1,0 +1,3 @@
+SELECT L_ORDERKEY FROM t
+-- ~
+SELECT l_orderkey FROM t

@@ -1,0 +1,3 @@
+SELECT COUNT(id) FROM t
+-- ~
+select count(id) from t

@@ -1,0 +1,6 @@
+SELECT id, name FROM t WHERE id > 3
+-- ~
+SELECT id,
+       name
+FROM t
+WHERE id > 3

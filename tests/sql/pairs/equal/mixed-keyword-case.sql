@@ -1,0 +1,3 @@
+SELECT DISTINCT id FROM t
+-- ~
+Select Distinct id From t

@@ -1,0 +1,3 @@
+SELECT 1L, 2BD, 1E5
+-- ~
+SELECT 1l, 2bd, 1e5

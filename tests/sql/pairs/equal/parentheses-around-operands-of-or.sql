@@ -1,0 +1,3 @@
+SELECT id FROM t WHERE (a = 1) OR (b IS NULL)
+-- ~
+SELECT id FROM t WHERE a = 1 OR b IS NULL

@@ -1,0 +1,3 @@
+SELECT LINEITEM.ID FROM LINEITEM
+-- ~
+SELECT lineitem.id FROM lineitem

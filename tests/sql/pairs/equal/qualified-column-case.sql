@@ -1,0 +1,3 @@
+SELECT L.ID FROM lineitem L
+-- ~
+SELECT l.id FROM lineitem l

@@ -1,0 +1,3 @@
+SELECT R'a\d'
+-- ~
+SELECT r'a\d'

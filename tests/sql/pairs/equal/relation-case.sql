@@ -1,0 +1,3 @@
+SELECT id FROM LINEITEM
+-- ~
+SELECT id FROM lineitem

@@ -1,0 +1,3 @@
+SELECT f(((a))) FROM t
+-- ~
+SELECT f(a) FROM t

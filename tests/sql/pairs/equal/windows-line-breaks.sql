@@ -1,0 +1,5 @@
+SELECT id
+FROM t
+-- ~
+SELECT id
+FROM t

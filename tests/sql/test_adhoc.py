@@ -1,0 +1,103 @@
+import pytest
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.sql.adhoc import Delete, Insert, Select, read_change, read_select
+
+
+@pytest.mark.parametrize(
+    ("sql", "relations"),
+    [
+        ("SELECT * FROM avg_grade_enriched order by student_name, class;", ("avg_grade_enriched",)),
+        ("select 1", ()),
+        ("SELECT * FROM Orders o JOIN items ON o.id = items.id", ("items", "Orders")),
+        ("WITH c AS (SELECT * FROM t) SELECT * FROM c", ("t",)),
+        ("WITH t AS (SELECT * FROM t) SELECT * FROM t", ("t",)),
+        ("SELECT * FROM t WHERE id IN (SELECT id FROM u)", ("t", "u")),
+        ("(SELECT * FROM t) UNION SELECT * FROM `u`", ("t", "u")),
+        ("VALUES (1)", ()),
+        ("SELECT * FROM t |> WHERE id > 1", ("t",)),
+    ],
+)
+def test_selects(sql: str, relations: tuple[str, ...]) -> None:
+    assert read_select(sql) == Select(sql.rstrip(";"), relations)
+
+
+@pytest.mark.parametrize(
+    "sql", ["", "-- nothing", "DELETE FROM t", "SELECT 1; SELECT 2", "SELECT (1", "SELECT '", "SELECT ?", "SHOW TABLES"]
+)
+def test_what_is_no_select(sql: str) -> None:
+    read = read_select(sql)
+    assert isinstance(read, Diagnostic)
+    assert (read.code, read.location) == ("S240", None)
+    assert read.hint is not None
+
+
+def test_inserts_of_the_seeds() -> None:
+    assert read_change("insert into students values (1, 'Alice'), (2, 'Bob')") == Insert(
+        "students", (), "values (1, 'Alice'), (2, 'Bob')", ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "insert"),
+    [
+        ("INSERT INTO t (a, `b`) SELECT a, b FROM u;", Insert("t", ("a", "b"), "SELECT a, b FROM u", ("u",))),
+        ("INSERT INTO TABLE t VALUES (1)", Insert("t", (), "VALUES (1)", ())),
+        ("INSERT INTO t (SELECT a FROM u)", Insert("t", (), "(SELECT a FROM u)", ("u",))),
+        ("INSERT INTO `t` SELECT a FROM t", Insert("t", (), "SELECT a FROM t", ("t",))),
+        ("INSERT INTO t WITH c AS (SELECT 1 AS x) SELECT * FROM c", None),
+    ],
+)
+def test_inserts(sql: str, insert: Insert | None) -> None:
+    expected = insert or Insert("t", (), "WITH c AS (SELECT 1 AS x) SELECT * FROM c", ())
+    assert read_change(sql) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "delete"),
+    [
+        ("DELETE FROM t", Delete("t", None, ())),
+        ("delete from `T`;", Delete("T", None, ())),
+        ("DELETE FROM t WHERE id > 1 AND name = 'a;b'", Delete("t", "id > 1 AND name = 'a;b'", ())),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM u)", Delete("t", "id IN (SELECT id FROM u)", ("u",))),
+    ],
+)
+def test_deletes(sql: str, delete: Delete) -> None:
+    assert read_change(sql) == delete
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "",
+        "SELECT 1",
+        "INSERT t VALUES (1)",
+        "INSERT OVERWRITE t VALUES (1)",
+        "INSERT INTO",
+        "INSERT INTO t",
+        "INSERT INTO t (a, 1) VALUES (1)",
+        "INSERT INTO db.t VALUES (1)",
+        "INSERT INTO t@v2 VALUES (1)",
+        "INSERT INTO t VALUES (1); DELETE FROM t",
+        "INSERT INTO t SELECT '",
+        "INSERT INTO t UPDATE x",
+        "DELETE t",
+        "DELETE FROM",
+        "DELETE FROM t WHERE",
+        "DELETE FROM t USING u",
+        "DELETE FROM t WHERE (id = 1",
+        "UPDATE t SET a = 1",
+        "MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN DELETE",
+        "DROP TABLE t",
+        "CREATE TABLE t (a int)",
+        "TRUNCATE TABLE t",
+    ],
+)
+def test_what_is_no_change(sql: str) -> None:
+    read = read_change(sql)
+    assert isinstance(read, Diagnostic)
+    assert (read.code, read.location) == ("S241", None)
+    assert read.hint is not None
+    for end in range(len(sql)):
+        read_change(sql[:end])
+        read_select(sql[:end])
