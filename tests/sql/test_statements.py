@@ -110,7 +110,8 @@ def test_types_that_nest() -> None:
 
 def test_a_string_in_a_query_may_hold_anything() -> None:
     read = read_sql(
-        """create view v as select ';' as a, "b;""c" as b, 'it\\'s; create view' as c, r'\\' as d; create view w as select 1""",
+        """create view v as select ';' as a, "b;""c" as b, 'it\\'s; create view' as c, r'\\' as d;
+        create view w as select 1""",
         "p",
     )
     assert read.diagnostics == ()
@@ -222,7 +223,8 @@ def test_reading_goes_on_with_the_next_statement(claim: str) -> None:
 
 def test_all_mistakes_of_a_file_are_found() -> None:
     text, places = without_marks(
-        "CREATE TABLE t (a ¦strng, b ¦flot) WITH (¦'x' = 'y', 'materialized' = ¦'no');\n¦DROP TABLE t;\nCREATE VIEW v AS ¦UPDATE t SET a = 1;"
+        "CREATE TABLE t (a ¦strng, b ¦flot) WITH (¦'x' = 'y', 'materialized' = ¦'no');\n"
+        "¦DROP TABLE t;\nCREATE VIEW v AS ¦UPDATE t SET a = 1;"
     )
     read = read_sql(text, "p.sql")
     assert found(read.diagnostics) == list(zip(["S208", "S208", "S204", "S205", "S202", "S213"], places, strict=True))

@@ -1,0 +1,10 @@
+CREATE TABLE orders (
+  id BIGINT NOT NULL PRIMARY KEY,
+  customer STRING,
+  placed DATE,
+  paid BOOLEAN,
+  total DECIMAL(15, 2)
+);
+CREATE VIEW v AS
+SELECT customer, placed, sum(total) AS total
+FROM orders GROUP BY customer;

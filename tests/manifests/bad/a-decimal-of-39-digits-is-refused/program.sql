@@ -1,0 +1,3 @@
+CREATE TABLE orders (
+  total DECIMAL(39, 2)
+);

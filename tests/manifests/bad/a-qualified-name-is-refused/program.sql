@@ -1,0 +1,1 @@
+CREATE TABLE shop.orders (id BIGINT);

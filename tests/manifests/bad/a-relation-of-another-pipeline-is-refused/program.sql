@@ -1,0 +1,8 @@
+CREATE TABLE orders (
+  id BIGINT NOT NULL PRIMARY KEY,
+  customer STRING,
+  placed DATE,
+  paid BOOLEAN,
+  total DECIMAL(15, 2)
+);
+CREATE VIEW v AS SELECT id FROM billing.orders;

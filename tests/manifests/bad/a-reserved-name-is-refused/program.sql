@@ -1,0 +1,1 @@
+CREATE TABLE _reconciler_steps (id BIGINT);

@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT) WITH (
+  'materialised' = 'true'
+);

@@ -1,0 +1,6 @@
+CREATE TABLE orders (id BIGINT) WITH (
+  'connectors' = '[{
+    "name": "a",
+    "labels": ["x" "y"]
+  }]'
+);

@@ -1,0 +1,5 @@
+CREATE TABLE orders (id BIGINT) WITH (
+  'connectors' = '[{
+    "name": "a",
+  }]'
+);
