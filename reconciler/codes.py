@@ -141,6 +141,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X720": "a statement is malformed",
     "X721": "a table is missing from storage",
     "X722": "a statement names what it can't read or write",
+    "X723": "a step was refused and put back",
     "X730": "a Delta version that is needed is gone",
 }
 

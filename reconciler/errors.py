@@ -63,5 +63,13 @@ class EngineError(ReconcileError):
     """Spark refused or failed. The journal keeps what was done; applying again goes on from there."""
 
 
+class IngestFailed(EngineError):
+    """The engine could not read a connector's input or write it to its table. `connector` is its qualified name."""
+
+    def __init__(self, connector: str, error: EngineError) -> None:
+        super().__init__(error.code, error.message, error.hint)
+        self.connector = connector
+
+
 class SetUpMissing(ReconcileError):
     """The machine lacks something (Java, jars); the message names it."""

@@ -73,9 +73,7 @@ def is_vacant(location: str) -> bool:
     return not has_commit(location) and not any(name.endswith(".parquet") for name in os.listdir(local_path(location)))
 
 
-def create_table(
-    location: str, columns: tuple[ColumnType, ...], transaction: Transaction
-) -> int:
+def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Transaction) -> int:
     """Create an empty table with these columns; returns its version. Raises RegistryConflict when another is there."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
@@ -117,6 +115,23 @@ def publish(location: str, staging: str, expected: int | None, transaction: Tran
 
     schema = Schema.from_json(staged.schema().to_json())
     return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction)
+
+
+def restore(location: str, version: int) -> None:
+    """Give a table the contents that it had at `version`, in one commit; nothing is done when it stands there already.
+
+    Transactions that came after stay on record: whoever writes next must use later ones.
+    """
+    from deltalake import CommitProperties
+    from deltalake.exceptions import DeltaError
+
+    current = open_table(location)
+    if current is None or current.version() == version:
+        return
+    try:
+        current.restore(version, commit_properties=CommitProperties(max_commit_retries=0))
+    except DeltaError as error:
+        raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error
 
 
 def stage_is_complete(location: str) -> bool:

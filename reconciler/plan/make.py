@@ -130,6 +130,22 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
     return (*created, *bootstrapped, *cleared, *published, *dropped, CommitSnapshot())
 
 
+def base_reads(program: Program, key: str) -> tuple[str, ...]:
+    """The tables that a view reads, directly or through any views; names, sorted."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = [key]
+    while waiting:
+        for read in program.views[waiting.pop()].reads:
+            target = fold(read.relation)
+            if target in program.tables:
+                found.add(target)
+            elif target in program.views and target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return tuple(program.tables[target].name for target in sorted(found))
+
+
 def stored_reads(program: Program, key: str) -> tuple[str, ...]:
     """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted."""
     found: dict[str, str] = {}

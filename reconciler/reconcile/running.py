@@ -7,6 +7,7 @@ writer left open is replayed before anything else. Between steps a run hands the
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Engine, Rows, Selection
-from reconciler.errors import LeaseHeld, NotFound, ReconcileError
+from reconciler.errors import EngineError, IngestFailed, LeaseHeld, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Program
@@ -84,21 +85,32 @@ def _run_under_lease(
     stop: Callable[[], bool],
 ) -> bool:
     stored, program = _ready(target, pipeline, running.engine, running.boundary, steps)
+    failed: dict[str, EngineError] = {}
     while True:
         if lease.wanted():
             return False
         if lease.lost.is_set():
             raise LeaseHeld("A503", f"another process took {pipeline} over")
-        ingests = _available(target, program, stored.value, running.engine, skipped)
+        ingests = _available(target, program, stored.value, running, skipped, failed)
         if ingests:
             running.boundary(f"intent:{BEFORE}")
             stored = write_intent(target, stored, "ingest", {"ingests": ingests})
-            stored, result = carry_out(target, stored, program, running.engine, running.boundary)
+            try:
+                stored, result = carry_out(target, stored, program, running.engine, running.boundary)
+            except IngestFailed as error:
+                # The step was withdrawn; the other connectors go on without this one.
+                failed[error.connector] = error
+                running.tell(f"{error.code}: {error.message}")
+                stored = _applied_program(target, pipeline)[0]
+                continue
             steps.append(result)
             running.tell(describe_step_result(pipeline, result))
             continue
+        if failed and once:
+            raise next(iter(failed.values()))
         if once or stop():
             return True
+        failed.clear()
         time.sleep(interval_seconds)
 
 
@@ -142,13 +154,14 @@ def query(target: Target, pipeline: str, sql: str, engine: Engine) -> Rows:
     return engine.select(Selection(select.sql, sources, program.settings.spark))
 
 
-def replay_intent(target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary) -> Stored[Head]:
-    """Carry out a step that its writer left open."""
+def replay_intent(target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary) -> None:
+    """Carry out a step that its writer left open, or withdraw it."""
     applied = stored.value.applied
     if applied is None or applied.record is None:
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
     program = read_snapshot(target, stored.value.pipeline, applied.record).program
-    return carry_out(target, stored, program, engine, boundary)[0]
+    with suppress(EngineError):  # then it was withdrawn: nothing of it stays
+        carry_out(target, stored, program, engine, boundary)
 
 
 def describe_step_result(pipeline: str, result: StepResult) -> str:
@@ -168,7 +181,11 @@ def _ready(
             "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
         )
     if stored.value.intent is not None:
-        stored, result = carry_out(target, stored, program, engine, boundary)
+        try:
+            stored, result = carry_out(target, stored, program, engine, boundary)
+        except EngineError:
+            # It was withdrawn, and its input is offered again; who asks now gets an answer of its own.
+            return _applied_program(target, pipeline)
         steps.append(result)
     return stored, program
 
@@ -181,7 +198,12 @@ def _applied_program(target: Target, pipeline: str) -> tuple[Stored[Head], Progr
 
 
 def _available(
-    target: Target, program: Program, head: Head, engine: Engine, skipped: dict[str, str]
+    target: Target,
+    program: Program,
+    head: Head,
+    running: Running,
+    skipped: dict[str, str],
+    failed: dict[str, EngineError],
 ) -> list[dict[str, Any]]:
     found = []
     for key, connector in sorted(program.connectors.items()):
@@ -192,8 +214,15 @@ def _available(
             skipped[connector.qualified_name] = reason
             continue
         skipped.pop(connector.qualified_name, None)
+        if connector.qualified_name in failed:
+            continue
         settings = with_absolute_location(connector.settings, target.root)
-        available = engine.discover(connector.qualified_name, settings, head.positions.get(key))
+        try:
+            available = running.engine.discover(connector.qualified_name, settings, head.positions.get(key))
+        except EngineError as error:
+            failed[connector.qualified_name] = error
+            running.tell(f"{error.code}: {error.message}")
+            continue
         if available is not None:
             position: JsonObject = {**available.position, "end_of_input": available.end_of_input}
             found.append({"connector": connector.qualified_name, "range": available.range, "position": position})

@@ -6,6 +6,10 @@ computed from pinned table versions into staging folders and published. Last, on
 versions and positions and closes the intent. A step whose writer died is replayed from its intent: what happened is
 recognised and skipped, what is missing is done, with the same inputs.
 
+A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
+intent is marked, tables and views that it wrote are put back to the published step, the intent is closed. Nothing of it
+stays, its input is offered again, and neither data nor a query that fails can block the pipeline.
+
 Views are recomputed in this version; only those that read, directly or not, a table that changed.
 """
 
@@ -16,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import publish, statistics, table_version
+from reconciler.delta.tables import publish, restore, statistics, table_version
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import (
     Engine,
@@ -27,9 +31,9 @@ from reconciler.engine.protocol import (
     ViewBuild,
     Written,
 )
-from reconciler.errors import RegistryError
+from reconciler.errors import EngineError, IngestFailed, RegistryError
 from reconciler.names import fold
-from reconciler.plan.make import stored_reads
+from reconciler.plan.make import base_reads, stored_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
@@ -53,31 +57,69 @@ class StepResult:
 def write_intent(target: Target, stored: Stored[Head], kind: str, details: JsonObject) -> Stored[Head]:
     """Write down the next step. Raises RegistryConflict when this process lost the pipeline."""
     published = _published(stored.value)
-    intent = Intent(published.step + 1, kind, details, _now())
+    intent = Intent(max(published.step, stored.value.last_step) + 1, kind, details, _now())
     return target.registry.replace_head(stored.token, replace(stored.value, intent=intent), str(uuid.uuid4()))
 
 
 def carry_out(
     target: Target, stored: Stored[Head], program: Program, engine: Engine, boundary: Boundary
 ) -> tuple[Stored[Head], StepResult]:
-    """Do, or do again, what the head's intent says, and publish it."""
+    """Do, or do again, what the head's intent says, and publish it.
+
+    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more.
+    """
     head = stored.value
     intent = head.intent
     if intent is None:
         raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
+    if intent.withdrawn:
+        _put_back(target, stored, program, boundary)
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was refused before, and has now been put back")
     boundary(f"step:{INTENDED}")
     work = _Step(target, program, engine, boundary, intent, dict(_published(head).relations))
-    rows = work.write_tables()
-    views = work.compute_views()
+    try:
+        rows = work.write_tables()
+        views = work.compute_views()
+    except EngineError:
+        marked = replace(head, intent=replace(intent, withdrawn=True))
+        stored = target.registry.replace_head(stored.token, marked, str(uuid.uuid4()))
+        _put_back(target, stored, program, boundary)
+        raise
     boundary(f"step:{BEFORE}")
     positions = dict(head.positions)
     for ingest in intent.details.get("ingests", ()):
         positions[fold(ingest["connector"])] = ingest["position"]
     published = Published(intent.step, _now(), dict(sorted(work.placements.items())))
-    done = replace(head, published=published, positions=dict(sorted(positions.items())), intent=None)
+    done = replace(
+        head,
+        published=published,
+        positions=dict(sorted(positions.items())),
+        intent=None,
+        last_step=intent.step,
+    )
     written = target.registry.replace_head(stored.token, done, str(uuid.uuid4()))
     boundary(f"step:{RECORDED}")
     return written, StepResult(intent.step, rows, views)
+
+
+def _put_back(target: Target, stored: Stored[Head], program: Program, boundary: Boundary) -> None:
+    """Put every relation that the withdrawn step may have written back to the published step, and close the intent."""
+    head = stored.value
+    intent = head.intent
+    assert intent is not None
+    boundary(f"withdrawal:{INTENDED}")
+    placements = _published(head).relations
+    tables = {fold(program.connectors[fold(i["connector"])].relation) for i in intent.details.get("ingests", ())}
+    tables |= {intent.details["table"]} if "table" in intent.details else set()
+    views = {
+        key
+        for key, view in program.views.items()
+        if view.is_stored and tables & {fold(name) for name in base_reads(program, key)}
+    }
+    for key in sorted(tables | views):
+        restore(join_location(target.warehouse, placements[key].location), placements[key].version)
+    boundary(f"withdrawal:{EFFECTED}")
+    target.registry.replace_head(stored.token, replace(head, intent=None, last_step=intent.step), str(uuid.uuid4()))
 
 
 class _Step:
@@ -129,15 +171,17 @@ class _Step:
     def _ingest(self, ingest: Mapping[str, Any]) -> int:
         connector = self._program.connectors[fold(ingest["connector"])]
         key = fold(connector.relation)
-        written = self._engine.ingest(
-            Ingestion(
-                target=self._table_target(key),
-                connector=connector.qualified_name,
-                settings=with_absolute_location(connector.settings, self._target.root),
-                range=ingest["range"],
-                transaction=Transaction(f"{STEP_TRANSACTION}/{fold(connector.qualified_name)}", self._intent.step),
-            )
+        ingestion = Ingestion(
+            target=self._table_target(key),
+            connector=connector.qualified_name,
+            settings=with_absolute_location(connector.settings, self._target.root),
+            range=ingest["range"],
+            transaction=Transaction(f"{STEP_TRANSACTION}/{fold(connector.qualified_name)}", self._intent.step),
         )
+        try:
+            written = self._engine.ingest(ingestion)
+        except EngineError as error:
+            raise IngestFailed(connector.qualified_name, error) from error
         return self._wrote(key, written)
 
     def _execute(self, details: JsonObject) -> int:

@@ -43,6 +43,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             positions=value["positions"],
             intent=Intent(**value["intent"]) if value["intent"] is not None else None,
             journal=_journal(value["journal"]) if value["journal"] is not None else None,
+            last_step=value["last_step"],
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

@@ -6,6 +6,7 @@
 - `positions` is how far each input connector has read, as of the published step.
 - `intent` is a step of `run` or `execute` under way: written before its first effect, replayed if its writer dies.
 - `journal` is an apply under way. It holds the plan's steps, so that finishing it needs no file of the repository.
+- `last_step` is the highest step number ever used: that of a step that was withdrawn is never used again.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small.
@@ -79,12 +80,14 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A step under way. `kind` is `ingest` or `statement`; `details` pins everything its replay needs."""
+    """A step under way. `kind` is `ingest` or `statement`; `details` pins everything its replay needs. `withdrawn`: the
+    engine refused it, and what it wrote is being put back."""
 
     step: int
     kind: str
     details: JsonObject
     at: str
+    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class Head:
     positions: Mapping[str, JsonObject] = field(default_factory=dict)
     intent: Intent | None = None
     journal: Journal | None = None
+    last_step: int = 0
 
 
 @dataclass(frozen=True, slots=True)

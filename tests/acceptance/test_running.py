@@ -12,6 +12,7 @@ import pytest
 from reconciler import Project
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, LeaseHeld, NotFound, ReconcileError
+from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.model import Lease
@@ -110,9 +111,7 @@ def test_history_first_then_live_and_nothing_is_read_twice(files: Path, spark_en
     }
 
 
-def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(
-    files: Path, spark_engine: Engine
-) -> None:
+def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(files: Path, spark_engine: Engine) -> None:
     open_shop(files, spark_engine).run_once()
     (files / "source").rename(files / "source-moved-away")
     program = files / "pipelines/shop/program.sql"
@@ -125,9 +124,7 @@ def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(
     assert rows == {"a": "1.50", "b": "5.00"}
 
 
-def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(
-    files: Path, spark_engine: Engine
-) -> None:
+def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(files: Path, spark_engine: Engine) -> None:
     pipeline = open_shop(files, spark_engine)
     pipeline.run_once()
     write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": "not a number"}])
@@ -138,6 +135,40 @@ def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(
     write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": 4}])
     open_shop(files, spark_engine).run_once()
     assert len(stored_rows(files, "events") or []) == 4
+
+
+def test_a_connector_that_fails_does_not_stop_the_others(files: Path, spark_engine: Engine) -> None:
+    write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": "not a number"}])
+    pipeline = open_shop(files, spark_engine)
+    with pytest.raises(EngineError) as caught:
+        pipeline.run_once()
+    assert "events.live" in caught.value.message
+    assert len(stored_rows(files, "events") or []) == 2
+    assert list(pipeline.query("SELECT n FROM lines")) == [{"n": 2}]
+
+
+@pytest.mark.parametrize("boundary", [None, "withdrawal:intended", "withdrawal:effected"])
+def test_a_statement_over_which_a_view_fails_is_put_back_whole(
+    boundary: str | None, tmp_path: Path, spark_engine: Engine
+) -> None:
+    program = BEFORE + "CREATE MATERIALIZED VIEW shares AS SELECT id, 1 / price AS share FROM kept;\n"
+    write_shop(tmp_path, program)
+    pipeline = open_shop(tmp_path, spark_engine)
+    pipeline.apply()
+    pipeline.execute("INSERT INTO kept VALUES (1, 4)")
+    with pytest.raises(Crash if boundary else EngineError):
+        pipeline.execute("INSERT INTO kept VALUES (2, 0)", crash_at(boundary) if boundary else no_boundary)
+    if boundary is None:
+        assert len(stored_rows(tmp_path, "kept") or []) == 1
+        assert len(stored_rows(tmp_path, "same") or []) == 1
+    open_shop(tmp_path, spark_engine).execute("INSERT INTO kept VALUES (3, 2)")
+    assert [row["id"] for row in pipeline.query("SELECT id FROM shares ORDER BY id")] == [1, 3]
+    assert stored_rows(tmp_path, "same") == [(1,), (3,)]
+    assert [row["n"] for row in pipeline.query("SELECT n FROM changed")] == [2]
+    write_shop(tmp_path, program.replace("1 / price", "1 / (price + 1)"))
+    open_shop(tmp_path, spark_engine).apply()
+    open_shop(tmp_path, spark_engine).execute("INSERT INTO kept VALUES (2, 0)")
+    assert len(stored_rows(tmp_path, "shares") or []) == 3
 
 
 def test_what_is_merged_but_not_approved_never_runs(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
@@ -200,17 +231,13 @@ def test_two_applies_at_once_one_applies_the_other_says_who_holds_the_lease(
     assert open_shop(root, spark_engine).plan().changes_nothing
 
 
-def test_a_live_run_hands_over_to_an_apply_at_a_step_boundary_and_goes_on(
-    files: Path, spark_engine: Engine
-) -> None:
+def test_a_live_run_hands_over_to_an_apply_at_a_step_boundary_and_goes_on(files: Path, spark_engine: Engine) -> None:
     stop = threading.Event()
     told: list[str] = []
 
     def live() -> None:
         target = open_shop(files, spark_engine)._project.target
-        run_pipeline(
-            target, "shop", Running(spark_engine, told.append), once=False, interval_seconds=0.1, stop=stop.is_set
-        )
+        run_pipeline(target, "shop", Running(spark_engine, told.append), once=False, interval_seconds=0.1, stop=stop.is_set)
 
     thread = threading.Thread(target=live)
     thread.start()

@@ -116,9 +116,7 @@ def test_through_python(repository: Path, spark_engine: Engine) -> None:
     assert [dict(zip(("student_name", "class", "class_avg"), row, strict=True)) for row in found] == AFTER
 
 
-def test_through_the_command_line(
-    repository: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_through_the_command_line(repository: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
     def reconcile(*arguments: str, expect: int = 0) -> str:
         capsys.readouterr()
         code = run([*arguments, "--repo", str(repository)], spark_engine)

@@ -49,6 +49,7 @@ FULL_HEAD = Head(
         ("t.history",),
         (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
     ),
+    last_step=5,
 )
 LEASE = Lease("holder", "apply", "host", "1:1", 1, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00")
 
