@@ -1,7 +1,7 @@
 """Values without Spark, for `recording`: literals in statements, records in files, and what fits a column.
 
-The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does not
-fit is X712, NULL in a NOT NULL column X713. Nested types are kept as they come.
+The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does
+not fit is X712, NULL in a NOT NULL column X713. Nested types are kept as they come.
 """
 
 import csv

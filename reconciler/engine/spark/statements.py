@@ -72,5 +72,5 @@ def _delete_sql(session: SparkSession, delete: Delete, target: TableTarget) -> s
     by = target.primary_key or tuple(column.name for column in target.columns)
     chosen = session.read.format("delta").load(spark_location(target.location)).alias(delete.alias)
     chosen.where(delete.condition).select(*(quoted(name) for name in by)).distinct().createOrReplaceTempView(_ROWS)
-    on = " AND ".join(f"{quoted(delete.alias)}.{quoted(name)} <=> s.{quoted(name)}" for name in by)
-    return f"MERGE INTO {table} USING {_ROWS} AS s ON {on} WHEN MATCHED THEN DELETE"
+    on = " AND ".join(f"{quoted(delete.alias)}.{quoted(name)} <=> {_ROWS}.{quoted(name)}" for name in by)
+    return f"MERGE INTO {table} USING {_ROWS} AS {_ROWS} ON {on} WHEN MATCHED THEN DELETE"

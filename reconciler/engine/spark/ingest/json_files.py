@@ -29,34 +29,32 @@ def read_json(session: SparkSession, locations: list[str], config: JsonObject, c
     if update_format != "raw":
         raise EngineError("X716", f"update_format {update_format!r} of JSON files is not supported: only raw is")
     is_array = bool(config.get("array", False))
-    records = _records(session, locations, is_array)
-    spellings = _spellings(records, {fold(column.name) for column in columns})
+    texts = _texts(session, locations, is_array)
+    spellings = _spellings(texts, is_array, {fold(column.name) for column in columns})
     if any(len(names) > 1 for names in spellings.values()):
-        return _read_one_by_one(records, spellings)
+        return _read_one_by_one(texts, is_array, spellings)
     schema = ", ".join(f"{quoted(names[0])} STRING" for names in spellings.values()) or f"{quoted(_NO_COLUMN)} STRING"
     reader = session.read.option("multiLine", str(is_array).lower()).option("mode", "FAILFAST")
     return reader.schema(schema).json(locations)
 
 
-def _records(session: SparkSession, locations: list[str], is_array: bool) -> DataFrame:
-    """The text of each record (`record`), checked to be one value, with its file (`origin`)."""
+def _texts(session: SparkSession, locations: list[str], is_array: bool) -> DataFrame:
+    """The text of each line or file (`record`), checked to be one value, with its file (`origin`)."""
     texts = session.read.text(locations, wholetext=is_array).where("trim(value) <> ''")
-    what = "an array of JSON objects" if is_array else "a JSON object"
     alone = f"json_array_length(concat('[', {_TEXT}, ']')) <=> 1"
     whole = texts.selectExpr(f"{_TEXT} AS record", f"{alone} AS alone", "_metadata.file_path AS origin", "_metadata")
-    checked = _checked("record", "alone", f"a record is not {what}")
-    whole = whole.selectExpr(f"{checked} AS record", "origin", "_metadata")
-    if not is_array:
-        return whole
-    elements = f"coalesce(from_json(record, 'array<string>'), {_raised(f'the file is not {what}')})"
-    return whole.selectExpr(f"explode({elements}) AS record", "origin", "_metadata")
+    return whole.selectExpr(f"{_checked('record', 'alone', _problem(is_array))} AS record", "origin", "_metadata")
 
 
-def _spellings(records: DataFrame, wanted: set[str]) -> dict[str, list[str]]:
+def _spellings(texts: DataFrame, is_array: bool, wanted: set[str]) -> dict[str, list[str]]:
     """How the wanted keys are spelled, by folded name; checks every record on the way."""
-    keys = f"coalesce(json_object_keys(record), {_raised('a record is not a JSON object')}) AS keys"
+    if is_array:
+        # Good for keys only: on this way numbers pass through doubles.
+        elements = f"coalesce(from_json(record, 'array<string>'), {_raised(_problem(is_array))})"
+        texts = texts.selectExpr(f"explode({elements}) AS record", "origin")
+    keys = f"coalesce(json_object_keys(record), {_raised(_problem(is_array))}) AS keys"
     once = "size(array_distinct(transform(keys, key -> lower(key)))) = size(keys)"
-    listed = records.selectExpr(keys, "record", "origin")
+    listed = texts.selectExpr(keys, "record", "origin")
     found = listed.selectExpr(f"explode({_checked('keys', once, 'a record has a key twice')}) AS key").distinct()
     spellings: dict[str, list[str]] = {}
     for key in sorted(row[0] for row in found.collect()):
@@ -65,14 +63,19 @@ def _spellings(records: DataFrame, wanted: set[str]) -> dict[str, list[str]]:
     return spellings
 
 
-def _read_one_by_one(records: DataFrame, spellings: dict[str, list[str]]) -> DataFrame:
-    unreadable = _raised("a record can't be read")
-    parsed = f"coalesce(try_cast(try_parse_json(record) AS map<string,variant>), {unreadable}) AS object"
+def _read_one_by_one(texts: DataFrame, is_array: bool, spellings: dict[str, list[str]]) -> DataFrame:
+    kind = "array<map<string,variant>>" if is_array else "map<string,variant>"
+    parsed = f"coalesce(try_cast(try_parse_json(record) AS {kind}), {_raised(_problem(is_array))})"
+    objects = f"explode({parsed})" if is_array else parsed
     values = [
         f"coalesce({', '.join(f'CAST(object[{literal(name)}] AS STRING)' for name in names)}, NULL) AS {quoted(key)}"
         for key, names in spellings.items()
     ]
-    return records.selectExpr(parsed, "_metadata").selectExpr(*values, "_metadata")
+    return texts.selectExpr(f"{objects} AS object", "_metadata").selectExpr(*values, "_metadata")
+
+
+def _problem(is_array: bool) -> str:
+    return "the file is not an array of JSON objects" if is_array else "a record is not a JSON object"
 
 
 def _checked(value: str, condition: str, problem: str) -> str:

@@ -1,0 +1,74 @@
+"""The recording engine keeps the contract, and shows what it was asked."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import ColumnType, Engine, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.recording import Contents, MemoryWriter, RecordingEngine
+from reconciler.errors import EngineError
+from tests.engine.contract import GRADES, EngineContract, Storage, change
+
+
+class Memory:
+    """The engine's own tables, read from outside."""
+
+    def __init__(self) -> None:
+        self.writer = MemoryWriter()
+
+    def create(self, location: str, columns: tuple[ColumnType, ...]) -> None:
+        self.writer.write(location, Contents(columns, ()), None)
+
+    def rows(self, location: str, version: int | None = None) -> list[tuple[Any, ...]]:
+        newest = self.writer.latest(location)
+        assert newest is not None
+        return sorted(self.writer.read(location, newest if version is None else version).rows, key=repr)
+
+    def version(self, location: str) -> int | None:
+        return self.writer.latest(location)
+
+
+@pytest.fixture
+def storage() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def engine(storage: Memory) -> RecordingEngine:
+    return RecordingEngine(storage.writer)
+
+
+class TestRecordingEngine(EngineContract):
+    def test_calls_are_recorded(self, engine: Engine, grades: TableTarget) -> None:
+        assert isinstance(engine, RecordingEngine)
+        statement = change(grades, "DELETE FROM grades")
+        engine.execute(statement)
+
+        assert engine.calls == [statement]
+
+    def test_a_view_without_answer_changes_with_what_it_reads(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1, NULL)"))
+
+        def digest(name: str, query: str, version: int) -> Any:
+            staging = str(tmp_path / name)
+            engine.build_view(ViewBuild("v", query, (), (StoredSource("grades", grades.location, version),), staging, {}))
+            return storage.rows(staging)
+
+        assert digest("1", "SELECT 1", 0) == digest("2", "SELECT 1", 0)
+        assert digest("1", "SELECT 1", 0) != digest("3", "SELECT 2", 0)
+        assert digest("1", "SELECT 1", 0) != digest("4", "SELECT 1", 1)
+
+    def test_an_answer_is_given(self, storage: Memory, tmp_path: Path) -> None:
+        answer = Contents(GRADES, ((1, "a", None, None),))
+        engine = RecordingEngine(storage.writer, {"v": answer})
+        engine.build_view(ViewBuild("V", "SELECT …", (), (), str(tmp_path), {}))
+
+        assert storage.rows(str(tmp_path)) == [(1, "a", None, None)]
+
+    def test_after_close_every_call_fails(self, engine: Engine) -> None:
+        engine.close()
+        with pytest.raises(EngineError):
+            engine.remove("/nowhere")
