@@ -14,7 +14,6 @@ from tests.acceptance.shop import (
     STORED_BEFORE,
     contents,
     copy_of,
-    make_baseline,
     open_shop,
     state,
     stored_columns,
@@ -42,20 +41,6 @@ STEP_BOUNDARIES = [
     "step:recorded",
 ]
 INSERT = "INSERT INTO kept VALUES (4, 1.00), (5, NULL)"
-
-
-@pytest.fixture(scope="module")
-def baseline(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
-    root = tmp_path_factory.mktemp("baseline")
-    make_baseline(root, spark_engine)
-    return root
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, baseline: Path, spark_engine: Engine) -> dict[str, Any]:
-    root = copy_of(baseline, tmp_path_factory.mktemp("undisturbed") / "shop")
-    open_shop(root, spark_engine).apply()
-    return {"state": state(root, spark_engine), "contents": contents(root)}
 
 
 def _crash(boundary: str) -> Any:

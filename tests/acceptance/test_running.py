@@ -16,7 +16,7 @@ from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.model import Lease
-from tests.acceptance.shop import AFTER, BEFORE, copy_of, make_baseline, open_shop, stored_rows, write_shop
+from tests.acceptance.shop import AFTER, BEFORE, copy_of, open_shop, stored_rows, write_shop
 
 pytestmark = pytest.mark.spark
 
@@ -47,13 +47,6 @@ spec:
       transport: {name: file_input, config: {path: source/log}}
       format: {name: csv, config: {header: true}}
 """
-
-
-@pytest.fixture(scope="module")
-def baseline(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
-    root = tmp_path_factory.mktemp("baseline")
-    make_baseline(root, spark_engine)
-    return root
 
 
 @pytest.fixture
