@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,3 +82,17 @@ def _version_from_java(program: Path) -> str | None:
         return None
     found = re.search(r'version "(\d[\d.]*)', answer.stderr + answer.stdout)
     return found.group(1) if found else None
+
+
+def main() -> int:
+    """For set-up scripts, before anything is installed: say what is missing, and fail."""
+    try:
+        find_java()
+    except SetUpMissing as missing:
+        print(f"{missing.message}\n{missing.hint}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

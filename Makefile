@@ -1,0 +1,73 @@
+# Set-up, checks and tests. `make` lists what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup check test test-slow demo bench requirements clean
+
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  PYTHON=…       the interpreter to set up with, 3.11 or newer (now: $(PYTHON))"
+
+setup: $(STAMPS)/spark ## Make .venv with everything pinned, and fetch what Spark needs (once)
+
+check: $(STAMPS)/project ## Lint, format, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+test: setup check ## Checks, then all tests but the slow ones
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: setup ## The slow tests only
+	$(BIN)/python -m pytest -m slow
+
+demo: setup ## Walk through a change, from pull request to applied
+	bash demo/run
+
+bench: setup ## Measure, and compare with the recorded numbers
+	bash bench/run
+
+requirements: $(STAMPS)/project ## Pin the newest versions anew (needs pip-tools on PATH)
+	cd requirements && for name in build runtime development; do \
+	  pip-compile --quiet --upgrade --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+	    --no-emit-options --no-header --no-annotate --allow-unsafe --strip-extras \
+	    $$(test $$name = development && echo "-c runtime.txt") -o $$name.txt $$name.in || exit 1; \
+	done
+
+clean: ## Remove .venv and everything that was built or cached
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .reconcile
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# Each stamp says that a part of the set-up is done; it is repeated when what it depends on changes.
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "$(PYTHON) is missing or older than Python 3.11; choose another with: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "$(PYTHON) can't make virtual environments; Debian and Ubuntu: install the package python3-venv" >&2; exit 1; }
+	@$(PYTHON) -B -m reconciler.engine.spark.java
+	@echo "making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/packages: requirements/build.txt requirements/development.txt | $(STAMPS)/venv
+	@echo "installing the pinned packages (pyspark is 430 MB: a few minutes the first time)"
+	@$(PIP) install --require-hashes -r requirements/build.txt
+	@$(PIP) install --require-hashes --no-build-isolation -r requirements/development.txt
+	@touch $@
+
+$(STAMPS)/project: pyproject.toml setup.py $(STAMPS)/packages
+	@echo "installing reconciler from this folder"
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMPS)/spark: reconciler/engine/spark/jars.txt $(STAMPS)/project
+	@$(BIN)/reconcile setup
+	@touch $@
