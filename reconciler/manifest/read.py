@@ -4,8 +4,8 @@ Rules:
 - `pipeline.yaml` says which SQL files belong to the pipeline: those of `spec.sql`, else every *.sql beside it (not in
   folders below). They may stand in folders below, never outside.
 - `metadata.name` is the folder's name.
-- All problems are reported at once. A manifest is returned when the SQL could be read and the YAML is a mapping, also
-  beside errors in the YAML, so that compiling it can report more; nothing may be planned when there is an error.
+- All problems are reported at once. A manifest is returned whenever the YAML is a mapping, also beside errors, so that
+  compiling it can report more; nothing may be planned when there is an error.
 
 What it does not do: read files (it gets texts), resolve names between relations (`program.compile`).
 """
@@ -24,14 +24,17 @@ from reconciler.names import closest, fold
 from reconciler.sql.statements import SqlFile, read_sql
 
 PIPELINE_FILE: Final = "pipeline.yaml"
+_KEEPS_ITS_STATEMENT: Final = frozenset({"S208"})  # a column of unknown type stays in its table
 
 
 @dataclass(frozen=True, slots=True)
 class ReadManifest:
-    """What was read. `manifest` may be there beside errors (see the module): ask `errors_among(diagnostics)`."""
+    """What was read. `manifest` may be there beside errors (see the module): ask `errors_among(diagnostics)`. It is not
+    `complete` when something was written that could not be read as a declaration."""
 
     manifest: Manifest | None
     diagnostics: tuple[Diagnostic, ...]
+    complete: bool = True
 
 
 def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str, str]) -> ReadManifest:
@@ -57,8 +60,9 @@ def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str,
         return ReadManifest(None, in_order(found))
     manifest, problems = _assembled(folder, value, document, read, files, variables)
     found += problems
-    unsound = path_problems or any(errors_among(sql.diagnostics) for sql in read)
-    return ReadManifest(None if unsound else manifest, in_order(found))
+    lost = [one for sql in read for one in errors_among(sql.diagnostics) if one.code not in _KEEPS_ITS_STATEMENT]
+    unsound = bool(path_problems) or bool(lost)
+    return ReadManifest(manifest, in_order(found), complete=not unsound)
 
 
 def _no_pipeline_file(folder: str, file: str, files: Mapping[str, str]) -> Diagnostic:

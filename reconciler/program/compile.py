@@ -17,7 +17,7 @@ Analysis of queries is `sql.check`'s; types found there serve messages only and 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaration, ViewKind
@@ -34,6 +34,9 @@ RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
 
 
+_ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "P305", "P309"})
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """The program, and what is wrong with the manifest that it came from."""
@@ -42,8 +45,12 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def compile_program(manifest: Manifest) -> Compiled:
-    """Compile a manifest. See the module."""
+def compile_program(manifest: Manifest, *, complete: bool = True) -> Compiled:
+    """Compile a manifest. See the module.
+
+    Of a manifest that is not `complete`, names that are unknown are not reported: they may be declared in what could
+    not be read, and one mistake should not be told twice.
+    """
     diagnostics: list[Diagnostic] = []
     declared = _by_name(manifest, diagnostics)
     parsed = {key: parse_query(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
@@ -52,7 +59,8 @@ def compile_program(manifest: Manifest) -> Compiled:
     views = _views(manifest, declared, parsed, order, circular, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     program = Program(manifest.settings, tables, views, connectors, order)
-    return Compiled(program, in_order(diagnostics))
+    told = diagnostics if complete else [one for one in diagnostics if one.code not in _ABOUT_UNKNOWN_NAMES]
+    return Compiled(program, in_order(told))
 
 
 def _place(location: Location | None) -> str:

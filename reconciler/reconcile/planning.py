@@ -46,7 +46,7 @@ def validate_pipeline(target: Target, pipeline: str) -> Validated:
     read = read_manifest(pipeline_folder(pipeline), files, target.variables)
     if read.manifest is None:
         return Validated(None, in_order(read.diagnostics))
-    compiled = compile_program(read.manifest)
+    compiled = compile_program(read.manifest, complete=read.complete)
     return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
 
 

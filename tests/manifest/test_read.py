@@ -113,10 +113,11 @@ def test_sql_beside_the_file_is_read_unless_it_is_listed() -> None:
     assert [table.name for table in listed.tables] == ["deep", "orders"]
 
 
-def test_no_manifest_when_sql_has_errors() -> None:
+def test_a_manifest_whose_sql_has_errors_is_not_complete() -> None:
     read = _read(HEAD + "spec: {evolution: x}\n", sql="CREATE TABEL x (y INT);")
 
-    assert read.manifest is None
+    assert read.manifest is not None
+    assert not read.complete
     assert {problem.code[0] for problem in read.diagnostics} == {"M", "S"}
 
 

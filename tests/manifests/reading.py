@@ -35,5 +35,5 @@ def read_case(folder: Path) -> tuple[Diagnostic, ...]:
     read = read_manifest(f"pipelines/{PIPELINE}", files, variables)
     diagnostics += read.diagnostics
     if read.manifest is not None:
-        diagnostics += compile_program(read.manifest).diagnostics
+        diagnostics += compile_program(read.manifest, complete=read.complete).diagnostics
     return in_order(diagnostics)
