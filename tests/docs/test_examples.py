@@ -144,9 +144,7 @@ def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.spark
-def test_the_walk_runs_as_it_is_printed(
-    tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_walk_runs_as_it_is_printed(tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     for role in ("AUTHOR", "COMMITTER"):
