@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from reconciler.program.compile import compile_program
-
 from reconciler.diagnostics import Diagnostic, in_order
 from reconciler.manifest.project import read_project
 from reconciler.manifest.read import read_manifest
+from reconciler.program.compile import compile_program
 
 PIPELINE = "shop"
 SMALLEST = """\
