@@ -1,0 +1,175 @@
+"""What Spark needs on a machine: Java, jars, settings, set-up. Nothing here starts Spark, but for one test that says so."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reconciler.engine.spark import setup
+from reconciler.engine.spark.installation import Installation, installation, pinned_jars
+from reconciler.engine.spark.java import Java, find_java
+from reconciler.engine.spark.session import session_settings
+from reconciler.errors import SetUpMissing
+
+JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").write_text("#!/bin/sh\n")
+    (folder / "bin" / "java").chmod(0o755)
+    (folder / "release").write_text(f'IMPLEMENTOR="Somebody"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+class TestJava:
+    @pytest.mark.parametrize(("version", "release"), [("17.0.15", 17), ("21", 21), ("21.0.1", 21)])
+    def test_java_home_comes_first(self, version: str, release: int, tmp_path: Path) -> None:
+        home, other = fake_java(tmp_path / "a", version), fake_java(tmp_path / "b", "17.0.1")
+
+        java = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
+
+        assert (java.home, java.release) == (home.resolve(), release)
+
+    def test_then_path(self, tmp_path: Path) -> None:
+        home = fake_java(tmp_path / "real", "17.0.1")
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
+
+        assert find_java({"PATH": str(tmp_path / "bin")}).home == home.resolve()
+
+    def test_none_names_the_package(self, tmp_path: Path) -> None:
+        with pytest.raises(SetUpMissing) as raised:
+            find_java({"PATH": str(tmp_path)})
+
+        assert raised.value.code == "U801"
+        assert "openjdk-17-jre-headless" in str(raised.value.hint)
+
+    @pytest.mark.parametrize("version", ["1.8.0_402", "11.0.2", "25"])
+    def test_another_release_is_refused(self, version: str, tmp_path: Path) -> None:
+        with pytest.raises(SetUpMissing, match="17 or 21") as raised:
+            find_java({"JAVA_HOME": str(fake_java(tmp_path / "a", version))})
+
+        assert raised.value.code == "U802"
+
+    def test_a_java_home_without_java_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(SetUpMissing, match=str(tmp_path)):
+            find_java({"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin"})
+
+
+class TestInstallation:
+    def test_every_jar_is_pinned(self) -> None:
+        jars = pinned_jars()
+
+        assert len({jar.file_name for jar in jars}) == len(jars) > 0
+        assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
+
+    def test_missing_jars_point_to_setup(self, tmp_path: Path) -> None:
+        with pytest.raises(SetUpMissing, match="7 jar") as raised:
+            Installation(tmp_path).require_jars()
+
+        assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")
+
+    def test_an_archive_belongs_to_one_java(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+
+        assert place.archive(JAVA) == place.archive(JAVA)
+        assert place.archive(JAVA) != place.archive(Java(JAVA.home, "17.0.16"))
+        assert place.archive(JAVA) != Installation(tmp_path / "else").archive(JAVA)
+
+    def test_the_folder_can_be_chosen(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RECONCILE_HOME", str(tmp_path))
+
+        assert installation().folder.parent == tmp_path
+
+
+class TestSettings:
+    def test_a_local_session_is_small_quiet_and_closed_to_others(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        chosen = session_settings({}, place, JAVA)
+
+        assert chosen["spark.master"] == "local[*]"
+        assert chosen["spark.sql.session.timeZone"] == "UTC"
+        assert chosen["spark.driver.bindAddress"] == "127.0.0.1"
+        assert chosen["spark.ui.enabled"] == "false"
+        assert chosen["spark.databricks.delta.snapshotPartitions"] == "1"
+        assert chosen["spark.driver.extraClassPath"] == place.class_path
+        assert "log4j2.properties" in chosen["spark.driver.extraJavaOptions"]
+        assert "-XX:TieredStopAtLevel=1" in chosen["spark.driver.extraJavaOptions"]
+        assert "SharedArchiveFile" not in chosen["spark.driver.extraJavaOptions"]
+
+    def test_an_archive_is_used_when_there_is_one(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        place.archive(JAVA).touch()
+
+        assert str(place.archive(JAVA)) in session_settings({}, place, JAVA)["spark.driver.extraJavaOptions"]
+
+    def test_given_settings_win(self, tmp_path: Path) -> None:
+        given = {
+            "spark.master": "local[3]",
+            "spark.sql.shuffle.partitions": "64",
+            "spark.sql.extensions": "com.example.Extension",
+            "spark.driver.extraJavaOptions": "-XX:+UseG1GC",
+            "not.spark": "x",
+        }
+        chosen = session_settings(given, Installation(tmp_path), JAVA)
+
+        assert chosen["spark.sql.shuffle.partitions"] == "64"
+        assert chosen["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension,com.example.Extension"
+        assert chosen["spark.driver.extraJavaOptions"].endswith(" -XX:+UseG1GC")
+        assert "TieredStopAtLevel" not in chosen["spark.driver.extraJavaOptions"]
+        assert "not.spark" not in chosen
+
+    @pytest.mark.parametrize("master", ["spark://host:7077", "yarn", "k8s://https://host:6443", "local-cluster[2,1,1024]"])
+    def test_a_cluster_gets_the_jars_and_keeps_its_own_ways(self, master: str, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        chosen = session_settings({"spark.master": master, "spark.jars": "/my.jar"}, place, JAVA)
+
+        assert chosen["spark.jars"].split(",") == [*map(str, place.jars), "/my.jar"]
+        assert not {"spark.driver.extraClassPath", "spark.driver.host", "spark.sql.shuffle.partitions"} & set(chosen)
+        assert "-XX:" not in chosen["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.spark
+class TestSetup:
+    def test_a_second_run_only_looks(self) -> None:
+        said: list[str] = []
+        started = time.monotonic()
+
+        setup.install(said.append)
+
+        assert len(said) == 1
+        assert time.monotonic() - started < 2
+
+    def test_a_jar_with_other_bytes_is_not_complete(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        (tmp_path / "jars").mkdir()
+        for path in place.jars:
+            path.write_bytes(b"something else")
+        place.archive(JAVA).touch()
+
+        assert not setup._is_complete(place, JAVA)
+
+    @pytest.mark.slow
+    def test_a_process_that_uses_spark_says_nothing_of_its_own(self, tmp_path: Path) -> None:
+        program = """
+from reconciler.engine.protocol import Selection
+from reconciler.engine.spark.engine import spark_engine
+from reconciler.errors import EngineError
+engine = spark_engine({"spark.master": "local[2]"})
+print(engine.select(Selection("SELECT 1", (), {})).rows)
+try:
+    engine.select(Selection("SELECT nope", (), {}))
+except EngineError as error:
+    print(error.code)
+"""
+        command = [sys.executable, "-W", "ignore", "-c", program]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+
+        assert ran.stdout == "[(1,)]\nX703\n"
+        assert ran.stderr == ""
+        assert list(tmp_path.iterdir()) == []
