@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from reconciler.engine.protocol import Engine
+
+# The same examples in every run: a failure in CI is a failure here. `--hypothesis-profile=explore` looks further.
+settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile("steady")
 
 _SETTINGS = {
     "spark.master": "local[2]",

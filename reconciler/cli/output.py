@@ -1,6 +1,7 @@
 """Shared ways of showing results: JSON, tables, colours, progress."""
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -73,7 +74,10 @@ class ProgressLines:
         finished = progress.number if progress.done else progress.number - 1
         filled = 24 * finished // progress.total
         bar = "█" * filled + "░" * (24 - filled)
-        click.echo(f"\r\x1b[2K{bar} {finished}/{progress.total} {progress.step}{_detail(progress)}", err=True, nl=False)
+        line = f"{bar} {finished}/{progress.total} {progress.step}{_detail(progress)}"
+        # A line that wraps could not be redrawn.
+        width = shutil.get_terminal_size().columns - 1
+        click.echo(f"\r\x1b[2K{line if len(line) <= width else line[: width - 1] + '…'}", err=True, nl=False)
         if progress.done and progress.number == progress.total:
             click.echo("", err=True)
 

@@ -19,7 +19,7 @@ _OTHER: Final = re.compile(r"[^\s,\]}:'\"\[{]+")
 def places_of_json(text: str, origin: Location) -> Places:
     """The places of the JSON value that begins at `origin` of a file with this text."""
     lines = text.split("\n")
-    if not 0 < origin.line <= len(lines) or origin.column > len(lines[origin.line - 1]):
+    if not (0 < origin.line <= len(lines) and 0 < origin.column <= len(lines[origin.line - 1])):
         return OnePlace(origin)
     offset = sum(len(line) + 1 for line in lines[: origin.line - 1]) + origin.column - 1
     walk = _Walk(text, offset, origin)

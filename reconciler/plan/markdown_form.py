@@ -12,7 +12,8 @@ from reconciler.plan.model import Plan
 from reconciler.plan.text_form import query_difference
 from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
 
-LIMIT = 65_536
+# The host's limit is 65,536; the rest is for what the caller puts around the plan.
+LIMIT = 64_000
 _MARKER = "<!-- reconcile plan: {pipeline} {environment} -->"
 
 

@@ -191,7 +191,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying) -> tuple[s
             if _can_take_back(work.journal):
                 _take_back(target, work, applying)
             raise
-        detail = f"{entry.result['rows']} rows" if "rows" in entry.result else ""
+        detail = _rows(entry.result["rows"]) if "rows" in entry.result else ""
         applying.report(Progress(number, len(journal.entries), words, done=True, detail=detail))
         done.append(words)
     total = len(journal.entries)
@@ -309,6 +309,10 @@ def _take_back(target: Target, work: OpenJournal, applying: Applying) -> None:
     registry_row = {"event": "apply taken back", "at": _now(), "by": journal.by, "details": journal.plan_digest}
     target.registry.record(History.AUDIT, head.pipeline, [registry_row], f"abort:{journal.apply_id}")
     work.replace_head(replace(work.head, journal=None))
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def _now() -> str:

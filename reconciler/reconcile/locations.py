@@ -1,9 +1,16 @@
-"""Where connectors point: a relative path in a connector is relative to the repository's root, whoever runs it."""
+"""Where connectors point: a relative path in a connector is relative to the repository's root, whoever runs it.
 
+What a run writes down of such a connector (positions, ranges) names the root by a mark, so that a checkout in another
+folder, or on another machine, knows what was read before.
+"""
+
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from reconciler.digest import JsonObject
 
+_MARK = "repository:///"
 _LOCATION_SETTINGS = {"delta_table_input": "uri", "file_input": "path", "delta_table_output": "uri", "file_output": "path"}
 
 
@@ -16,3 +23,26 @@ def with_absolute_location(settings: JsonObject, root: Path) -> JsonObject:
         return settings
     config = {**transport["config"], name: str(root / value)}
     return {**settings, "transport": {**transport, "config": config}}
+
+
+def without_root(value: Any, root: Path) -> Any:
+    """A JSON value as it is written down: texts that begin with the root's path begin with a mark instead."""
+    prefix = f"{root}/"
+    return _replaced(value, lambda text: _MARK + text.removeprefix(prefix) if text.startswith(prefix) else text)
+
+
+def with_root(value: Any, root: Path) -> Any:
+    """A JSON value that was written down, as it is in this checkout."""
+    return _replaced(value, lambda text: f"{root}/{text.removeprefix(_MARK)}" if text.startswith(_MARK) else text)
+
+
+def _replaced(value: Any, replace: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return replace(value)
+        case Mapping():
+            return {key: _replaced(part, replace) for key, part in value.items()}
+        case list() | tuple():
+            return [_replaced(part, replace) for part in value]
+        case _:
+            return value

@@ -22,7 +22,7 @@ from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
-from reconciler.reconcile.locations import with_absolute_location
+from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.planning import read_applied, read_snapshot
 from reconciler.reconcile.reading import published_place, sources_for
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
@@ -218,14 +218,16 @@ def _available(
             continue
         settings = with_absolute_location(connector.settings, target.root)
         try:
-            available = running.engine.discover(connector.qualified_name, settings, head.positions.get(key))
+            known = with_root(head.positions.get(key), target.root)
+            available = running.engine.discover(connector.qualified_name, settings, known)
         except EngineError as error:
             failed[connector.qualified_name] = error
             running.tell(f"{error.code}: {error.message}")
             continue
         if available is not None:
             position: JsonObject = {**available.position, "end_of_input": available.end_of_input}
-            found.append({"connector": connector.qualified_name, "range": available.range, "position": position})
+            ingest = {"connector": connector.qualified_name, "range": available.range, "position": position}
+            found.append(without_root(ingest, target.root))
     return found
 
 

@@ -68,6 +68,7 @@ def pipeline_folder(name: str) -> str:
 
 def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
     """The YAML and SQL texts of a pipeline by path relative to the root. Raises ReconcileError (U813)."""
+    root = root.resolve()
     base = root / PIPELINES_FOLDER / name
     files: dict[str, str] = {}
     for folder, folders, names in os.walk(base, followlinks=False):
@@ -80,7 +81,8 @@ def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
 
 
 def _read(path: Path, base: Path) -> str:
-    if not path.resolve().is_relative_to(base.resolve()):
+    # `base` stands below the resolved root: a link anywhere on the way, the folder itself included, leads elsewhere.
+    if not path.resolve().is_relative_to(base):
         raise ReconcileError("U813", f"{path} leads out of the pipeline's folder", "put the file itself there")
     if path.stat().st_size > _MAXIMUM_FILE:
         raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
@@ -129,7 +131,8 @@ def read_commit(root: Path) -> Commit:
     if repository is None:
         return Commit("", os.environ.get("USER", ""))
     with repository:
-        author = str(repository.config_reader().get_value("user", "name", default=os.environ.get("USER", "")))
+        configured = repository.config_reader().get_value("user", "name", default=os.environ.get("USER", ""))
+        author = os.environ.get("GIT_COMMITTER_NAME") or os.environ.get("GIT_AUTHOR_NAME") or str(configured)
         return Commit(repository.head.commit.hexsha if repository.head.is_valid() else "", author)
 
 

@@ -37,7 +37,7 @@ from reconciler.plan.make import base_reads, stored_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
-from reconciler.reconcile.locations import with_absolute_location
+from reconciler.reconcile.locations import with_absolute_location, with_root
 from reconciler.reconcile.reading import published_place, sources_for, table_columns
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Placement, Published, Stored
@@ -175,7 +175,7 @@ class _Step:
             target=self._table_target(key),
             connector=connector.qualified_name,
             settings=with_absolute_location(connector.settings, self._target.root),
-            range=ingest["range"],
+            range=with_root(ingest["range"], self._target.root),
             transaction=Transaction(f"{STEP_TRANSACTION}/{fold(connector.qualified_name)}", self._intent.step),
         )
         try:

@@ -102,6 +102,20 @@ def test_the_order_of_files_and_statements_does_not_change_the_bytes(repository:
     assert plan_watched(repository, "--format", "json")[0] == first
 
 
+def test_plan_follows_no_link_out_of_the_pipelines_folder(repository: Path, tmp_path: Path) -> None:
+    from reconciler.cli.main import run
+
+    outside = tmp_path / "outside"
+    (repository / "pipelines" / "shop").rename(outside)
+    (repository / "pipelines" / "shop").symlink_to(outside)
+    assert run(["plan", "shop", "--repo", str(repository)]) == 1
+    (repository / "pipelines" / "shop").unlink()
+    outside.rename(repository / "pipelines" / "shop")
+    (tmp_path / "secret.sql").write_text("CREATE VIEW secret AS SELECT 1 AS x;")
+    (repository / "pipelines" / "shop" / "more.sql").symlink_to(tmp_path / "secret.sql")
+    assert run(["plan", "shop", "--repo", str(repository)]) == 1
+
+
 def test_plan_executes_nothing_from_the_repository(repository: Path) -> None:
     folder = repository / "pipelines" / "shop"
     (folder / "program.sql").write_text(AFTER + "CREATE VIEW t AS SELECT '{{ 1 + 1 }}' AS x, '$(touch pwned)' AS y;\n")

@@ -117,6 +117,13 @@ def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(f
     assert rows == {"a": "1.50", "b": "5.00"}
 
 
+def test_another_checkout_of_the_repository_reads_no_file_again(files: Path, tmp_path: Path, spark_engine: Engine) -> None:
+    open_shop(files, spark_engine).run_once()
+    elsewhere = files.rename(tmp_path / "elsewhere")
+    assert open_shop(elsewhere, spark_engine).run_once().steps == ()
+    assert str(files) not in str(open_shop(elsewhere, spark_engine).status())
+
+
 def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(files: Path, spark_engine: Engine) -> None:
     pipeline = open_shop(files, spark_engine)
     pipeline.run_once()
