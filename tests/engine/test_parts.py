@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reconciler.engine.files import File, Listing, files_of, local_listing, unread
 from reconciler.engine.secrets import resolved
+from reconciler.engine.spark.ingest.storage import storage_options
 from reconciler.engine.statement import Delete, Insert, read_statement
 from reconciler.errors import EngineError
 
@@ -94,3 +95,17 @@ def test_secrets_are_replaced_wherever_they_stand() -> None:
     assert resolved(settings, {"KEY": "k"}) == {"a": ["x k y", 5, None], "b": {"c": "k"}}
     with pytest.raises(EngineError, match="KEY"):
         resolved(settings, {})
+
+
+def test_options_of_object_stores_are_hadoops() -> None:
+    config = {"uri": "s3a://b/t", "mode": "snapshot", "aws_region": "eu-1", "fs.s3a.path.style.access": True}
+
+    assert storage_options(config, "s3a://b/t") == {
+        "fs.s3a.endpoint.region": "eu-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.impl.disable.cache": "true",
+    }
+    assert storage_options({"uri": "/t", "mode": "snapshot"}, "/t") == {}
+    with pytest.raises(EngineError, match="azure_storage_account_name") as raised:
+        storage_options({"azure_storage_account_name": "x"}, "abfss://c@x/t")
+    assert raised.value.code == "X716"

@@ -1,8 +1,7 @@
 """`delta_table_input`, mode `snapshot`: all rows of another Delta table at one version, once.
 
 The version is the configured `version`, or the last at the configured `timestamp`, or the newest when it is first asked;
-from then on it is pinned in the range, so that a repeat reads the same rows. Settings that start with `fs.` go to Hadoop's
-file system. Rows have no order.
+from then on it is pinned in the range, so that a repeat reads the same rows. Rows have no order.
 """
 
 from typing import Any
@@ -15,6 +14,7 @@ from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Sessions, delta_reference, folder, spark_location
 from reconciler.errors import EngineError
 
@@ -27,6 +27,7 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     uri, mode = str(config["uri"]), str(config.get("mode", "snapshot"))
     if mode != "snapshot":
         raise EngineError("X716", f"mode {mode!r} of delta_table_input is not supported: only snapshot is")
+    sessions = sessions_with(sessions, storage_options(config, uri))
     latest = latest_version(folder(uri, sessions))
     if latest is None:
         raise EngineError("X710", f"there is no Delta table at {uri}")
@@ -38,10 +39,7 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     """The rows of the pinned version."""
     config, uri = settings["transport"]["config"], str(ingestion.range["uri"])
     reader = session.read.format("delta").option("versionAsOf", str(ingestion.range["version"]))
-    for name, value in config.items():
-        if name.startswith("fs."):
-            reader = reader.option(name, str(value))
-    rows = reader.load(spark_location(uri))
+    rows = reader.options(**storage_options(config, uri)).load(spark_location(uri))
     return Incoming(rows, by_name(rows))
 
 

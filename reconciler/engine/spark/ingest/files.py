@@ -11,18 +11,25 @@ from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest import formats
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.ingest.listing import file_at, listing
+from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Sessions
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
     """The files that were not read."""
-    return unread(listing(str(settings["transport"]["config"]["path"]), sessions), position)
+    config = settings["transport"]["config"]
+    path = str(config["path"])
+    return unread(listing(path, sessions_with(sessions, storage_options(config, path))), position)
 
 
 def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming:
     """The rows of the range's files."""
+    config = settings["transport"]["config"]
+    options = storage_options(config, str(config["path"]))
+    looking = sessions_with(lambda: session, options)
     wanted = files_of(ingestion.range)
     for file in wanted:
-        if file_at(file.path, lambda: session) != file:
+        if file_at(file.path, looking) != file:
             raise changed(file)
-    return formats.read(session, [file.path for file in wanted], settings.get("format") or {}, ingestion.target.columns)
+    paths = [file.path for file in wanted]
+    return formats.read(session, paths, settings.get("format") or {}, ingestion.target.columns, options)

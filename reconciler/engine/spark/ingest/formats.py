@@ -11,9 +11,9 @@
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
@@ -29,17 +29,23 @@ from reconciler.names import fold
 _FILE = "reconcile file"
 
 
-def read(session: SparkSession, paths: Sequence[str], format_: JsonObject, columns: tuple[ColumnType, ...]) -> Incoming:
-    """The rows of these files."""
+def read(
+    session: SparkSession,
+    paths: Sequence[str],
+    format_: JsonObject,
+    columns: tuple[ColumnType, ...],
+    options: Mapping[str, str],
+) -> Incoming:
+    """The rows of these files. `options` are those of the file system that holds them."""
     locations = [_escaped(spark_location(path)) for path in paths]
     config = format_.get("config") or {}
     match format_.get("name"):
         case "json":
-            return _from_files(read_json(session, locations, config, columns))
+            return _from_files(read_json(lambda: session.read.options(**options), locations, config, columns))
         case "csv":
-            return _csv(session, locations, config, columns)
+            return _csv(session, locations, config, columns, options)
         case "parquet":
-            return _parquet(session, locations)
+            return _parquet(session, locations, options)
         case name:
             raise EngineError("X716", f"the engine can't read the format {name!r}: it reads json, csv and parquet")
 
@@ -49,14 +55,21 @@ def _escaped(location: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in location)
 
 
-def _csv(session: SparkSession, locations: list[str], config: JsonObject, columns: tuple[ColumnType, ...]) -> Incoming:
+def _csv(
+    session: SparkSession,
+    locations: list[str],
+    config: JsonObject,
+    columns: tuple[ColumnType, ...],
+    options: Mapping[str, str],
+) -> Incoming:
     header, delimiter = bool(config.get("header", True)), str(config.get("delimiter", ","))
-    names = _header(session, locations, delimiter) if header else [column.name for column in columns]
+    names = _header(session.read.options(**options), locations, delimiter) if header else [column.name for column in columns]
     _check_names(names)
     # With pruning Spark does not see that a line has too many or too few fields.
     session.conf.set("spark.sql.csv.parser.columnPruning.enabled", "false")
     reader = (
-        session.read.option("header", str(header).lower())
+        session.read.options(**options)
+        .option("header", str(header).lower())
         .option("sep", delimiter)
         .option("quote", '"')
         .option("escape", '"')
@@ -70,17 +83,17 @@ def _csv(session: SparkSession, locations: list[str], config: JsonObject, column
     return _from_files(reader.schema(schema).csv(locations))
 
 
-def _header(session: SparkSession, locations: list[str], delimiter: str) -> list[str]:
+def _header(reader: DataFrameReader, locations: list[str], delimiter: str) -> list[str]:
     """The names in the first line of the first file that has one; Spark's reader checks the others against it."""
     for location in locations:
-        line = session.read.text(location).where("trim(value) <> ''").first()
+        line = reader.text(location).where("trim(value) <> ''").first()
         if line is not None:
             return next(csv.reader([line[0].removeprefix("\ufeff")], delimiter=delimiter))
     return []
 
 
-def _parquet(session: SparkSession, locations: list[str]) -> Incoming:
-    rows = session.read.option("mergeSchema", "true").parquet(*locations)
+def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, str]) -> Incoming:
+    rows = session.read.options(**options).option("mergeSchema", "true").parquet(*locations)
     _check_names(rows.columns)
     return _from_files(rows)
 

@@ -8,9 +8,9 @@ Two passes, since Spark's reader wants the exact spelling of every key and takes
 Empty lines are nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType
@@ -19,28 +19,31 @@ from reconciler.engine.spark.locations import literal, quoted
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
+Readers = Callable[[], DataFrameReader]
+"""Fresh readers with the options of the file system: options given to one stay with it."""
+
 _TEXT = "trim(LEADING '\ufeff' FROM value)"
 _NO_COLUMN = "reconcile none"
 
 
-def read_json(session: SparkSession, locations: list[str], config: JsonObject, columns: Sequence[ColumnType]) -> DataFrame:
+def read_json(readers: Readers, locations: list[str], config: JsonObject, columns: Sequence[ColumnType]) -> DataFrame:
     """The rows, every column text, and Spark's `_metadata`."""
     update_format = config.get("update_format", "raw")
     if update_format != "raw":
         raise EngineError("X716", f"update_format {update_format!r} of JSON files is not supported: only raw is")
     is_array = bool(config.get("array", False))
-    texts = _texts(session, locations, is_array)
+    texts = _texts(readers(), locations, is_array)
     spellings = _spellings(texts, is_array, {fold(column.name) for column in columns})
     if any(len(names) > 1 for names in spellings.values()):
         return _read_one_by_one(texts, is_array, spellings)
     schema = ", ".join(f"{quoted(names[0])} STRING" for names in spellings.values()) or f"{quoted(_NO_COLUMN)} STRING"
-    reader = session.read.option("multiLine", str(is_array).lower()).option("mode", "FAILFAST")
+    reader = readers().option("multiLine", str(is_array).lower()).option("mode", "FAILFAST")
     return reader.schema(schema).json(locations)
 
 
-def _texts(session: SparkSession, locations: list[str], is_array: bool) -> DataFrame:
+def _texts(reader: DataFrameReader, locations: list[str], is_array: bool) -> DataFrame:
     """The text of each line or file (`record`), checked to be one value, with its file (`origin`)."""
-    texts = session.read.text(locations, wholetext=is_array).where("trim(value) <> ''")
+    texts = reader.text(locations, wholetext=is_array).where("trim(value) <> ''")
     alone = f"json_array_length(concat('[', {_TEXT}, ']')) <=> 1"
     whole = texts.selectExpr(f"{_TEXT} AS record", f"{alone} AS alone", "_metadata.file_path AS origin", "_metadata")
     return whole.selectExpr(f"{_checked('record', 'alone', _problem(is_array))} AS record", "origin", "_metadata")
