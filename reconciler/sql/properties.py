@@ -151,15 +151,22 @@ def _elements(text: str) -> list[tuple[int, Any]]:
     return elements
 
 
-def _json_problem(problem: json.JSONDecodeError) -> tuple[str, str | None]:
-    """A message and hint of ours for the common slips."""
-    before = problem.doc[: problem.pos].rstrip(_BLANK)
-    if before.endswith(",") and problem.doc[problem.pos : problem.pos + 1] in ("]", "}", ""):
-        return "a comma with nothing after it", "JSON allows no comma before a closing bracket"
+def _json_problem(problem: json.JSONDecodeError) -> tuple[str, str | None, int]:
+    """A message and hint of ours for the common slips, and where the slip is."""
+    comma = _idle_comma(problem.doc, problem.pos)
+    if comma is not None:
+        return "a comma with nothing after it", "JSON allows no comma before a closing bracket", comma
     if problem.doc[problem.pos : problem.pos + 1] == "'":
-        return "a name or text in single quotes", "JSON uses double quotes"
+        return "a name or text in single quotes", "JSON uses double quotes", problem.pos
     text = problem.msg[:1].lower() + problem.msg[1:]
-    return text.replace("expecting", "expected"), None
+    return text.replace("expecting", "expected"), None, problem.pos
+
+
+def _idle_comma(text: str, position: int) -> int | None:
+    """The comma before a closing bracket at which decoding stopped. Python 3.13 stops at the comma, others behind it."""
+    comma = position if text.startswith(",", position) else len(text[:position].rstrip(_BLANK)) - 1
+    after = _after_blanks(text, comma + 1)
+    return comma if comma >= 0 and text[comma] == "," and text[after : after + 1] in ("]", "}", "") else None
 
 
 def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[ConnectorDeclaration]:
@@ -179,8 +186,8 @@ def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[Connec
     try:
         elements = _elements(text)
     except json.JSONDecodeError as problem:
-        message, advice = _json_problem(problem)
-        cursor.report("S206", point(problem.pos), f"'connectors' holds no valid JSON: {message}", advice)
+        message, advice, slip = _json_problem(problem)
+        cursor.report("S206", point(slip), f"'connectors' holds no valid JSON: {message}", advice)
         return []
     found: list[ConnectorDeclaration] = []
     for ordinal, (offset, element) in enumerate(elements):

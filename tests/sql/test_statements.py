@@ -172,7 +172,7 @@ BAD = {
     "a property twice": ("S205", "CREATE TABLE t (a int) WITH ('append_only' = 'true', ¦'append_only' = 'true');"),
     "a number as property": ("S203", "CREATE TABLE t (a int) WITH ('materialized' = ¦1);"),
     "a property without =": ("S203", "CREATE TABLE t (a int) WITH ('materialized' ¦'true');"),
-    "JSON with a comma too many": ("S206", "CREATE TABLE t (a int) WITH ('connectors' = '[\n  {\"name\": \"c\",\n  ¦}]');"),
+    "JSON with a comma too many": ("S206", "CREATE TABLE t (a int) WITH ('connectors' = '[\n  {\"name\": \"c\"¦,\n  }]');"),
     "JSON with single quotes": ("S206", "CREATE TABLE t (a int) WITH ('connectors' = '[{¦''name'': 1}]');"),
     "JSON after doubled quotes": ("S206", "CREATE TABLE t (a int) WITH ('connectors' = '[{\"a\": \"it''s\" ¦\"b\"}]');"),
     "JSON that ends early": ("S206", "CREATE TABLE t (a int) WITH ('connectors' = '[{\"a\": 1}¦');"),
