@@ -1,0 +1,153 @@
+"""Tables as Delta tables without a JVM: each change one commit, each repeat no change, each conflict an error."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.delta.opening import open_table
+from reconciler.delta.tables import (
+    clear_table,
+    create_table,
+    is_vacant,
+    publish,
+    remove_local,
+    restore,
+    statistics,
+    table_columns,
+    table_version,
+)
+from reconciler.engine.protocol import ColumnType, Transaction
+from reconciler.errors import RegistryConflict, RegistryError
+
+COLUMNS = (
+    ColumnType("id", "BIGINT", False),
+    ColumnType("price", "DECIMAL(10,2)"),
+    ColumnType("tags", "ARRAY<STRING>"),
+    ColumnType("names", "MAP<STRING,STRUCT<first:STRING,last:INT>>"),
+    ColumnType("code", "CHAR(3)"),
+)
+
+
+def stage(location: str, folder: str, ids: list[int]) -> None:
+    """Write a Delta table of one column into a staging folder."""
+    import arro3.core
+    from deltalake import write_deltalake
+
+    values = arro3.core.Array(ids, type=arro3.core.DataType.int64())
+    write_deltalake(f"{location}/{folder}", arro3.core.Table.from_pydict({"id": values}))
+
+
+def rows(location: str, version: int | None = None) -> list[Any]:
+    from deltalake import QueryBuilder
+
+    table = open_table(location, version)
+    assert table is not None
+    found = QueryBuilder().register("t", table).execute("select id from t order by id").read_all()
+    ids: list[Any] = found["id"].to_pylist()
+    return ids
+
+
+def at(number: int) -> Transaction:
+    return Transaction("reconcile/test", number)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    return str(tmp_path / "shop" / "t")
+
+
+def test_a_created_table_has_the_declared_columns_and_a_repeat_changes_nothing(place: str) -> None:
+    assert create_table(place, COLUMNS, at(1)) == 0
+    assert create_table(place, COLUMNS, at(1)) == 0
+    assert [name for name, _ in table_columns(place)] == [column.name for column in COLUMNS]
+    found = statistics(place)
+    assert found is not None
+    assert (found.rows, found.files) == (0, 0)
+
+
+def test_a_table_of_somebody_else_is_not_taken(place: str) -> None:
+    create_table(place, COLUMNS, at(1))
+    with pytest.raises(RegistryConflict):
+        create_table(place, COLUMNS, at(2))
+
+
+def test_clearing_changes_columns_and_rows_in_one_commit(place: str) -> None:
+    stage(place, "v-1", [1, 2])
+    assert publish(place, "v-1", None, at(1)) == 0
+    assert clear_table(place, COLUMNS, 0, at(2)) == 1
+    assert clear_table(place, COLUMNS, 0, at(2)) == 1
+    assert [name for name, _ in table_columns(place)] == [column.name for column in COLUMNS]
+    assert rows(place) == []
+    assert rows(place, 0) == [1, 2]
+
+
+def test_publishing_names_files_and_copies_none(place: str) -> None:
+    stage(place, "v-1", [1, 2])
+    before = sorted(path.name for path in Path(place).rglob("*.parquet"))
+    assert table_version(place) is None
+    assert publish(place, "v-1", None, at(1)) == 0
+    assert sorted(path.name for path in Path(place).rglob("*.parquet")) == before
+    stage(place, "v-2", [3])
+    assert rows(place) == [1, 2]
+    assert publish(place, "v-2", 0, at(2)) == 1
+    assert publish(place, "v-2", 0, at(2)) == 1
+    assert rows(place) == [3]
+    assert rows(place, 0) == [1, 2]
+    found = statistics(place)
+    assert found is not None
+    assert found.rows == 1
+
+
+def test_publishing_on_another_version_than_expected_overwrites_nothing(place: str) -> None:
+    stage(place, "v-1", [1])
+    stage(place, "v-2", [2])
+    publish(place, "v-1", None, at(1))
+    for expected in (None, 5):
+        with pytest.raises(RegistryConflict):
+            publish(place, "v-2", expected, at(2))
+    assert rows(place) == [1]
+
+
+def test_publishing_what_is_not_staged_is_an_error(place: str) -> None:
+    (Path(place) / "v-1").mkdir(parents=True)
+    with pytest.raises(RegistryConflict):
+        publish(place, "v-1", None, at(1))
+
+
+def test_publishing_nothing_gives_an_empty_table(place: str) -> None:
+    stage(place, "v-1", [])
+    publish(place, "v-1", None, at(1))
+    assert rows(place) == []
+
+
+def test_a_table_is_put_back_and_later_writes_follow(place: str) -> None:
+    for number in (1, 2):
+        stage(place, f"v-{number}", [number])
+        publish(place, f"v-{number}", None if number == 1 else 0, at(number))
+    restore(place, 0)
+    assert rows(place) == [1]
+    version = table_version(place)
+    restore(place, version or 0)
+    assert table_version(place) == version
+    stage(place, "v-3", [3])
+    publish(place, "v-3", version, at(3))
+    assert rows(place) == [3]
+
+
+def test_vacant_is_where_nothing_would_be_overwritten(place: str) -> None:
+    assert is_vacant(place)
+    stage(place, "v-1", [1])
+    assert is_vacant(place)
+    publish(place, "v-1", None, at(1))
+    assert not is_vacant(place)
+    assert remove_local(place)
+    assert is_vacant(place)
+    assert remove_local(place)
+
+
+def test_a_damaged_log_is_an_error_and_never_an_absence(place: str) -> None:
+    create_table(place, COLUMNS, at(1))
+    next(Path(place).glob("_delta_log/*.json")).write_text("broken")
+    with pytest.raises(RegistryError):
+        table_version(place)
