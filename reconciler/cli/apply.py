@@ -11,7 +11,7 @@ from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileErro
 from reconciler.plan.words import summarise
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.source import require_pipeline
+from reconciler.reconcile.planning import require_known
 
 
 @click.command()
@@ -28,10 +28,9 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     outcomes: list[dict[str, object]] = []
     worst = EXIT_DONE
     with project_of(repo, environment) as project:
-        known = project.pipelines()
         for name in pipelines:
-            require_pipeline(name, known)
-        for name in pipelines or known:
+            require_known(project.target, name)
+        for name in pipelines or project.pipelines():
             try:
                 result = project.pipeline(name).apply(ProgressLines(), note, boundary_from_environment(os.environ))
             except ReconcileError as error:

@@ -10,8 +10,8 @@ from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileErro
 from reconciler.plan.lock import Matches, with_section
 from reconciler.plan.model import Plan
 from reconciler.reconcile.approving import describe_lock, read_lock_state
-from reconciler.reconcile.planning import known_pipelines, plan_pipeline
-from reconciler.reconcile.source import lock_path, read_optional, require_pipeline, write_text
+from reconciler.reconcile.planning import known_pipelines, plan_pipeline, require_known
+from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
 
 
@@ -38,12 +38,11 @@ def command(
     Example: reconcile plan student_grades --write-lock
     """
     target = target_of(repo, environment)
-    known = known_pipelines(target)
     for name in pipelines:
-        require_pipeline(name, known)
+        require_known(target, name)
     plans: list[Plan] = []
     failed = False
-    for name in pipelines or known:
+    for name in pipelines or known_pipelines(target):
         try:
             plans.append(plan_pipeline(target, name))
         except ReconcileError as error:

@@ -2,9 +2,11 @@
 
 import click
 
+from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import show_json, show_table
 from reconciler.digest import canonical_json, short
+from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.reconcile.planning import known_pipelines
 from reconciler.reconcile.status import PipelineStatus, read_status, status_to_json
 
@@ -21,7 +23,14 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     Example: reconcile status student_grades --format json
     """
     target = target_of(repo, environment)
-    found = [read_status(target, name) for name in pipelines or known_pipelines(target)]
+    found: list[PipelineStatus] = []
+    code = EXIT_DONE
+    for name in pipelines or known_pipelines(target):
+        try:
+            found.append(read_status(target, name))
+        except ReconcileError as error:
+            show_error(error)
+            code = EXIT_ERROR
     if form == "json":
         show_json({"form": "reconciler/status/v1", "pipelines": [status_to_json(status) for status in found]})
     elif pipelines:
@@ -30,7 +39,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     else:
         rows = [[s.pipeline, s.state.value, _applied(s), s.pending, s.detail] for s in found]
         show_table(["PIPELINE", "STATE", "APPLIED", "PENDING", "DETAIL"], rows)
-    return 0
+    return code
 
 
 def _applied(status: PipelineStatus) -> str:

@@ -24,9 +24,9 @@ from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.planning import Validated, known_pipelines, plan_pipeline, validate_pipeline
+from reconciler.reconcile.planning import Validated, known_pipelines, plan_pipeline, require_known, validate_pipeline
 from reconciler.reconcile.running import Running, RunResult, execute, query, run_pipeline
-from reconciler.reconcile.source import find_root, require_pipeline
+from reconciler.reconcile.source import find_root
 from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.target import Target, open_target
@@ -61,7 +61,7 @@ class Project:
 
     def pipeline(self, name: str) -> "Pipeline":
         """One pipeline. Raises NotFound when neither files nor registry know it."""
-        require_pipeline(name, self.pipelines())
+        require_known(self.target, name)
         return Pipeline(self, name)
 
     def close(self) -> None:

@@ -82,7 +82,6 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     """The plan from what is applied to what is desired, in this environment."""
     known = desired or applied.snapshot
     if known is None:
-        require_pipeline(pipeline, known_pipelines(target))
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
     policies = Policies(
         bootstrap=known.program.settings.bootstrap_policy,
@@ -95,24 +94,35 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
 
 def plan_pipeline(target: Target, pipeline: str) -> Plan:
     """Read both sides and plan. Needs no JVM; starts no process but git."""
-    require_pipeline(pipeline, known_pipelines(target))
+    require_known(target, pipeline)
     desired = read_desired(target, pipeline)
     return plan_between(target, pipeline, read_applied(target, pipeline), desired)
 
 
+def require_known(target: Target, pipeline: str) -> None:
+    """Raises NotFound (U812) when neither files nor registry know the pipeline. Looks at this one only: damage to another
+    pipeline's part of the registry is none of its business."""
+    if pipeline not in pipeline_names(target.root) and not _is_held(target, pipeline):
+        require_pipeline(pipeline, tuple(sorted({*pipeline_names(target.root), *target.registry.pipelines()} - {pipeline})))
+
+
 def known_pipelines(target: Target) -> tuple[str, ...]:
-    """Pipelines that have files or that were applied and not removed, sorted."""
-    return tuple(sorted({*pipeline_names(target.root), *applied_pipelines(target)}))
-
-
-def applied_pipelines(target: Target) -> tuple[str, ...]:
-    """Pipelines of which something is applied, or an apply is open, sorted."""
-    found = []
+    """Pipelines that have files, or that were applied and not removed, sorted. One whose head can't be read is among
+    them: whoever looks at it is told why."""
+    found = set(pipeline_names(target.root))
     for pipeline in target.registry.pipelines():
-        stored = target.registry.head(pipeline)
-        if stored is not None and (_is_applied(stored.value) or stored.value.journal is not None):
-            found.append(pipeline)
-    return tuple(found)
+        try:
+            if _is_held(target, pipeline):
+                found.add(pipeline)
+        except RegistryError:
+            found.add(pipeline)
+    return tuple(sorted(found))
+
+
+def _is_held(target: Target, pipeline: str) -> bool:
+    """Whether something of the pipeline is applied, or an apply of it is open."""
+    stored = target.registry.head(pipeline)
+    return stored is not None and (_is_applied(stored.value) or stored.value.journal is not None)
 
 
 def _is_applied(head: Head) -> bool:

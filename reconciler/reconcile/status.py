@@ -21,12 +21,11 @@ from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.planning import (
     AppliedState,
-    known_pipelines,
     plan_between,
     read_applied,
     read_desired,
+    require_known,
 )
-from reconciler.reconcile.source import require_pipeline
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Applied, EntryState, Head, Lease
 
@@ -78,7 +77,7 @@ class PipelineStatus:
 
 def read_status(target: Target, pipeline: str) -> PipelineStatus:
     """The status of one pipeline. Raises NotFound, RegistryError."""
-    require_pipeline(pipeline, known_pipelines(target))
+    require_known(target, pipeline)
     applied = read_applied(target, pipeline)
     head = applied.head.value if applied.head else None
     found = target.registry.lease(pipeline)

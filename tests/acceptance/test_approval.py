@@ -400,6 +400,22 @@ def test_a_lost_registry_is_an_error_and_never_an_everything_is_new_plan(applied
     assert "A505" in applied.reconcile("apply", "shop", expect=1)
 
 
+def test_damage_to_one_pipeline_is_no_damage_to_another(applied: Shop, make_pipeline: Callable[[Path, str], None]) -> None:
+    make_pipeline(applied.root, "other")
+    applied.reconcile("apply", "other")
+    for commit in (applied.root / ".reconcile/warehouse/_registry/shop/head/_delta_log").glob("*.json"):
+        commit.write_text("damaged")
+    assert "no changes" in applied.reconcile("plan", "other")
+    applied.reconcile("apply", "other")
+    text = applied.reconcile("plan", expect=1)
+    assert "G602" in text
+    assert "other (dev)\n  no changes" in text
+    text = applied.reconcile("status", expect=1)
+    assert "G602" in text
+    assert "other" in text
+    assert "G602" in applied.reconcile("apply", "shop", expect=1)
+
+
 def test_a_change_of_description_is_applied_without_approval(applied: Shop) -> None:
     applied.write("-- a comment\n" + ONE)
     applied.reconcile("plan", "shop", "--check-lock", "--detailed-exitcode")
