@@ -96,16 +96,16 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyRe
 
     Raises ApprovalRequired or PlanRejected (nothing was touched), ManifestInvalid, LeaseHeld, RegistryError, EngineError.
     """
-    desired = read_desired(target, pipeline)
     applied = read_applied(target, pipeline)
-    head = applied.head.value if applied.head else None
-    if head is None or head.journal is None:
-        plan = plan_between(target, pipeline, applied, desired)
+    if applied.head is None or applied.head.value.journal is None:
+        plan = plan_between(target, pipeline, applied, read_desired(target, pipeline))
         if plan.changes_nothing:
             return ApplyResult(pipeline, plan, finished=False, steps=())
         require_approval(target, plan)
     with hold_lease(target.registry, pipeline, this_process("apply"), report=applying.tell):
+        # Before the files are looked at: what is open needs none of them, and they may be broken.
         finished = _finish_open_work(target, pipeline, applying)
+        desired = read_desired(target, pipeline)
         applied = read_applied(target, pipeline)
         if desired is None and applied.snapshot is None:
             return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)

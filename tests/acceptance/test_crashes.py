@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
+from reconciler.errors import ManifestInvalid
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import (
     AFTER,
@@ -107,6 +108,19 @@ def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
     applies = pipeline._project.target.registry.history(History.APPLIES, "shop")
     assert [row["plan_digest"] for row in applies][1] == undisturbed["state"]["plan"]
     assert len(applies) == 3
+
+
+def test_a_journal_is_finished_though_the_files_are_broken(
+    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).apply(boundary=crash_at("publish_view:effected"))
+    (root / "pipelines/shop/program.sql").write_text("CREATE NONSENSE;")
+    with pytest.raises(ManifestInvalid):
+        open_shop(root, spark_engine).apply()
+    assert state(root, spark_engine) == undisturbed["state"]
+    assert contents(root) == undisturbed["contents"]
 
 
 def test_queries_are_answered_from_the_published_step_while_an_apply_is_open(
