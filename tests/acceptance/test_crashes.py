@@ -1,6 +1,7 @@
 """Killed anywhere and applied again, a pipeline ends as if nothing had happened. Real Spark and Delta; the crash is
 injected in this process, and everything is opened from the disk again afterwards."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,32 @@ def test_an_engine_failure_before_the_switch_takes_the_apply_back(
     (root / "pipelines/shop/program.sql").write_text(AFTER)
     open_shop(root, spark_engine).apply()
     assert len(stored_rows(root, "added") or []) == 5
+
+
+def test_another_reader_sees_old_rows_then_new_ones_and_nothing_else_while_views_are_bootstrapped(
+    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    old, new = contents(root)["changed"], undisturbed["contents"]["changed"]
+    seen: list[Any] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(stored_rows(root, "changed"))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        open_shop(root, spark_engine).apply()
+    finally:
+        done.set()
+        reader.join()
+    seen.append(stored_rows(root, "changed"))
+    switch = seen.index(new)
+    assert switch > 10
+    assert all(rows == old for rows in seen[:switch])
+    assert all(rows == new for rows in seen[switch:])
 
 
 def _readers_see_whole_states(root: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
