@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import show_json
+from reconciler.cli.output import note, show_json
 from reconciler.reconcile.boundaries import boundary_from_environment
 
 
@@ -20,7 +20,7 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
     Example: reconcile execute student_grades "INSERT INTO students VALUES (1, 'Alice')"
     """
     with project_of(repo, environment) as project:
-        result = project.pipeline(pipeline).execute(sql, boundary_from_environment(os.environ))
+        result = project.pipeline(pipeline).execute(sql, boundary_from_environment(os.environ), note)
     if form == "json":
         show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})
     else:

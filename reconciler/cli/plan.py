@@ -78,7 +78,7 @@ def _show(plans: list[Plan], form: str) -> None:
 
 def _write_lock(target: Target, plan: Plan) -> None:
     path = lock_path(target.root, plan.pipeline)
-    before = read_optional(path)
+    before = read_optional(path, target.root)
     after = with_section(before, plan if plan.needs_approval else None, __version__, plan.pipeline, plan.environment)
     if after != before:
         write_text(path, after)

@@ -64,6 +64,7 @@ def plan_to_json(plan: Plan) -> JsonObject:
         "hazards": [asdict(hazard) for hazard in plan.hazards],
         "queries": [asdict(difference) for difference in plan.queries],
         "approval_diff": approval_diff(plan.diff),
+        "follows": plan.follows,
         "applied_digest": plan.applied_digest,
         "desired_digest": plan.desired_digest,
         "digest": plan.digest,

@@ -4,9 +4,9 @@ A file holds sections, one for each pipeline and environment, sorted; a section 
 review, and ends with the digest. It holds nothing that varies by itself. Apply renders the section again and compares
 bytes: an edited lock, a lock of another plan, and one made before somebody else's change all differ.
 
-A lock is one of: Matches; Spent (its desired snapshot is applied already); OtherVersion (written by another version of
-reconciler, which may word the same plan otherwise); Differs; Missing. A file that is no lock (conflict markers, an edited
-header) is Differs.
+A lock is one of: Matches; Spent (its plan was applied, or there is nothing to do); OtherVersion (written by another
+version of reconciler, which may word the same plan otherwise); Differs; Missing. A file that is no lock (conflict markers,
+an edited header) is Differs.
 """
 
 import re
@@ -19,7 +19,7 @@ from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, d
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
-_FIELD = re.compile(r"^(reconciler|applied|desired|digest): (\S+)$", re.MULTILINE)
+_FIELD = re.compile(r"^(reconciler|follows|applied|desired|digest): (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def render_section(plan: Plan, version: str) -> str:
     lines += [
         "",
         f"approval: {describe_approval(plan)}",
+        f"follows: {plan.follows or 'nothing'}",
         f"applied: {plan.applied_digest or 'nothing'}",
         f"desired: {plan.desired_digest or 'nothing'}",
         f"digest: {plan.digest}",
@@ -121,13 +122,13 @@ def judge_lock(text: str | None, plan: Plan, version: str) -> LockState:
     if section == render_section(plan, version):
         return Matches()
     fields = dict(_FIELD.findall(section))
-    if plan.is_empty or fields.get("desired") == plan.applied_digest:
+    if plan.is_empty or fields.get("digest") == plan.follows:
         return Spent()
     if fields.get("reconciler") != version:
         return OtherVersion(fields.get("reconciler", "unknown"))
     if fields.get("digest") == plan.digest:
         return Differs("its text was edited")
-    if fields.get("applied") != (plan.applied_digest or "nothing"):
+    if (fields.get("follows"), fields.get("applied")) != (plan.follows or "nothing", plan.applied_digest or "nothing"):
         return Differs("something else was applied since it was written")
     if fields.get("desired") != (plan.desired_digest or "nothing"):
         return Differs("the pipeline's files changed since it was written")

@@ -39,9 +39,15 @@ PLAN_FORMAT = 1
 
 
 def make_plan(
-    pipeline: str, environment: str, applied: Snapshot | None, desired: Snapshot | None, policies: Policies
+    pipeline: str,
+    environment: str,
+    applied: Snapshot | None,
+    desired: Snapshot | None,
+    policies: Policies,
+    follows: str | None = None,
 ) -> Plan:
-    """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None."""
+    """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
+    is the digest of the plan applied last (None: there was none)."""
     known = desired or applied
     if known is None:
         raise ValueError("neither applied nor desired")
@@ -52,6 +58,7 @@ def make_plan(
         pipeline=pipeline,
         environment=environment,
         policies=policies,
+        follows=follows,
         applied_digest=applied.digest if applied else None,
         desired_digest=desired.digest if desired else None,
         diff=diff,
@@ -60,16 +67,24 @@ def make_plan(
         hazards=find_hazards(diff, before.program, after.program, removes_pipeline=desired is None),
         kept=_kept(diff, after.program),
         queries=_query_differences(diff, before.program, after.program),
-        digest=_digest(pipeline, environment, applied, desired, policies),
+        digest=_digest(pipeline, environment, applied, desired, policies, follows),
     )
 
 
-def _digest(pipeline: str, environment: str, applied: Snapshot | None, desired: Snapshot | None, policies: Policies) -> str:
+def _digest(
+    pipeline: str,
+    environment: str,
+    applied: Snapshot | None,
+    desired: Snapshot | None,
+    policies: Policies,
+    follows: str | None,
+) -> str:
     return digest_json(
         {
             "format": PLAN_FORMAT,
             "pipeline": pipeline,
             "environment": environment,
+            "follows": follows,
             "applied": applied.digest if applied else None,
             "desired": desired.digest if desired else None,
             "bootstrap_policy": policies.bootstrap.value,

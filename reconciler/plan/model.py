@@ -107,12 +107,18 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """See the module. `applied_digest` is None when nothing is applied, `desired_digest` when the pipeline is removed.
-    `kept` names the tables and views that stay as they are, rows included; sorted."""
+    """See the module.
+
+    `follows` is the digest of the plan that was applied last: what is applied may come to mean again what it meant before,
+    but it never follows the same plan again, so that no approval can serve twice. `applied_digest` is None when nothing is
+    applied, `desired_digest` when the pipeline is removed. `kept` names the tables and views that stay as they are, rows
+    included; sorted.
+    """
 
     pipeline: str
     environment: str
     policies: Policies
+    follows: str | None
     applied_digest: str | None
     desired_digest: str | None
     diff: Diff

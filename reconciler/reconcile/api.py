@@ -22,6 +22,7 @@ from typing import Any, Self
 from reconciler.engine.protocol import Engine, Rows
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
+from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.planning import Validated, known_pipelines, plan_pipeline, require_known, validate_pipeline
@@ -52,7 +53,10 @@ class Project:
         if self._engine is None:
             from reconciler.engine.spark.engine import spark_engine
 
-            self._engine = spark_engine(self.target.environment.spark)
+            # What decides results comes with each call, from what is applied; the rest is the session's.
+            settings = self.target.environment.spark
+            decisive = meaning_settings(settings)
+            self._engine = spark_engine({name: value for name, value in settings.items() if name not in decisive})
         return self._engine
 
     def pipelines(self) -> tuple[str, ...]:
@@ -110,9 +114,11 @@ class Pipeline:
         running = Running(self._project.engine, tell, boundary)
         return run_pipeline(self._project.target, self.name, running, once=True)
 
-    def execute(self, sql: str, boundary: Boundary = no_boundary) -> StepResult:
+    def execute(
+        self, sql: str, boundary: Boundary = no_boundary, tell: Callable[[str], None] = lambda message: None
+    ) -> StepResult:
         """Run one INSERT or DELETE on a table and bring every view up to date."""
-        return execute(self._project.target, self.name, sql, Running(self._project.engine, boundary=boundary))
+        return execute(self._project.target, self.name, sql, Running(self._project.engine, tell, boundary))
 
     def select(self, sql: str) -> Rows:
         """Run a SELECT at the published step; columns and rows."""

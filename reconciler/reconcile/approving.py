@@ -4,10 +4,12 @@ The rules are design.md's. A plan that changes nothing that anybody can see need
 forbids; a first apply needs nothing unless the environment says `first_apply: await_approval`. Everything else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`.
-An approval is of one digest: because the digest covers what is applied, it can't serve twice.
+An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
+Where the environment names a branch, plans that need no approval are applied from that branch only, too.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, assert_never
 
 from reconciler import __version__
@@ -18,9 +20,10 @@ from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVers
 from reconciler.plan.model import Plan
 from reconciler.plan.words import summarise
 from reconciler.reconcile.source import (
-    MANIFEST_FILE,
     PIPELINES_FOLDER,
+    PROJECT_FILE,
     is_on_branch,
+    is_pipeline_folder,
     lock_path,
     read_optional,
     read_pipeline_files,
@@ -39,23 +42,29 @@ def require_approval(target: Target, plan: Plan) -> Approval:
         raise PlanRejected(
             "A502",
             f"{plan.pipeline}: bootstrap_policy is reject, and the pipeline was modified: {_changes(plan)}",
-            "undo the modifications, or change bootstrap_policy",
+            "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
         )
-    if plan.policies.bootstrap is BootstrapPolicy.ALLOW:
-        return Approval("policy")
     if not plan.needs_approval:
-        return Approval("first")
+        # Without an approval, what the environment's branch says is all that vouches for the files.
+        reason = unmerged(target, plan.pipeline) if target.environment.branch is not None else None
+        if reason is not None:
+            raise _awaiting(plan, reason)
+        return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
     recorded = recorded_approval(target, plan)
     if recorded is not None:
         return Approval("recorded", recorded["by"], recorded["at"])
     reason = lock_problem(target, plan)
     if reason is None:
         return Approval("lock")
-    raise ApprovalRequired(
+    raise _awaiting(plan, reason)
+
+
+def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
+    return ApprovalRequired(
         "A501",
         f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",
         "run `reconcile plan --write-lock`, review and merge plan.lock; or `reconcile approve "
-        f"{plan.pipeline} {plan.digest}`",
+        f"{plan.pipeline} {short(plan.digest)}`",
     )
 
 
@@ -67,7 +76,7 @@ def recorded_approval(target: Target, plan: Plan) -> Mapping[str, Any] | None:
 
 def read_lock_state(target: Target, plan: Plan) -> LockState:
     """What the lock file in the working tree says of the plan."""
-    return judge_lock(read_optional(lock_path(target.root, plan.pipeline)), plan, __version__)
+    return judge_lock(read_optional(lock_path(target.root, plan.pipeline), target.root), plan, __version__)
 
 
 def lock_problem(target: Target, plan: Plan) -> str | None:
@@ -75,18 +84,23 @@ def lock_problem(target: Target, plan: Plan) -> str | None:
     state = read_lock_state(target, plan)
     if not isinstance(state, Matches):
         return describe_lock(state)
-    folder = target.root / PIPELINES_FOLDER / plan.pipeline
-    files = [lock_path(target.root, plan.pipeline)]
-    if (folder / MANIFEST_FILE).is_file():
-        files += [target.root / name for name in read_pipeline_files(target.root, plan.pipeline)]
+    return unmerged(target, plan.pipeline, (lock_path(target.root, plan.pipeline),))
+
+
+def unmerged(target: Target, pipeline: str, more: tuple[Path, ...] = ()) -> str | None:
+    """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None."""
+    folder = target.root / PIPELINES_FOLDER / pipeline
+    files = [*more, *(path for path in (target.root / PROJECT_FILE,) if path.exists())]
+    if is_pipeline_folder(folder):
+        files += [target.root / name for name in read_pipeline_files(target.root, pipeline)]
     changed = uncommitted(target.root, folder, tuple(files))
     if changed is None:
-        return "plan.lock is not in a git repository, so nobody can have merged it"
+        return "this is not a git repository, so nobody can have merged anything"
     if changed:
         return f"not committed: {', '.join(changed)}"
     branch = target.environment.branch
     if branch is not None and not is_on_branch(target.root, branch):
-        return f"plan.lock is not merged: this commit is not on branch {branch}"
+        return f"not merged: this commit is not on branch {branch}"
     return None
 
 

@@ -4,23 +4,27 @@ Safety rules: "never applied" is believed only if the registry can be read, does
 where the pipeline's relations would stand (A505). Anything else is an error, never an everything-is-new plan.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.delta.tables import is_vacant
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.diff.model import Action
 from reconciler.errors import ManifestInvalid, ReconcileError, RegistryError
+from reconciler.manifest.model import BootstrapPolicy, Manifest
 from reconciler.manifest.read import read_manifest
 from reconciler.names import fold
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
+from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.source import pipeline_folder, pipeline_names, read_pipeline_files, require_pipeline
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
 from reconciler.snapshot.codec import decode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
+
+_STRICTNESS = (BootstrapPolicy.ALLOW, BootstrapPolicy.AWAIT_APPROVAL, BootstrapPolicy.REJECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,17 @@ def validate_pipeline(target: Target, pipeline: str) -> Validated:
     read = read_manifest(pipeline_folder(pipeline), files, target.variables)
     if read.manifest is None:
         return Validated(None, in_order(read.diagnostics))
-    compiled = compile_program(read.manifest, complete=read.complete)
+    manifest = _with_environment_settings(read.manifest, target)
+    compiled = compile_program(manifest, complete=read.complete)
     return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
+
+
+def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
+    """Settings of the environment that decide results are part of what the pipeline means there: they are planned,
+    approved and recorded with it, and the engine gets them from what is applied only."""
+    inherited = meaning_settings(target.environment.spark)
+    spark = dict(sorted({**inherited, **manifest.settings.spark}.items()))
+    return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
 
 
 def read_desired(target: Target, pipeline: str) -> Snapshot | None:
@@ -79,15 +92,19 @@ def read_snapshot(target: Target, pipeline: str, record: str) -> Snapshot:
 
 
 def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None) -> Plan:
-    """The plan from what is applied to what is desired, in this environment."""
-    known = desired or applied.snapshot
-    if known is None:
+    """The plan from what is applied to what is desired, in this environment.
+
+    The policy in force is the stricter of applied and desired: a change may not loosen the policy that it is judged by.
+    """
+    if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
+    snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
     policies = Policies(
-        bootstrap=known.program.settings.bootstrap_policy,
+        bootstrap=max((s.program.settings.bootstrap_policy for s in snapshots), key=_STRICTNESS.index),
         approve_first_apply=target.environment.first_apply == "await_approval",
     )
-    plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies)
+    last = applied.head.value.applied if applied.head is not None else None
+    plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies, last.follows if last else None)
     _require_vacant(target, plan, applied)
     return plan
 

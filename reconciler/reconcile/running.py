@@ -84,7 +84,7 @@ def _run_under_lease(
     interval_seconds: float,
     stop: Callable[[], bool],
 ) -> bool:
-    stored, program = _ready(target, pipeline, running.engine, running.boundary, steps)
+    stored, program = _ready(target, pipeline, running, steps)
     failed: dict[str, EngineError] = {}
     while True:
         if lease.wanted():
@@ -134,7 +134,7 @@ def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepRe
         raise ReconcileError(change.code, change.message, change.hint)
     with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell):
         steps: list[StepResult] = []
-        stored, program = _ready(target, pipeline, running.engine, running.boundary, steps)
+        stored, program = _ready(target, pipeline, running, steps)
         details = _statement(program, change, sql)
         running.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, "statement", details)
@@ -171,9 +171,7 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
     return f"{pipeline} step {result.step}: {rows}; views brought up to date: {views}"
 
 
-def _ready(
-    target: Target, pipeline: str, engine: Engine, boundary: Boundary, steps: list[StepResult]
-) -> tuple[Stored[Head], Program]:
+def _ready(target: Target, pipeline: str, running: Running, steps: list[StepResult]) -> tuple[Stored[Head], Program]:
     stored, program = _applied_program(target, pipeline)
     if stored.value.journal is not None:
         opened = stored.value.journal.opened_at
@@ -181,11 +179,14 @@ def _ready(
             "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
         )
     if stored.value.intent is not None:
+        running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:
-            stored, result = carry_out(target, stored, program, engine, boundary)
-        except EngineError:
-            # It was withdrawn, and its input is offered again; who asks now gets an answer of its own.
+            stored, result = carry_out(target, stored, program, running.engine, running.boundary)
+        except EngineError as error:
+            # Its input is offered again; who asks now gets an answer of its own.
+            running.tell(f"it was refused, and nothing of it stays: {error.message}")
             return _applied_program(target, pipeline)
+        running.tell(describe_step_result(pipeline, result))
         steps.append(result)
     return stored, program
 

@@ -47,11 +47,22 @@ def find_root(start: Path) -> Path:
 
 
 def pipeline_names(root: Path) -> tuple[str, ...]:
-    """The pipelines of a repository, sorted."""
+    """The pipelines of a repository, sorted.
+
+    A folder with SQL files but no pipeline.yaml that can be read is among them: it is a mistake to be reported, and no
+    wish to remove the pipeline. One that is gone, or holds at most a lock, is no pipeline any more.
+    """
     folder = root / PIPELINES_FOLDER
     if not folder.is_dir():
         return ()
-    return tuple(sorted(entry.name for entry in folder.iterdir() if (entry / MANIFEST_FILE).is_file()))
+    return tuple(sorted(entry.name for entry in folder.iterdir() if is_pipeline_folder(entry)))
+
+
+def is_pipeline_folder(folder: Path) -> bool:
+    """Whether a folder holds, or tries to hold, a pipeline."""
+    if not folder.is_dir():
+        return folder.is_symlink()
+    return os.path.lexists(folder / MANIFEST_FILE) or any(folder.glob("*.sql"))
 
 
 def require_pipeline(name: str, known: tuple[str, ...]) -> None:
@@ -83,21 +94,20 @@ def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
 def _read(path: Path, base: Path) -> str:
     # `base` stands below the resolved root: a link anywhere on the way, the folder itself included, leads elsewhere.
     if not path.resolve().is_relative_to(base):
-        raise ReconcileError("U813", f"{path} leads out of the pipeline's folder", "put the file itself there")
+        raise ReconcileError("U813", f"{path} leads out of {base}", "put the file itself there")
+    if not path.is_file():
+        raise ReconcileError("U813", f"{path} is not a file that can be read")
     if path.stat().st_size > _MAXIMUM_FILE:
         raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise ReconcileError("U813", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
 
 
-def read_optional(path: Path) -> str | None:
-    """A file's text, or None when it is not there."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+def read_optional(path: Path, root: Path) -> str | None:
+    """The text of a file of the repository, or None when there is none. Raises ReconcileError (U813)."""
+    return _read(path, root.resolve()) if os.path.lexists(path) else None
 
 
 def write_text(path: Path, text: str | None) -> None:
@@ -113,7 +123,7 @@ def write_text(path: Path, text: str | None) -> None:
 def lock_path(root: Path, pipeline: str) -> Path:
     """Where a pipeline's lock stands: in its folder, or at the root when the folder is gone."""
     folder = root / PIPELINES_FOLDER / pipeline
-    return folder / LOCK_FILE if (folder / MANIFEST_FILE).is_file() else root / LOCK_FILE
+    return folder / LOCK_FILE if is_pipeline_folder(folder) else root / LOCK_FILE
 
 
 def _repository(root: Path) -> "Repo | None":
@@ -137,37 +147,54 @@ def read_commit(root: Path) -> Commit:
 
 
 def uncommitted(root: Path, folder: Path, files: tuple[Path, ...]) -> tuple[str, ...] | None:
-    """What below `folder`, or among `files`, differs from the commit or is not in it; sorted. None outside of git."""
+    """Of the files below `folder`, and of `files`, those whose content is not what the commit holds; sorted, relative to
+    git's top. None outside of git.
+
+    Contents are compared, not what git's index believes of them: a file may be marked as unchanged there.
+    """
     repository = _repository(root)
     if repository is None:
         return None
     with repository:
+        top = Path(str(repository.working_tree_dir)).resolve()
+        here = {_below(file, top) for file in files if file.is_file()}
         if not repository.head.is_valid():
-            return tuple(sorted(str(file) for file in files))
-        top = Path(str(repository.working_tree_dir))
-        places = [str(place) for place in (folder, *files)]
-        status = repository.git.status("--porcelain", "--untracked-files=all", "--no-renames", "-z", "--", *places)
-        changed = {entry[3:] for entry in status.split("\0") if entry}
-        tracked = set(repository.git.ls_files("-z", "--full-name", "--", *places).split("\0"))
-        own = {file.resolve().relative_to(top.resolve()).as_posix() for file in files if file.exists()}
-        return tuple(sorted(changed | (own - tracked)))
+            return tuple(sorted(here))
+        places = sorted({_below(folder, top), *(_below(file, top) for file in files)})
+        listing = repository.git.ls_tree("-r", "-z", "HEAD", "--", *places, with_extended_output=False)
+        committed = {name: words.split()[2] for words, _, name in (e.partition("\t") for e in listing.split("\0") if e)}
+        watched = {name for name in committed if name in here or _matters(name)}
+        changed = {name for name in watched if not (top / name).is_file()} | (here - set(committed))
+        present = sorted(name for name in here & set(committed))
+        if present:
+            hashes = repository.git.hash_object("--", *present).split()
+            changed |= {name for name, found in zip(present, hashes, strict=True) if found != committed[name]}
+        return tuple(sorted(changed))
+
+
+def _matters(name: str) -> bool:
+    """Whether a committed file says something of a pipeline: its absence would change what is planned."""
+    return name.endswith((".sql", f"/{MANIFEST_FILE}", f"/{LOCK_FILE}"))
+
+
+def _below(path: Path, top: Path) -> str:
+    return (path.parent.resolve() / path.name).relative_to(top).as_posix()
 
 
 def is_on_branch(root: Path, branch: str) -> bool:
-    """Whether the working tree's commit is on a branch of this name, here or at origin."""
-    from git import GitCommandError
+    """Whether the working tree's commit is on the branch: origin's, if there is one, else the one here."""
+    from git import BadName, GitCommandError
 
     repository = _repository(root)
     if repository is None:
         return False
     with repository:
-        for reference in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
+        remote, local = f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"
+        references = {reference.path for reference in repository.references}
+        # Where there is an origin, it says what is merged: a local branch may be ahead of it.
+        for reference in (remote,) if remote in references else (local,):
             try:
-                if repository.is_ancestor(repository.head.commit, repository.commit(reference)):
-                    return True
-            except (GitCommandError, ValueError):
-                continue
-            except Exception as error:  # gitpython raises its own BadName, which is no subclass of the above
-                if type(error).__name__ not in ("BadName", "BadObject"):
-                    raise
+                return bool(repository.is_ancestor(repository.head.commit, repository.commit(reference)))
+            except (GitCommandError, ValueError, BadName):
+                return False
         return False

@@ -39,7 +39,7 @@ def relation_folder(pipeline: str, relation: str) -> str:
 
 def open_target(root: Path, environment: str | None) -> Target:
     """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814)."""
-    read = read_project(read_optional(root / PROJECT_FILE))
+    read = read_project(read_optional(root / PROJECT_FILE, root))
     errors = errors_among(read.diagnostics)
     if errors or read.project is None:
         raise ManifestInvalid(errors)

@@ -46,7 +46,8 @@ class Approval:
 @dataclass(frozen=True, slots=True)
 class Applied:
     """The snapshot in force. `digest` is of its meaning, `record` names its stored definitions. None for both of a
-    pipeline that was removed."""
+    pipeline that was removed. `follows` is the digest of the last plan that changed anything: each digest covers the one
+    before, so it never comes back."""
 
     digest: str | None
     record: str | None
@@ -57,6 +58,7 @@ class Applied:
     commit: str
     approval: Approval
     reconciler: str
+    follows: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """An apply under way. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed).
+    """An apply under way. `follows` is what `Applied.follows` will be. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed).
 
     `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes` names the connectors that
     keep their positions. `aborting`: the apply is being taken back.
@@ -119,6 +121,7 @@ class Journal:
     commit: str
     opened_at: str
     summary: str
+    follows: str
     serial: int
     resumes: tuple[str, ...]
     entries: tuple[JournalEntry, ...]

@@ -265,7 +265,7 @@ def test_outside_of_git_nobody_can_have_merged_a_lock(applied: Shop) -> None:
     applied.write(TWO)
     applied.reconcile("plan", "shop", "--write-lock")
     (applied.root / ".git").rename(applied.root.parent / "git")
-    refused(applied, "not in a git repository")
+    refused(applied, "not a git repository")
 
 
 def test_a_lock_counts_only_on_the_branch_that_the_environment_names(applied: Shop) -> None:
@@ -371,9 +371,140 @@ def test_an_approval_of_one_environment_is_none_of_another(applied: Shop) -> Non
 
 
 def test_allow_applies_without_a_lock(applied: Shop) -> None:
+    applied.write(ONE, policy="allow")
+    applied.reconcile("apply", "shop")
     applied.write(TWO, policy="allow")
     applied.reconcile("apply", "shop")
     assert "approval: policy" in applied.reconcile("status", "shop")
+
+
+def test_a_change_cannot_loosen_the_policy_that_it_is_judged_by(applied: Shop) -> None:
+    applied.write(TWO, policy="allow")
+    applied.commit("the policy and a change at once")
+    refused(applied, "there is no plan.lock")
+    applied.reconcile("plan", "shop", "--check-lock", expect=2)
+
+
+def test_allow_and_first_applies_too_are_of_the_branch_that_the_environment_names(shop: Shop) -> None:
+    (shop.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: .reconcile/warehouse, branch: main}}\n")
+    shop.write(ONE, policy="allow")
+    refused(shop, "not committed")
+    shop.commit("on main")
+    shop.reconcile("apply", "shop")
+    shop.git("checkout", "-q", "-b", "elsewhere")
+    shop.write(TWO, policy="allow")
+    shop.commit("on a branch")
+    refused(shop, "not on branch main")
+
+
+def test_no_lock_serves_twice(applied: Shop) -> None:
+    """A, B, A: whoever applies the commit of B again (a job that is run again) is refused."""
+    for program in (TWO, ONE):
+        applied.write(program)
+        applied.reconcile("plan", "shop", "--write-lock")
+        applied.commit("change")
+        applied.reconcile("apply", "shop")
+    applied.git("checkout", "-q", "--detach", "HEAD~1")
+    refused(applied, "something else was applied since it was written")
+
+
+def test_no_recorded_approval_serves_twice(applied: Shop) -> None:
+    for program in (TWO, ONE):
+        applied.write(program)
+        applied.reconcile("approve", "shop", str(applied.plan()["digest"]))
+        applied.reconcile("apply", "shop")
+    applied.write(TWO)
+    refused(applied, "there is no plan.lock")
+
+
+def test_a_removal_that_was_approved_once_is_not_approved_for_ever(applied: Shop) -> None:
+    for program in (ONE.splitlines()[0], ONE):
+        applied.write(program + "\n")
+        applied.reconcile("plan", "shop", "--write-lock")
+        applied.commit("change")
+        applied.reconcile("apply", "shop")
+    applied.git("rm", "-rq", "pipelines/shop")
+    for _ in range(2):
+        applied.reconcile("plan", "--write-lock")
+        applied.commit("removed")
+        applied.reconcile("apply")
+        removal = applied.git("rev-parse", "HEAD").strip()
+        applied.write(ONE)
+        applied.commit("back")
+        applied.reconcile("apply", "shop")
+        applied.git("checkout", "-q", "--detach", removal)
+        applied.reconcile("apply", "shop", expect=2)
+        applied.git("checkout", "-q", "main")
+        applied.git("rm", "-rq", "pipelines/shop")
+
+
+def test_reconcile_yaml_is_part_of_what_must_be_committed(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.reconcile("plan", "shop", "--write-lock")
+    applied.commit("change")
+    (applied.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: .reconcile/warehouse}}\n")
+    refused(applied, "not committed: reconcile.yaml")
+
+
+def test_what_git_is_told_to_overlook_is_looked_at(applied: Shop) -> None:
+    applied.write(TWO)
+    applied.reconcile("plan", "shop", "--write-lock")
+    applied.commit("change")
+    applied.git("update-index", "--assume-unchanged", "pipelines/shop/program.sql", "pipelines/shop/plan.lock")
+    applied.write(THREE)
+    applied.reconcile("plan", "shop", "--write-lock")
+    refused(applied, "not committed: pipelines/shop/plan.lock, pipelines/shop/program.sql")
+
+
+def test_where_there_is_an_origin_it_says_what_is_merged(applied: Shop) -> None:
+    (applied.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: .reconcile/warehouse, branch: main}}\n")
+    applied.commit("branch named")
+    origin = applied.root.parent / "origin.git"
+    applied.git("clone", "-q", "--bare", ".", str(origin))
+    applied.git("remote", "add", "origin", str(origin))
+    applied.git("fetch", "-q", "origin")
+    applied.write(TWO)
+    applied.reconcile("plan", "shop", "--write-lock")
+    applied.commit("on the local main only")
+    refused(applied, "not on branch main")
+    applied.git("push", "-q", "origin", "main")
+    applied.reconcile("apply", "shop")
+
+
+@pytest.mark.parametrize("kind", ["not UTF-8", "a folder", "a link that leads out", "a link to nowhere"])
+def test_a_lock_that_cannot_be_read_is_an_error_with_a_code(kind: str, applied: Shop) -> None:
+    applied.write(TWO)
+    match kind:
+        case "not UTF-8":
+            applied.lock.write_bytes(b"\xff\xfe")
+        case "a folder":
+            applied.lock.mkdir()
+        case "a link that leads out":
+            (applied.root.parent / "lock").write_text("")
+            applied.lock.symlink_to(applied.root.parent / "lock")
+        case _:
+            applied.lock.symlink_to("nowhere")
+    for arguments in (["apply"], ["plan", "--check-lock"], ["plan", "--write-lock"]):
+        assert "U813" in applied.reconcile(*arguments, "shop", expect=1)
+
+
+def test_a_pipeline_whose_manifest_cannot_be_found_is_a_mistake_and_no_removal(applied: Shop) -> None:
+    (applied.folder / "pipeline.yaml").unlink()
+    (applied.folder / "pipeline.yaml").symlink_to("nowhere")
+    assert "pipeline.yaml" in applied.reconcile("plan", "shop", expect=1)
+    (applied.folder / "pipeline.yaml").unlink()
+    assert "M121" in applied.reconcile("validate", expect=1)
+    assert "M121" in applied.reconcile("apply", "shop", expect=1)
+
+
+def test_settings_of_the_environment_that_decide_results_are_planned_and_approved(applied: Shop) -> None:
+    text = "environments: {{dev: {{warehouse: .reconcile/warehouse, spark: {{spark.sql.{}}}}}}}\n"
+    (applied.root / "reconcile.yaml").write_text(text.format("session.timeZone: Asia/Tokyo"))
+    assert "spark.sql.session.timeZone" in applied.reconcile("plan", "shop")
+    applied.commit("another time zone")
+    refused(applied, "there is no plan.lock")
+    (applied.root / "reconcile.yaml").write_text(text.format("shuffle.partitions: 4"))
+    applied.reconcile("plan", "shop", "--detailed-exitcode")
 
 
 def test_reject_lists_the_modifications_and_leaves_everything_as_it_is(applied: Shop) -> None:

@@ -29,7 +29,7 @@ from reconciler.registry.protocol import History, Registry
 FULL_HEAD = Head(
     pipeline="shop",
     epoch=3,
-    applied=Applied("sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0"),
+    applied=Applied("sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0", "sha256:p"),
     published=Published(
         4, "2026-01-01", {"t": Placement("shop/t", 7, 12, (ColumnType("a", "INT"), ColumnType("b", "STRING", False)))}
     ),
@@ -45,6 +45,7 @@ FULL_HEAD = Head(
         "beef",
         "2026-01-02",
         "1 to add",
+        "sha256:p2",
         9,
         ("t.history",),
         (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
