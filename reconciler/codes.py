@@ -156,6 +156,7 @@ _USAGE: Final[dict[str, str]] = {
     "U812": "no such pipeline",
     "U813": "a file can't be read",
     "U814": "no such environment",
+    "U815": "the warehouse is no folder",
 }
 
 _HAZARDS: Final = {

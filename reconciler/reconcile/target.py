@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import is_local, join_location, local_path
 from reconciler.diagnostics import errors_among
-from reconciler.errors import ManifestInvalid, NotFound
+from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.manifest.project import Environment, read_project
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.source import PROJECT_FILE, read_optional
@@ -38,7 +38,8 @@ def relation_folder(pipeline: str, relation: str) -> str:
 
 
 def open_target(root: Path, environment: str | None) -> Target:
-    """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814)."""
+    """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814), and
+    ReconcileError (U815) for a warehouse that this version can't use."""
     read = read_project(read_optional(root / PROJECT_FILE, root))
     errors = errors_among(read.diagnostics)
     if errors or read.project is None:
@@ -49,5 +50,11 @@ def open_target(root: Path, environment: str | None) -> Target:
     if found is None:
         known = ", ".join(sorted(project.environments))
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
-    warehouse = found.warehouse if "://" in found.warehouse else str((root / found.warehouse).resolve())
+    if not is_local(found.warehouse):
+        raise ReconcileError(
+            "U815",
+            f"environment {name} has its warehouse at {found.warehouse}; this version needs a local or mounted folder",
+            "give the path of a folder",
+        )
+    warehouse = str((root / local_path(found.warehouse)).resolve())
     return Target(root, found, warehouse, DeltaRegistry(warehouse))

@@ -525,6 +525,11 @@ def test_reject_cannot_be_overridden_by_an_approval(applied: Shop) -> None:
     applied.reconcile("apply", "shop", expect=1)
 
 
+def test_a_warehouse_on_an_object_store_is_refused_by_name(shop: Shop) -> None:
+    (shop.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: 's3://bucket/warehouse'}}\n")
+    assert "U815" in shop.reconcile("plan", "shop", expect=1)
+
+
 def test_a_lost_registry_is_an_error_and_never_an_everything_is_new_plan(applied: Shop) -> None:
     (applied.root / ".reconcile/warehouse/_registry").rename(applied.root / "registry-lost")
     assert "A505" in applied.reconcile("plan", "shop", expect=1)
