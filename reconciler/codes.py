@@ -54,6 +54,7 @@ _SQL: Final[dict[str, str]] = {
     "S213": "a view's query is not one SELECT",
     "S214": "a query can't be parsed",
     "S215": "templates and parameters are not expanded",
+    "S216": "not allowed in a query",
     "S220": "unknown relation in a query",
     "S221": "unknown column in a query",
     "S222": "ambiguous column",

@@ -6,6 +6,7 @@ newer version with new objections. Then the first of two relations of one name s
 
 Rules:
 - Relations share one namespace, letter case aside. Names that the engine or the registry use are reserved.
+- Where names can be data anywhere (`sql.spelling`), their letter case is kept in every canonical text.
 - Views may not read each other in a circle. LOCAL views are read by other views only: they have no connectors.
 - Transports named `…_input` belong to tables, `…_output` to views.
 - A connector without a name is called `unnamed-<ordinal>`, and that is warned about: the name changes when connectors
@@ -29,6 +30,7 @@ from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.check import RelationRead, analyse_query
 from reconciler.sql.query import ParsedQuery, parse_query
 from reconciler.sql.references import relations_among
+from reconciler.sql.spelling import may_hold_names, may_make_names_data
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
@@ -56,9 +58,10 @@ def compile_program(manifest: Manifest, *, complete: bool = True) -> Compiled:
     parsed = {key: parse_query(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
     order, circular = _order(declared, parsed, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
-    views = _views(manifest, declared, parsed, order, circular, diagnostics)
+    names_are_data = any(map(_may_make_names_data, declared.values()))
+    views = _views(manifest, declared, parsed, order, circular, names_are_data, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
-    program = Program(manifest.settings, tables, views, connectors, order)
+    program = Program(manifest.settings, tables, views, connectors, order, names_are_data)
     told = diagnostics if complete else [one for one in diagnostics if one.code not in _ABOUT_UNKNOWN_NAMES]
     return Compiled(program, in_order(told))
 
@@ -116,12 +119,19 @@ def _order(declared: _Declared, parsed: _Parsed, into: list[Diagnostic]) -> tupl
     return topological(reads), frozenset(circular)
 
 
+def _may_make_names_data(one: TableDeclaration | ViewDeclaration) -> bool:
+    if isinstance(one, TableDeclaration):
+        return any(may_hold_names(column.type) for column in one.columns)
+    return may_make_names_data(one.query)
+
+
 def _views(
     manifest: Manifest,
     declared: _Declared,
     parsed: _Parsed,
     order: tuple[str, ...],
     circular: frozenset[str],
+    names_are_data: bool,
     into: list[Diagnostic],
 ) -> dict[str, View]:
     """Analyse the views, each after those that it reads. Columns of views in a circle count as unknown."""
@@ -151,7 +161,7 @@ def _views(
         # A query that could not be parsed mentions its own name without reading it.
         read_by_itself = key in circular
         reads = tuple(_read(one, declared) for one in analysis.reads if one.relation != key or read_by_itself)
-        views[key] = View(one, canonical_query(one.query), reads, tuple(names))
+        views[key] = View(one, canonical_query(one.query, names_are_data), reads, tuple(names))
     return dict(sorted(views.items()))
 
 

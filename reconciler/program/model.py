@@ -104,13 +104,15 @@ class Connector:
 @dataclass(frozen=True, slots=True)
 class Program:
     """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
-    each after everything it reads, ties by name."""
+    each after everything it reads, ties by name. `names_are_data`: the letter case of names can reach rows somewhere in the
+    program (`sql.spelling`), so that names spelled otherwise are other names."""
 
     settings: Settings
     tables: Mapping[str, Table]
     views: Mapping[str, View]
     connectors: Mapping[str, Connector]
     order: tuple[str, ...] = field(default=())
+    names_are_data: bool = False
 
     @property
     def name(self) -> str:

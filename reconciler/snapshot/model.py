@@ -28,9 +28,10 @@ class Snapshot:
 
 def take_snapshot(program: Program) -> Snapshot:
     """The snapshot of a compiled program."""
-    fingerprints = {f"table:{key}": digest_json(table_content(table)) for key, table in program.tables.items()}
+    as_spelled = program.names_are_data
+    fingerprints = {f"table:{key}": digest_json(table_content(one, as_spelled)) for key, one in program.tables.items()}
     for key, view in program.views.items():
-        fingerprints[f"view:{key}"] = digest_json(view_content(view, program.settings))
+        fingerprints[f"view:{key}"] = digest_json(view_content(view, program.settings, as_spelled))
     for key, connector in program.connectors.items():
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
     ordered = dict(sorted(fingerprints.items()))

@@ -11,8 +11,9 @@ from typing import TypeAlias
 from reconciler.diagnostics import Diagnostic
 from reconciler.names import fold, is_identifier
 from reconciler.sql.cursor import shown
+from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
-from reconciler.sql.query import Problem, parse_query
+from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.references import named_relations
 
 _QUERY_HINT = "for example: SELECT * FROM t WHERE …"
@@ -64,6 +65,8 @@ def read_select(sql: str) -> Select | Diagnostic:
     text = sql[tokens[0].start : tokens[-1].end]
     relations = _relations(text)
     if isinstance(relations, Problem):
+        if relations.code == "S216":
+            return _not_allowed(relations)
         return Diagnostic("S240", f"not one SELECT: {relations.message}", None, relations.hint or _QUERY_HINT)
     return Select(text, relations)
 
@@ -86,6 +89,10 @@ def read_change(sql: str) -> Insert | Delete | Diagnostic:
 
 def _refused(message: str, hint: str | None = None) -> Diagnostic:
     return Diagnostic("S241", f"not one INSERT or DELETE: {message}", None, hint or _CHANGE_HINT)
+
+
+def _not_allowed(problem: Problem) -> Diagnostic:
+    return Diagnostic(problem.code, problem.message, None, problem.hint)
 
 
 def _name(tokens: list[Token], index: int) -> str | None:
@@ -129,7 +136,7 @@ def _insert(sql: str, tokens: list[Token]) -> Insert | Diagnostic:
     source = sql[tokens[index].start : tokens[-1].end]
     relations = _relations(source)
     if isinstance(relations, Problem):
-        return _refused(relations.message, relations.hint)
+        return _not_allowed(relations) if relations.code == "S216" else _refused(relations.message, relations.hint)
     return Insert(table, tuple(columns), source, relations)
 
 
@@ -163,11 +170,13 @@ def _delete(sql: str, tokens: list[Token]) -> Delete | Diagnostic:
     condition = sql[tokens[4].start : tokens[-1].end]
     relations = _relations(f"SELECT 1 FROM {tokens[2].text} WHERE {condition}")
     if isinstance(relations, Problem):
-        return _refused(relations.message, relations.hint)
+        return _not_allowed(relations) if relations.code == "S216" else _refused(relations.message, relations.hint)
     return Delete(table, condition, tuple(name for name in relations if fold(name) != fold(table)))
 
 
 def _relations(query: str) -> tuple[str, ...] | Problem:
     """The relations that a query names, as written, once each, sorted."""
     parsed = parse_query(query)
+    if refused := forbidden(query, paths=not isinstance(parsed, Parsed)):
+        return refused[0]
     return parsed if isinstance(parsed, Problem) else named_relations(parsed, query)

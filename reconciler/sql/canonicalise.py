@@ -8,7 +8,9 @@ next release), while equal tokens mean equal queries whatever they say. What is 
   queries whose columns are spelled `Total` and `total` are one query; spelling is not meaning. Case is kept
   - in strings, always;
   - after a point, unless what stands before it names a relation of an enclosing FROM: `m.Key` may look up a map;
-  - of names in the whole query, when it turns names into data (`to_json`, `struct`, `UNPIVOT` …: `REFLECTING`);
+  - of all names, when the query turns names into data (`to_json`, `struct`, `UNPIVOT` …: `spelling.REFLECTING`) or the
+    caller says that names are data somewhere in the program, as keys of maps are. Then only keywords in places where
+    they name nothing and names of functions are folded;
 - backquotes around a plain name that is no word of Spark's grammar;
 - the prefix and suffix letters of literals (`R'…'`, `1L`, `1E5`);
 - parentheses that can't group anything differently: see `parentheses`.
@@ -22,66 +24,34 @@ from typing import Final
 
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.parentheses import without_redundant
+from reconciler.sql.spelling import is_reflecting, is_strange, is_surely_no_name
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
-REFLECTING: Final = frozenset(
-    {
-        "from_avro",
-        "from_protobuf",
-        "inline",
-        "inline_outer",
-        "schema_of_avro",
-        "schema_of_csv",
-        "schema_of_json",
-        "schema_of_variant",
-        "schema_of_variant_agg",
-        "schema_of_xml",
-        "struct",
-        "arrays_zip",
-        "to_avro",
-        "to_csv",
-        "to_json",
-        "to_protobuf",
-        "to_variant_object",
-        "to_xml",
-        "typeof",
-        "unpivot",
-    }
-)
 _PLAIN: Final = re.compile(r"`[A-Za-z_][A-Za-z0-9_]*`\Z")
 _LETTER_SUFFIX: Final = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?(?:[lLsSyYdDfF]|[bB][dD])?\Z")
 
 
-def canonical_query(query: str) -> str:
-    """The canonical text of a query. Never raises."""
+def canonical_query(query: str, names_are_data: bool = False) -> str:
+    """The canonical text of a query. Never raises. `names_are_data`: keep the letter case of every name."""
     tokens = list(tokens_of(query, Dialect.QUERY))
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
-    if not tokens or tokens[-1].kind is Kind.BAD or any(map(_is_strange, tokens)):
+    if not tokens or tokens[-1].kind is Kind.BAD or any(map(is_strange, tokens)):
         return query.strip()
-    reflecting = any(token.kind in (Kind.WORD, Kind.QUOTED) and _name(token) in REFLECTING for token in tokens)
-    heads = frozenset[int]() if reflecting else visible_heads(tokens)
-    texts = [_text(tokens, index, reflecting, heads) for index in range(len(tokens))]
+    keep = names_are_data or is_reflecting(tokens)
+    heads = frozenset[int]() if keep else visible_heads(tokens)
+    texts = [_text(tokens, index, keep, heads) for index in range(len(tokens))]
     return " ".join(without_redundant(texts))
 
 
-def _is_strange(token: Token) -> bool:
-    """Whether Spark may cut here otherwise than `lexer`: quoting by `$`, characters outside ASCII, several statements."""
-    return token.kind is Kind.SYMBOL and (token.text[0] in "$;" or not token.text.isascii())
-
-
-def _name(token: Token) -> str:
-    return token.text.strip("`").lower()
-
-
-def _text(tokens: list[Token], index: int, reflecting: bool, heads: frozenset[int]) -> str:
+def _text(tokens: list[Token], index: int, keep: bool, heads: frozenset[int]) -> str:
     token = tokens[index]
     match token.kind:
         case Kind.WORD:
-            return _folded(token.text) if _foldable(tokens, index, reflecting, heads) else token.text
+            return _folded(token.text) if _foldable(tokens, index, keep, heads) else token.text
         case Kind.QUOTED:
-            return _unquoted(token.text, _foldable(tokens, index, reflecting, heads))
+            return _unquoted(token.text, _foldable(tokens, index, keep, heads))
         case Kind.STRING if token.text[0] in "rR":
             return "r" + token.text[1:]
         case Kind.NUMBER if _LETTER_SUFFIX.match(token.text):
@@ -101,13 +71,8 @@ def _unquoted(text: str, fold: bool) -> str:
     return _folded(text) if fold else text
 
 
-def _foldable(tokens: list[Token], index: int, reflecting: bool, heads: frozenset[int]) -> bool:
+def _foldable(tokens: list[Token], index: int, keep: bool, heads: frozenset[int]) -> bool:
     if index and (tokens[index - 1].is_symbol(".") or tokens[index - 1].is_symbol(":")):
         # Only the part right after a relation's name is surely a column; what follows may be a map's key.
         return index - 2 in heads and tokens[index - 1].is_symbol(".")
-    if not reflecting:
-        return True
-    token = tokens[index]
-    return token.kind is Kind.WORD and (
-        token.text.lower() in spark_words() or (index + 1 < len(tokens) and tokens[index + 1].is_symbol("("))
-    )
+    return not keep or is_surely_no_name(tokens, index)

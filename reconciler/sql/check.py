@@ -17,6 +17,7 @@ from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.names import fold
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
+from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
@@ -63,10 +64,11 @@ def analyse_query(
     """
     if parsed is None:
         parsed = parse_query(query)
+    calls = forbidden(query, paths=not isinstance(parsed, Parsed))
     if isinstance(parsed, Parsed):
-        calls = wrong_calls(parsed.tokens)
+        calls += wrong_calls(parsed.tokens)
     else:
-        calls = wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if isinstance(parsed, Problem) else ()
+        calls += wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if isinstance(parsed, Problem) else ()
     if not isinstance(parsed, Parsed):
         problems = [parsed] if isinstance(parsed, Problem) else []
         if calls and problems and problems[0].code == "S214":

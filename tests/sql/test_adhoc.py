@@ -101,3 +101,32 @@ def test_what_is_no_change(sql: str) -> None:
     for end in range(len(sql)):
         read_change(sql[:end])
         read_select(sql[:end])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM IDENTIFIER('csv.`/etc/passwd`')",
+        "SELECT identifier /* x */ ('a') FROM t",
+        "SELECT java_method('java.lang.System', 'exit', 0)",
+        "SELECT * FROM t WHERE `Reflect`('a', 'b') = 'c'",
+        "SELECT try_reflect('a', 'b') FROM t |> WHERE true",
+        "SELECT \"reflect\"('a', 'b')",
+        "SELECT * FROM csv.`/etc/passwd` |> WHERE true",
+        "TABLE delta.`/in`",
+    ],
+)
+def test_what_is_not_allowed(query: str) -> None:
+    changes = (f"INSERT INTO t {query}", f"DELETE FROM t WHERE id IN ({query})")
+    for read in (read_select(query), *(read_change(change) for change in changes)):
+        assert isinstance(read, Diagnostic)
+        assert (read.code, read.location) == ("S216", None)
+        assert read.hint is not None
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT identifier, reflect FROM t", "SELECT 'reflect(1)' AS x -- identifier(", "SELECT identifier IN (1) FROM t"],
+)
+def test_what_only_looks_like_it(query: str) -> None:
+    assert isinstance(read_select(query), Select)

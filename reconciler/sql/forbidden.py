@@ -1,0 +1,55 @@
+"""What no query may hold, because it reaches past the relations that the pipeline declares.
+
+- `IDENTIFIER(…)` names a relation or a column by a text: what is read would be known to Spark alone.
+- `java_method`, `reflect`, `try_reflect` call any static Java method: they may do anything, and stop the process.
+- A path in the place of a relation (``csv.`/in` ``) in a query that can't be parsed; in others it is an unknown relation.
+
+Judged on tokens, so that it holds for every text, however it parses.
+"""
+
+from typing import Final
+
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.query import Problem
+
+_CODE: Final = "S216"
+_NAMING: Final = "identifier"
+_CALLING_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
+_FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
+_PATH_SIGNS: Final = ("/", "\\", ":")
+
+
+def forbidden(query: str, *, paths: bool = False) -> tuple[Problem, ...]:
+    """A problem for each thing that no query may hold. `paths`: look for paths in the place of relations, too."""
+    tokens = tuple(tokens_of(query, Dialect.QUERY))
+    found = (_problem(tokens, index, paths) for index in range(len(tokens) - 1))
+    return tuple(problem for problem in found if problem is not None)
+
+
+def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | None:
+    token = tokens[index]
+    # With spark.sql.ansi.doubleQuotedIdentifiers, a string in double quotes is a name.
+    if token.kind not in (Kind.WORD, Kind.QUOTED) and not (token.kind is Kind.STRING and token.text[0] == '"'):
+        return None
+    name = token.text.strip('`"').lower()
+    if tokens[index + 1].is_symbol("("):
+        if name == _NAMING:
+            hint = "write the name itself, without IDENTIFIER( … )"
+            return Problem(_CODE, "IDENTIFIER( … ) is not allowed in a query", token.start, hint)
+        if name in _CALLING_JAVA:
+            hint = "a query calls functions of SQL only, not Java's"
+            return Problem(_CODE, f"{name} is not allowed in a query", token.start, hint)
+    if paths and _is_path(tokens, index, name):
+        hint = "declare a table with an input connector, and read that"
+        return Problem(_CODE, "a path in the place of a relation is not allowed in a query", token.start, hint)
+    return None
+
+
+def _is_path(tokens: tuple[Token, ...], index: int, name: str) -> bool:
+    """``format.`path` `` behind FROM, JOIN, TABLE or a comma."""
+    if not index or index + 2 >= len(tokens) or not tokens[index + 1].is_symbol("."):
+        return False
+    has_signs = any(sign in tokens[index + 2].text for sign in _PATH_SIGNS) and tokens[index + 2].kind is not Kind.SYMBOL
+    if tokens[index - 1].is_word("FROM", "JOIN", "TABLE"):
+        return name in _FORMATS or has_signs
+    return tokens[index - 1].is_symbol(",") and name in _FORMATS and has_signs

@@ -1,0 +1,91 @@
+"""Where the letter case of names can be data: Spark matches names without regard to it, but not what is made of them.
+
+- Keys of maps and of variants are matched exactly, and `m.Key` looks like any column.
+- Some constructs turn the names of columns into rows (`REFLECTING`): `to_json(struct(*))`, UNPIVOT.
+
+Names go from relation to relation, so one such construct anywhere concerns every query of the program. When unsure,
+yes: then two spellings are two queries, which costs a computation, while the other mistake hides a change.
+"""
+
+from typing import Final
+
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+REFLECTING: Final = frozenset(
+    {
+        "from_avro",
+        "from_protobuf",
+        "inline",
+        "inline_outer",
+        "schema_of_avro",
+        "schema_of_csv",
+        "schema_of_json",
+        "schema_of_variant",
+        "schema_of_variant_agg",
+        "schema_of_xml",
+        "struct",
+        "arrays_zip",
+        "to_avro",
+        "to_csv",
+        "to_json",
+        "to_protobuf",
+        "to_variant_object",
+        "to_xml",
+        "typeof",
+        "unpivot",
+    }
+)
+_MAKING_MAPS: Final = frozenset(
+    {"from_csv", "from_json", "from_xml", "json_tuple", "parse_json", "transform_keys", "transform_values", "try_parse_json"}
+)
+# Keywords that hardly anyone names a column after. Spark's others (`key`, `name`, `year`, `last` …) name things in most
+# places, so they are kept as spelled everywhere.
+_SHAPING_WORDS: Final = (
+    "all and anti as asc between by case cast cross desc distinct else end except exists false from group grouping having "
+    "ilike in inner intersect interval is join lateral left like limit natural not null nulls offset on or order outer over "
+    "partition qualify right rlike select semi tablesample then true union using when where with within"
+)
+_SHAPING: Final = frozenset(_SHAPING_WORDS.split())
+
+
+def bare(token: Token) -> str:
+    """The folded name that a word or a quoted name stands for."""
+    return token.text.strip("`").lower()
+
+
+def is_strange(token: Token) -> bool:
+    """Whether Spark may cut here otherwise than `lexer`: quoting by `$`, characters outside ASCII, several statements."""
+    return token.kind is Kind.SYMBOL and (token.text[0] in "$;" or not token.text.isascii())
+
+
+def is_reflecting(tokens: list[Token]) -> bool:
+    """Whether a query turns names into data."""
+    return any(token.kind in (Kind.WORD, Kind.QUOTED) and bare(token) in REFLECTING for token in tokens)
+
+
+def may_hold_names(type_text: str) -> bool:
+    """Whether values of a type have keys that are matched exactly."""
+    return any(word in type_text.upper() for word in ("MAP", "VARIANT"))
+
+
+def may_make_names_data(query: str) -> bool:
+    """Whether a query turns names into data, or may make a map or a variant."""
+    tokens = list(tokens_of(query, Dialect.QUERY))
+    while tokens and tokens[-1].is_symbol(";"):
+        tokens.pop()
+    return is_reflecting(tokens) or any(map(_is_suspect, tokens))
+
+
+def _is_suspect(token: Token) -> bool:
+    if token.kind in (Kind.WORD, Kind.QUOTED):
+        name = bare(token)
+        return name in _MAKING_MAPS or "variant" in name or "map" in name.split("_")
+    return token.kind is Kind.BAD or is_strange(token)
+
+
+def is_surely_no_name(tokens: list[Token], index: int) -> bool:
+    """Whether a token is a keyword in its place, or names a function: its spelling can't become data."""
+    if index + 1 < len(tokens) and tokens[index + 1].is_symbol("("):
+        return True
+    token = tokens[index]
+    return token.kind is Kind.WORD and token.text.lower() in _SHAPING and not (index and tokens[index - 1].is_word("AS"))
