@@ -6,9 +6,12 @@ Rules, from the seed on modifying a pipeline:
 - A view is modified if its query changed, or MATERIALIZED was added or removed, or it reads, directly or through other
   views, a relation that is added anew, modified, or of another kind. It is not modified if only its connectors changed.
 - Connectors are identified by name within their relation; a renamed one is removed and added.
-Beyond the seed: a query is compared by its canonical text; a change of Spark settings that decide results modifies the
-views; LOCAL views never appear, though their changes flow on to their readers.
+Beyond the seed: a query is compared by its canonical text; where names can be data (maps, `to_json`), letter case of names
+counts; a change of Spark settings that decide results modifies the views; LOCAL views never appear, though their changes
+flow on to their readers.
 """
+
+from collections.abc import Callable
 
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.model import (
@@ -36,7 +39,9 @@ from reconciler.manifest.model import TableDeclaration, ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program, Table, View
 from reconciler.program.settings import meaning_settings
+from reconciler.snapshot.fingerprint import table_content
 from reconciler.snapshot.model import Snapshot
+from reconciler.sql.canonicalise import canonical_query
 
 
 def compare(applied: Snapshot, desired: Snapshot) -> Diff:
@@ -70,9 +75,10 @@ def _relation_change(
         table = after.tables[key]
         if key not in before.tables:
             return RelationChange(Action.ADDED, RelationKind.TABLE, table.name)
-        if applied.fingerprints[f"table:{key}"] == desired.fingerprints[f"table:{key}"]:
+        as_spelled = _names_are_data(before, after)
+        if table_content(before.tables[key], as_spelled) == table_content(table, as_spelled):
             return None
-        causes: tuple[Cause, ...] = table_causes(before.tables[key], table)
+        causes: tuple[Cause, ...] = table_causes(before.tables[key], table, as_spelled)
         return RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes)
     view = after.views[key]
     if key not in before.views or (before.views[key].kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
@@ -93,10 +99,17 @@ def _removal(key: str, before: Program, after: Program) -> RelationChange | None
     return RelationChange(Action.REMOVED, RelationKind.VIEW, view.name)
 
 
-def table_causes(applied: Table, desired: Table) -> tuple[TableCause, ...]:
-    """Every way in which a table's declaration differs."""
-    before = {fold(column.name): column for column in applied.columns}
-    after = {fold(column.name): column for column in desired.columns}
+def _names_are_data(applied: Program, desired: Program) -> bool:
+    """Whether spelling is meaning on either side. Both sides are compared by one rule, so that a first map or a first
+    `to_json` in a program makes no other table or view look changed."""
+    return applied.names_are_data or desired.names_are_data
+
+
+def table_causes(applied: Table, desired: Table, as_spelled: bool = False) -> tuple[TableCause, ...]:
+    """Every way in which a table's declaration differs; `as_spelled`: letter case of column names counts."""
+    key_of = _spelling(as_spelled)
+    before = {key_of(column.name): column for column in applied.columns}
+    after = {key_of(column.name): column for column in desired.columns}
     causes: list[TableCause] = []
     causes += [ColumnRemoved(column.name, column.type) for key, column in before.items() if key not in after]
     causes += [ColumnAdded(column.name, column.type) for key, column in after.items() if key not in before]
@@ -123,10 +136,12 @@ def _property_causes(applied: TableDeclaration, desired: TableDeclaration) -> li
 
 def _own_causes(applied: View, desired: View, before: Program, after: Program) -> tuple[ViewCause, ...]:
     causes: list[ViewCause] = []
-    if applied.canonical != desired.canonical:
+    as_spelled = _names_are_data(before, after)
+    if _canonical(applied, before, as_spelled) != _canonical(desired, after, as_spelled):
         causes.append(QueryChanged())
     names = (applied.declaration.column_names, desired.declaration.column_names)
-    if [fold(name) for name in names[0]] != [fold(name) for name in names[1]]:
+    key_of = _spelling(as_spelled)
+    if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
         causes.append(ColumnNamesChanged(*names))
     if applied.kind is not desired.kind:
         causes.append(KindChanged(applied.kind, desired.kind))
@@ -135,6 +150,14 @@ def _own_causes(applied: View, desired: View, before: Program, after: Program) -
         differing = {name for name in {*settings[0], *settings[1]} if settings[0].get(name) != settings[1].get(name)}
         causes.append(SettingsChanged(tuple(sorted(differing))))
     return tuple(causes)
+
+
+def _canonical(view: View, program: Program, as_spelled: bool) -> str:
+    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+
+
+def _spelling(as_spelled: bool) -> Callable[[str], str]:
+    return str if as_spelled else fold
 
 
 def _read_causes(view: View, after: Program, changes: dict[str, RelationChange]) -> tuple[ViewCause, ...]:

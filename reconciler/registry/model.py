@@ -106,10 +106,11 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """An apply under way. `follows` is what `Applied.follows` will be. `digest` and `record` are those of the desired snapshot (None: the pipeline is removed).
+    """An apply under way.
 
-    `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes` names the connectors that
-    keep their positions. `aborting`: the apply is being taken back.
+    `digest` and `record` are those of the desired snapshot (None: the pipeline is removed); `follows` is what
+    `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
+    names the connectors that keep their positions. `aborting`: the apply is being taken back.
     """
 
     apply_id: str

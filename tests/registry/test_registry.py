@@ -29,7 +29,9 @@ from reconciler.registry.protocol import History, Registry
 FULL_HEAD = Head(
     pipeline="shop",
     epoch=3,
-    applied=Applied("sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0", "sha256:p"),
+    applied=Applied(
+        "sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0", "sha256:f"
+    ),
     published=Published(
         4, "2026-01-01", {"t": Placement("shop/t", 7, 12, (ColumnType("a", "INT"), ColumnType("b", "STRING", False)))}
     ),
