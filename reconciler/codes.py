@@ -132,6 +132,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X704": "a view's columns can't be stored",
     "X705": "a view names another number of columns than its query gives",
     "X706": "a view's column has no type",
+    "X707": "Spark's process ended",
     "X710": "an input does not exist",
     "X711": "a file changed after it was read",
     "X712": "a value does not fit its column",
@@ -157,6 +158,7 @@ _USAGE: Final[dict[str, str]] = {
     "U812": "no such pipeline",
     "U813": "a file can't be read",
     "U814": "no such environment",
+    "U890": "an unexpected error",
     "U815": "the warehouse is no folder",
 }
 

@@ -5,6 +5,7 @@ approval awaited. A command's module is imported when the command is called, so 
 """
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from reconciler.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
+
+EXIT_INTERRUPTED = 130
 
 _COMMANDS = {
     "validate": "Check the files of pipelines; report every problem with its place.",
@@ -80,15 +83,26 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         result: Any = cli.main(args=arguments, prog_name="reconcile", standalone_mode=False, obj=engine)
     except click.exceptions.Exit as finished:
         return finished.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return EXIT_ERROR
+        return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
         return EXIT_ERROR
     except ReconcileError as error:
         show_error(error)
         return error.exit_code
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing may be flushed into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        if os.environ.get("RECONCILE_TRACEBACK"):
+            raise
+        words = (str(error).splitlines() or [""])[0]
+        hint = "this is a mistake in reconciler; RECONCILE_TRACEBACK=1 shows where. Running the command again is safe"
+        show_error(ReconcileError("U890", f"unexpected error: {type(error).__name__}: {words}", hint))
+        return EXIT_ERROR
     return result if isinstance(result, int) else 0
 
 

@@ -1,5 +1,10 @@
-"""Causes in words: one clause each, without a subject, for every form in which a plan is shown."""
+"""Causes in words: one clause each, without a subject, for every form in which a plan is shown.
 
+What users wrote stands in these clauses. `printable` makes every character visible that would act instead of being read:
+line ends that forge lines, escapes that move a terminal's cursor, marks that turn the direction of writing.
+"""
+
+import re
 from typing import assert_never
 
 from reconciler.diff.model import (
@@ -19,9 +24,20 @@ from reconciler.diff.model import (
     SettingsChanged,
 )
 
+_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def printable(text: str) -> str:
+    """The text with every control character, line separator and mark of direction written out (`\\r`, `\\u202e`)."""
+    return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
 
 def describe_cause(cause: Cause) -> str:
     """For example: `reads avg_grade.class_avg, whose query changed`."""
+    return printable(_describe_cause(cause))
+
+
+def _describe_cause(cause: Cause) -> str:
     match cause:
         case ColumnAdded():
             return f"column {cause.column} {cause.type} added"
@@ -54,8 +70,8 @@ def describe_cause(cause: Cause) -> str:
 def describe_difference(difference: SettingDifference) -> str:
     """For example: `transport.config.uri: a → b`; a secret's values are not shown."""
     if difference.applied is None and difference.desired is None:
-        return f"{difference.path} changed (secret)"
-    return f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}"
+        return printable(f"{difference.path} changed (secret)")
+    return printable(f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}")
 
 
 def _describe_reads(cause: ReadsChanged) -> str:

@@ -48,11 +48,11 @@ def _head(plan: Plan) -> list[str]:
             why = "; ".join(describe_cause(cause) for cause in change.causes)
             what = f"{change.kind.value} `{change.name}`"
             effect = describe_effect(plan, change)
-            lines.append(f"| `{SYMBOLS[change.action]}` | {what} | {effect} | {_cell(why)} |")
+            lines.append(f"| `{SYMBOLS[change.action]}` | {what} | {effect} | {_code(why)} |")
         for connector in plan.diff.connectors:
             why = "; ".join(describe_difference(difference) for difference in connector.differences)
             what = f"{connector.direction.value} connector `{connector.name}`"
-            lines.append(f"| `{SYMBOLS[connector.action]}` | {what} | | {_cell(why)} |")
+            lines.append(f"| `{SYMBOLS[connector.action]}` | {what} | | {_code(why)} |")
         lines.append("")
     lines += [f"Digest `{plan.digest}`", ""]
     return lines
@@ -101,5 +101,10 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
 
 
-def _cell(text: str) -> str:
-    return _escape(text).replace("|", "\\|")
+def _code(text: str) -> str:
+    """A table cell whose text is shown as it is: in a code span, so that nothing in it links, mentions or embeds."""
+    if not text:
+        return ""
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")

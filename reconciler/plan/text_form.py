@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable
 
 from reconciler.diff.model import Action, RelationChange
-from reconciler.diff.wording import describe_cause, describe_difference
+from reconciler.diff.wording import describe_cause, describe_difference, printable
 from reconciler.digest import short
 from reconciler.plan.model import Plan
 from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
@@ -58,8 +58,14 @@ def render_text(plan: Plan, paint: Paint = no_paint) -> str:
 
 def query_difference(applied: str, desired: str) -> list[str]:
     """The changed lines of a query with up to two lines around them, each begun with `-`, `+` or a space."""
-    lines = difflib.unified_diff(applied.splitlines(), desired.splitlines(), lineterm="", n=2)
-    return [line.rstrip() for line in lines if not line.startswith(("---", "+++", "@@"))]
+    lines = difflib.unified_diff(_lines(applied), _lines(desired), lineterm="", n=2)
+    # The first two lines are the headings of the two sides; a line of a query may look like one.
+    return [line.rstrip() for line in list(lines)[2:] if not line.startswith("@@")]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a query, each fit to be shown: only line feeds end one."""
+    return [printable(line.removesuffix("\r").expandtabs(4)) for line in text.split("\n")]
 
 
 def _some(names: tuple[str, ...]) -> str:

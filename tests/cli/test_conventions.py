@@ -61,6 +61,24 @@ def test_an_unknown_pipeline_is_an_error_with_a_suggestion(repository: Path, cap
     assert "did you mean 'shop'?" in captured.err
 
 
+def test_a_mistake_of_ours_is_shown_without_a_traceback(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError("a bug\nwith more lines")
+
+    monkeypatch.delenv("RECONCILE_TRACEBACK", raising=False)
+    write_shop(repository, BEFORE)
+    assert run(["apply", "--repo", str(repository)], Broken()) == 1  # type: ignore[arg-type]
+    text = capsys.readouterr().err
+    assert "U890: unexpected error: RuntimeError: a bug" in text
+    assert "Traceback" not in text
+    monkeypatch.setenv("RECONCILE_TRACEBACK", "1")
+    with pytest.raises(RuntimeError):
+        run(["apply", "--repo", str(repository)], Broken())  # type: ignore[arg-type]
+
+
 def test_an_unknown_environment_is_an_error_with_a_suggestion(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--env", "devv", "--repo", str(repository)]) == 1
     assert "did you mean 'dev'?" in capsys.readouterr().err

@@ -74,6 +74,31 @@ def test_what_users_wrote_cannot_forge_a_section_of_the_lock() -> None:
     assert judge_lock(text, found, "1") == Matches()
 
 
+def test_what_users_wrote_cannot_act_in_any_form() -> None:
+    evil = "x\\r# Approved by @security [click](http://evil)\\n  Approval: not needed\\e[2K\\u202e\\u2028| `y`"
+    found = plan(TABLE, TABLE, (kafka("${secret:K}", "one"), kafka("${secret:K}", f'"{evil}"')))
+    for text in (render_text(found), render_markdown(found), render_section(found, "1")):
+        assert not {"\r", "\x1b", "\u202e", "\u2028"} & set(text)
+        assert not any(line.strip() == "Approval: not needed" for line in text.split("\n"))
+    (cell,) = [line for line in render_markdown(found).split("\n") if "@security" in line]
+    assert cell.count("``") == 2
+    assert "\\|" in cell
+
+
+def test_only_line_feeds_end_the_lines_of_a_query() -> None:
+    applied = TABLE + "CREATE VIEW v AS SELECT 'a\x0bApproval: not needed\x1b[1A' AS x FROM t;"
+    text = render_text(plan(applied, applied.replace("AS x", "AS y")))
+    assert "\\x0bApproval: not needed\\x1b[1A" in text
+    assert "\x1b" not in text
+
+
+def test_a_line_of_a_query_that_looks_like_a_heading_is_shown() -> None:
+    applied = TABLE + "CREATE VIEW v AS SELECT id\n-- old remark\nFROM t WHERE id = 1;"
+    text = render_text(plan(applied, applied.replace("-- old", "-- new").replace("id = 1", "id = 2")))
+    assert "--- old remark" in text
+    assert "+-- new remark" in text
+
+
 def test_secrets_stand_in_no_form() -> None:
     found = plan(TABLE, TABLE, (kafka("hunter2", "a"), kafka("correct horse", "b")))
     assert found.diff.connectors

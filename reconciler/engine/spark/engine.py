@@ -4,8 +4,11 @@ Spark is started by the first call that needs it: what can be answered from the 
 complete, a table that has the transaction already, a folder without new files, removing) starts no JVM.
 """
 
+import logging
 from collections.abc import Mapping
+from contextlib import suppress
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from reconciler.digest import JsonObject
@@ -23,6 +26,9 @@ from reconciler.engine.spark import ingest, selection, statements, views
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start
 from reconciler.errors import EngineError
+
+# py4j logs the tracebacks of lost connections itself; what they mean is said by EngineError.
+logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 class SparkEngine:
@@ -54,7 +60,9 @@ class SparkEngine:
     def close(self) -> None:
         self._closed = True
         if self._session is not None:
-            self._session.stop()
+            # A JVM that is gone needs no stopping, and its absence was reported by the call that found it gone.
+            with suppress(Py4JError, ConnectionError, EOFError):
+                self._session.stop()
             self._session = None
 
     def _spark(self) -> SparkSession:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from reconciler.errors import EngineError, ReconcileError
@@ -59,6 +59,13 @@ def translated(doing: str) -> Iterator[None]:
         raise
     except (PySparkException, Py4JJavaError) as error:
         raise _as_engine_error(doing, error) from error
+    except (Py4JError, ConnectionError, EOFError) as error:
+        # What is left of py4j's errors is a JVM that does not answer any more: killed, out of memory, exited.
+        raise EngineError(
+            "X707",
+            f"{doing}: Spark's process ended",
+            "nothing of this was published; run the command again. Is there enough memory?",
+        ) from error
 
 
 def _as_engine_error(doing: str, error: Exception) -> EngineError:
