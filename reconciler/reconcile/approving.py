@@ -1,7 +1,8 @@
 """Approving: whether a plan may be applied, and the words when it may not.
 
 The rules are those of docs/promises.md. A plan that changes nothing that anybody can see needs nothing; `allow` needs
-nothing; `reject` forbids; a first apply needs nothing unless the environment says `first_apply: await_approval`. Everything else needs one of
+nothing; `reject` forbids; a first apply needs nothing unless the environment says `first_apply: await_approval`. Everything
+else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
