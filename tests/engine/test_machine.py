@@ -173,3 +173,35 @@ except EngineError as error:
         assert ran.stdout == "[(1,)]\nX703\n"
         assert ran.stderr == ""
         assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.slow
+    def test_the_end_of_the_jvm_is_one_error_and_the_next_engine_starts_another(self, tmp_path: Path) -> None:
+        program = """
+import os, threading
+from pyspark import SparkContext
+from reconciler.engine.protocol import Selection
+from reconciler.engine.spark.engine import spark_engine
+from reconciler.errors import EngineError
+def kill():
+    process = SparkContext._gateway.proc
+    process.kill()
+    process.wait()
+def select(engine, sql):
+    try:
+        print(engine.select(Selection(sql, (), {})).rows)
+    except EngineError as error:
+        print(error.code)
+for _ in range(2):
+    engine = spark_engine({"spark.master": "local[1]"})
+    select(engine, "SELECT 1")
+    threading.Timer(2, kill).start()
+    select(engine, "SELECT count(*) FROM range(100000000000) WHERE sin(id) > 0.5")
+    select(engine, "SELECT 2")
+    engine.close()
+"""
+        command = [sys.executable, "-W", "ignore", "-c", program]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+
+        assert ran.stdout == "[(1,)]\nX707\nX707\n" * 2
+        assert ran.stderr == ""

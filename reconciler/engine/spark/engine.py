@@ -4,11 +4,8 @@ Spark is started by the first call that needs it: what can be answered from the 
 complete, a table that has the transaction already, a folder without new files, removing) starts no JVM.
 """
 
-import logging
 from collections.abc import Mapping
-from contextlib import suppress
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from reconciler.digest import JsonObject
@@ -23,12 +20,10 @@ from reconciler.engine.protocol import (
     Written,
 )
 from reconciler.engine.spark import ingest, selection, statements, views
+from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.locations import Sessions, folder
-from reconciler.engine.spark.session import start
+from reconciler.engine.spark.session import start, stop
 from reconciler.errors import EngineError
-
-# py4j logs the tracebacks of lost connections itself; what they mean is said by EngineError.
-logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 class SparkEngine:
@@ -40,29 +35,33 @@ class SparkEngine:
         self._closed = False
 
     def build_view(self, build: ViewBuild) -> Built:
-        return views.build(self._spark, build)
+        with jvm_watched():
+            return views.build(self._spark, build)
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
-        return ingest.discover(self._spark, connector, settings, position)
+        with jvm_watched():
+            return ingest.discover(self._spark, connector, settings, position)
 
     def ingest(self, ingestion: Ingestion) -> Written:
-        return ingest.ingest(self._spark, ingestion)
+        with jvm_watched():
+            return ingest.ingest(self._spark, ingestion)
 
     def execute(self, statement: Statement) -> Written:
-        return statements.execute(self._spark, statement)
+        with jvm_watched():
+            return statements.execute(self._spark, statement)
 
     def select(self, selection_: Selection) -> Rows:
-        return selection.select(self._spark, selection_)
+        with jvm_watched():
+            return selection.select(self._spark, selection_)
 
     def remove(self, location: str) -> None:
-        folder(location, self._spark).remove()
+        with jvm_watched():
+            folder(location, self._spark).remove()
 
     def close(self) -> None:
         self._closed = True
         if self._session is not None:
-            # A JVM that is gone needs no stopping, and its absence was reported by the call that found it gone.
-            with suppress(Py4JError, ConnectionError, EOFError):
-                self._session.stop()
+            stop(self._session)
             self._session = None
 
     def _spark(self) -> SparkSession:

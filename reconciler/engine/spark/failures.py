@@ -23,6 +23,9 @@ _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
 _LONGEST = 600
 
+# What py4j raises when the JVM does not answer any more: killed, out of memory, exited.
+JVM_GONE = (Py4JError, ConnectionError, EOFError)
+
 # Spark's error class → our code, where the general ones (X700 failed, X703 refused) would say too little.
 _CODES = {
     "MALFORMED_CSV_RECORD": "X714",
@@ -59,13 +62,34 @@ def translated(doing: str) -> Iterator[None]:
         raise
     except (PySparkException, Py4JJavaError) as error:
         raise _as_engine_error(doing, error) from error
-    except (Py4JError, ConnectionError, EOFError) as error:
-        # What is left of py4j's errors is a JVM that does not answer any more: killed, out of memory, exited.
-        raise EngineError(
-            "X707",
-            f"{doing}: Spark's process ended",
-            "nothing of this was published; run the command again. Is there enough memory?",
-        ) from error
+    except JVM_GONE as error:
+        if _was_answered(error):
+            raise
+        raise _ended(f"{doing}: ") from error
+
+
+@contextmanager
+def jvm_watched() -> Iterator[None]:
+    """For what is outside `translated`, too: the end of the JVM, wherever it is noticed, becomes an EngineError.
+
+    It may be noticed while a session is made, in Hadoop's file systems, or while another failure is being explained.
+    """
+    try:
+        yield
+    except JVM_GONE as error:
+        if _was_answered(error):
+            raise
+        raise _ended() from error
+
+
+def _was_answered(error: Exception) -> bool:
+    """A call that Java refused holds what Java said, and is a bug of ours; one that was cut off has nothing to hold."""
+    return isinstance(error, Py4JJavaError) or "Trace:" in str(error)
+
+
+def _ended(doing: str = "") -> EngineError:
+    hint = "nothing of this was published; run the command again. Is there enough memory?"
+    return EngineError("X707", f"{doing}Spark's process ended", hint)
 
 
 def _as_engine_error(doing: str, error: Exception) -> EngineError:

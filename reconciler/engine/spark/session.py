@@ -34,9 +34,14 @@ with warnings.catch_warnings():
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    from reconciler.engine.spark.failures import JVM_GONE
+
 # pyspark logs each refused query with Java's stack to stderr; the same error arrives as an exception.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL + 1)
+# py4j logs the traceback of each call that the end of the JVM cut off, partly to the root; EngineError says what it means.
+logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
 
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -58,6 +63,18 @@ def start(settings: Mapping[str, str] | None = None) -> SparkSession:
     configuration = session_settings(settings or {}, place, java)
     _prepare_environment(java, is_local(configuration["spark.master"]))
     return _launch(configuration)
+
+
+def stop(session: SparkSession) -> None:
+    """Stop the process's session. A JVM that is gone is no error; the next `start` launches another."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session.stop()
+    except JVM_GONE:
+        # pyspark keeps what belongs to the JVM in class attributes, and would hand it out again.
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
 
 
 def is_local(master: str) -> bool:
