@@ -9,11 +9,9 @@ import difflib
 import re
 from collections.abc import Iterable
 
-PIPELINE_PATTERN = r"^[a-z][a-z0-9_-]{0,62}$"
 IDENTIFIER_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"
 
 _IDENTIFIER = re.compile(IDENTIFIER_PATTERN)
-_PIPELINE = re.compile(PIPELINE_PATTERN)
 
 
 def fold(name: str) -> str:
@@ -24,11 +22,6 @@ def fold(name: str) -> str:
 def is_identifier(name: str) -> bool:
     """Whether `name` can name a relation, a column or a connector's relation."""
     return _IDENTIFIER.match(name) is not None
-
-
-def is_pipeline_name(name: str) -> bool:
-    """Whether `name` can name a pipeline (it is a folder and a part of storage paths)."""
-    return _PIPELINE.match(name) is not None
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

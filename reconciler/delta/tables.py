@@ -134,11 +134,6 @@ def restore(location: str, version: int) -> None:
         raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error
 
 
-def stage_is_complete(location: str) -> bool:
-    """Whether a staging folder holds a committed Delta table."""
-    return open_table(location) is not None
-
-
 def remove_local(location: str) -> bool:
     """Remove a local table's folder; False when the location is not local (then the engine has to)."""
     if not is_local(location):
