@@ -21,7 +21,7 @@ class RelationKind(StrEnum):
 
 
 class Action(StrEnum):
-    """What happened to a relation or connector."""
+    """What happened to a relation or connector or function."""
 
     ADDED = "added"
     MODIFIED = "modified"
@@ -42,6 +42,14 @@ class ColumnRemoved:
 
     column: str
     type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRenamed:
+    """A column has another name, and its author says (`moved`) that it is the same one."""
+
+    applied: str
+    desired: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +96,37 @@ class PropertyChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultChanged:
+    """The value that a column gets where none is given changed: rows that come in from now on. None: there is no default."""
+
+    column: str
+    applied: str | None
+    desired: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LatenessChanged:
+    """The bound on how late rows may come changed: it judges rows that come in from now on. None: there is no bound."""
+
+    column: str
+    applied: str | None
+    desired: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRenamed:
+    """A table or view has another name, and its author says (`moved`) that it is the same one."""
+
+    applied: str
+    desired: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueryChanged:
-    """A view's query may mean something else than before."""
+    """A view's query may mean something else than before. `columns` are the output columns that may hold other values,
+    folded and sorted, when it surely gives the same rows but for these; None when any row may differ."""
+
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +153,19 @@ class SettingsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionChanged:
+    """A view calls a function that changed. `path` leads from the function called to the one that changed (itself, when
+    it changed of its own)."""
+
+    function: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadsChanged:
-    """A view reads a relation that is changed. `columns` are those that it reads; `path` leads from that relation to the
-    one where the change began (itself, when it changed of its own)."""
+    """A view reads what is changed of a relation. `columns` are those read that may differ (all that are read, when any
+    row may differ); `path` leads from that relation to the one where the change began (itself, when it changed of its
+    own)."""
 
     relation: str
     columns: tuple[str, ...]
@@ -127,20 +174,78 @@ class ReadsChanged:
 
 
 TableCause: TypeAlias = (
-    ColumnAdded | ColumnRemoved | ColumnRetyped | NullabilityChanged | ColumnsReordered | PrimaryKeyChanged | PropertyChanged
+    ColumnAdded
+    | ColumnRemoved
+    | ColumnRenamed
+    | ColumnRetyped
+    | ColumnsReordered
+    | NullabilityChanged
+    | DefaultChanged
+    | LatenessChanged
+    | PrimaryKeyChanged
+    | PropertyChanged
+    | RelationRenamed
 )
-ViewCause: TypeAlias = QueryChanged | ColumnNamesChanged | KindChanged | SettingsChanged | ReadsChanged
+ViewCause: TypeAlias = (
+    QueryChanged | ColumnNamesChanged | KindChanged | SettingsChanged | FunctionChanged | ReadsChanged | RelationRenamed
+)
 Cause: TypeAlias = TableCause | ViewCause
+
+
+class Fate(StrEnum):
+    """What becomes of the rows of a relation that is modified."""
+
+    RECOMPUTED = "recomputed"
+    """A view's: they are computed anew."""
+    CLEARED = "cleared"
+    """A table's: they are deleted, and read in again."""
+    EVOLVED = "evolved"
+    """A table's: they are kept, and written anew under the new columns."""
+    EXTENDED = "extended"
+    """A table's: they stay as they are; new columns are NULL in them."""
+    KEPT = "kept"
+    """They stay as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationChange:
-    """One table or view that differs. `causes` is empty for what is added or removed."""
+    """One table or view that differs. `causes` is empty for what is added or removed, `fate` None for these too;
+    `renamed_from` is its applied name where that is another."""
 
     action: Action
     kind: RelationKind
     name: str
     causes: tuple[Cause, ...] = ()
+    fate: Fate | None = None
+    renamed_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChange:
+    """One function that differs. `causes` say in words what of it: signature, body, an imported module's path, …"""
+
+    action: Action
+    name: str
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """A view that reads a changed relation and stays as it is all the same: of `relation` the `columns` changed, sorted,
+    and neither its rows nor what it reads depends on them. No columns: only how the relation is kept or named changed."""
+
+    view: str
+    relation: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChange:
+    """Something written down that changes no meaning: told, never approved. `subject` is a relation, a column
+    (`relation.column`) or the pipeline; `what` says which part of it (`description`, `comment`)."""
+
+    subject: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,23 +265,28 @@ class ConnectorChange:
     direction: Direction
     name: str
     differences: tuple[SettingDifference, ...] = ()
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Two snapshots compared. Relations and connectors are sorted by action's subject name; `local_views` are the LOCAL
+    """Two snapshots compared. Relations, connectors and functions are sorted by their names; `local_views` are the LOCAL
     views that changed (folded), which readers never see by themselves. `metadata_changed` says that what is written
-    differs although its meaning does not."""
+    differs although its meaning does not, `metadata` as far as it can be told what; `spared` are the views that stay as
+    they are although they read something that changed, sorted."""
 
     relations: tuple[RelationChange, ...]
     connectors: tuple[ConnectorChange, ...]
     local_views: Mapping[str, Action] = field(default_factory=dict)
     metadata_changed: bool = False
+    functions: tuple[FunctionChange, ...] = ()
+    spared: tuple[Spared, ...] = ()
+    metadata: tuple[MetadataChange, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is changed that anybody can see: what the seed's diff object would hold is empty."""
-        return not self.relations and not self.connectors
+        """Whether nothing is changed that anybody can see: no relation, connector or function."""
+        return not self.relations and not self.connectors and not self.functions
 
 
 def names_of(diff: Diff, action: Action, kind: RelationKind) -> tuple[str, ...]:

@@ -12,14 +12,19 @@ from reconciler.diff.model import (
     ColumnAdded,
     ColumnNamesChanged,
     ColumnRemoved,
+    ColumnRenamed,
     ColumnRetyped,
     ColumnsReordered,
+    DefaultChanged,
+    FunctionChanged,
     KindChanged,
+    LatenessChanged,
     NullabilityChanged,
     PrimaryKeyChanged,
     PropertyChanged,
     QueryChanged,
     ReadsChanged,
+    RelationRenamed,
     SettingDifference,
     SettingsChanged,
 )
@@ -43,8 +48,16 @@ def _describe_cause(cause: Cause) -> str:
             return f"column {cause.column} {cause.type} added"
         case ColumnRemoved():
             return f"column {cause.column} {cause.type} removed"
+        case ColumnRenamed():
+            return f"column {cause.applied} renamed to {cause.desired}"
         case ColumnRetyped():
             return f"type of column {cause.column} changed from {cause.applied} to {cause.desired}"
+        case DefaultChanged():
+            return f"default of column {cause.column} {_replaced(cause.applied, cause.desired)}"
+        case LatenessChanged():
+            return f"lateness of column {cause.column} {_replaced(cause.applied, cause.desired)}"
+        case RelationRenamed():
+            return f"renamed from {cause.applied}"
         case NullabilityChanged():
             return f"column {cause.column} is now {'nullable' if cause.desired else 'NOT NULL'}"
         case ColumnsReordered():
@@ -54,7 +67,9 @@ def _describe_cause(cause: Cause) -> str:
         case PropertyChanged():
             return f"{cause.property} {'added' if cause.desired else 'removed'}"
         case QueryChanged():
-            return "query changed"
+            return "query changed" if cause.columns is None else f"query changed in {_names(cause.columns)} only"
+        case FunctionChanged():
+            return _describe_call(cause)
         case ColumnNamesChanged():
             return f"names of columns changed from {_key(cause.applied)} to {_key(cause.desired)}"
         case KindChanged():
@@ -90,6 +105,22 @@ def _origin(origin: Cause | None) -> str:
             return "whose query changed"
         case _:
             return f"which changed ({describe_cause(origin)})"
+
+
+def _describe_call(cause: FunctionChanged) -> str:
+    if len(cause.path) == 1:
+        return f"calls {cause.function}, which changed"
+    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, which changed"
+
+
+def _replaced(applied: str | None, desired: str | None) -> str:
+    if applied is None:
+        return f"set to {desired}"
+    return f"dropped (was {applied})" if desired is None else f"changed from {applied} to {desired}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "no column"
 
 
 def _key(names: tuple[str, ...]) -> str:

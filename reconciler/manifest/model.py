@@ -9,6 +9,7 @@ and are absent from what comes out of the registry.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from reconciler.diagnostics import Location
 from reconciler.digest import JsonObject
@@ -30,14 +31,29 @@ class ViewKind(StrEnum):
     MATERIALIZED = "materialized"
 
 
+class Evolution(StrEnum):
+    """What becomes of a table's rows when its columns change: they go (the seed's rule), or they are kept where that is
+    possible."""
+
+    CLEAR = "clear"
+    EVOLVE = "evolve"
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnDeclaration:
-    """A column of a table. `type` is canonical, as given by `sql.types` (`DECIMAL(15,2)`, `VARCHAR(44)`, `STRING`)."""
+    """A column of a table. `type` is canonical, as given by `sql.types` (`DECIMAL(15,2)`, `VARCHAR(44)`, `STRING`).
+
+    `default` is the canonical text of the expression after DEFAULT, `lateness` that of the interval or number after
+    LATENESS, `comment` the text after COMMENT; None where there is none.
+    """
 
     name: str
     type: str
     nullable: bool = True
     location: Location | None = field(default=None, compare=False)
+    default: str | None = None
+    lateness: str | None = None
+    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,64 @@ class ViewDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterDeclaration:
+    """A parameter of a function; `type` is canonical."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SqlBody:
+    """`CREATE FUNCTION … AS expression`: the expression as written."""
+
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonBody:
+    """A function written in Python in the pipeline's `udf/` folder.
+
+    `module` is the dotted name of the module below `udf/` that defines the function; `sources` maps the paths (below
+    `udf/`) of this module and of every module of that folder which it imports, directly or not, to their texts;
+    `requirements` are the declared requirements, sorted; `python` is the minor version of Python that it is written for.
+    """
+
+    module: str
+    sources: Mapping[str, str]
+    requirements: tuple[str, ...] = ()
+    python: str = ""
+
+
+FunctionBody: TypeAlias = SqlBody | PythonBody
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionDeclaration:
+    """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [AS expression]`. Presumed not deterministic unless it says
+    otherwise. `sql` is the statement as written."""
+
+    name: str
+    parameters: tuple[ParameterDeclaration, ...]
+    returns: str
+    body: FunctionBody
+    deterministic: bool
+    sql: str
+    location: Location | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One entry of `spec.moved`: what was called `source` is now called `target`. Each is `relation`, or
+    `relation.part` where the part is a column or a connector."""
+
+    source: str
+    target: str
+    location: Location | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorDeclaration:
     """A connector of a table (input) or view (output), from YAML or from `WITH ('connectors' = …)`.
 
@@ -87,7 +161,8 @@ class ConnectorDeclaration:
 class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
-    `spark` holds `runtime.spark` (setting name → text); `workers` is `runtime.workers`.
+    `spark` holds `runtime.spark` (setting name → text); `workers` is `runtime.workers`. `evolution` is that of all tables
+    but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected relations, sorted.
     """
 
     name: str
@@ -98,6 +173,9 @@ class Settings:
     workers: int | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    evolution: Evolution = Evolution.CLEAR
+    table_evolution: Mapping[str, Evolution] = field(default_factory=dict)
+    protected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +187,5 @@ class Manifest:
     views: tuple[ViewDeclaration, ...]
     connectors: tuple[ConnectorDeclaration, ...]
     location: Location | None = field(default=None, compare=False)
+    functions: tuple[FunctionDeclaration, ...] = ()
+    moves: tuple[Move, ...] = ()

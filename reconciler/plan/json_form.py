@@ -9,11 +9,16 @@ from reconciler.digest import JsonObject
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
+    ColumnSource,
     CommitSnapshot,
     CreateTable,
     DropRelation,
+    EvolveTable,
+    ExtendTable,
     Plan,
+    PublishTable,
     PublishView,
+    RenameRelation,
     Step,
 )
 from reconciler.plan.words import describe_approval, describe_effect, describe_step, summarise
@@ -80,8 +85,18 @@ def step_to_json(step: Step) -> dict[str, Any]:
             return {"kind": "bootstrap_view", "relation": step.view, "reads": list(step.reads)}
         case ClearTable():
             return {"kind": "clear_table", "relation": step.table}
+        case EvolveTable():
+            columns = [asdict(column) for column in step.columns]
+            return {"kind": "evolve_table", "relation": step.table, "applied": step.applied, "columns": columns}
+        case ExtendTable():
+            return {"kind": "extend_table", "relation": step.table, "columns": list(step.columns)}
+        case PublishTable():
+            return {"kind": "publish_table", "relation": step.table}
         case PublishView():
             return {"kind": "publish_view", "relation": step.view}
+        case RenameRelation():
+            kind = step.kind.value
+            return {"kind": "rename_relation", "relation": step.desired, "applied": step.applied, "relation_kind": kind}
         case DropRelation():
             return {"kind": "drop_relation", "relation": step.relation, "relation_kind": step.kind.value}
         case CommitSnapshot():
@@ -99,8 +114,17 @@ def step_from_json(value: JsonObject) -> Step:
             return BootstrapView(value["relation"], tuple(value["reads"]))
         case "clear_table":
             return ClearTable(value["relation"])
+        case "evolve_table":
+            columns = tuple(ColumnSource(**column) for column in value["columns"])
+            return EvolveTable(value["relation"], value["applied"], columns)
+        case "extend_table":
+            return ExtendTable(value["relation"], tuple(value["columns"]))
+        case "publish_table":
+            return PublishTable(value["relation"])
         case "publish_view":
             return PublishView(value["relation"])
+        case "rename_relation":
+            return RenameRelation(value["applied"], value["relation"], RelationKind(value["relation_kind"]))
         case "drop_relation":
             return DropRelation(value["relation"], RelationKind(value["relation_kind"]))
         case "commit_snapshot":

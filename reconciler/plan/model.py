@@ -37,6 +37,51 @@ class ClearTable:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnSource:
+    """A column of an evolved table: `type` is as declared; its values are those of the old column `source`, converted,
+    or NULL everywhere when there is none."""
+
+    name: str
+    type: str
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvolveTable:
+    """Write a table's rows under its new columns into a staging folder; nothing is visible yet. `applied` is the table's
+    name before, the same unless it is renamed."""
+
+    table: str
+    applied: str
+    columns: tuple[ColumnSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishTable:
+    """Make the evolved rows the contents of the table's permanent path, columns and rows in one commit."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendTable:
+    """Add nullable columns at the end of a table, in one commit that writes no rows: they are NULL in those that are
+    there. `columns` are the names, in order."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRelation:
+    """Let a stored relation be known by another name from the switch on. Its path stays: whoever reads it, reads on."""
+
+    applied: str
+    desired: str
+    kind: RelationKind
+
+
+@dataclass(frozen=True, slots=True)
 class PublishView:
     """Make the bootstrapped rows the contents of the view's permanent path, in one commit."""
 
@@ -56,7 +101,18 @@ class CommitSnapshot:
     """Switch readers and make the desired snapshot the applied one, in one commit. Always the last step."""
 
 
-Step: TypeAlias = CreateTable | BootstrapView | ClearTable | PublishView | DropRelation | CommitSnapshot
+Step: TypeAlias = (
+    CreateTable
+    | BootstrapView
+    | EvolveTable
+    | ClearTable
+    | ExtendTable
+    | PublishTable
+    | PublishView
+    | RenameRelation
+    | DropRelation
+    | CommitSnapshot
+)
 
 
 class Outcome(StrEnum):

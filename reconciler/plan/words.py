@@ -10,8 +10,12 @@ from reconciler.plan.model import (
     CommitSnapshot,
     CreateTable,
     DropRelation,
+    EvolveTable,
+    ExtendTable,
     Plan,
+    PublishTable,
     PublishView,
+    RenameRelation,
     Step,
 )
 
@@ -39,16 +43,33 @@ def describe_step(step: Step) -> str:
             return f"create table {step.table}"
         case BootstrapView():
             return f"bootstrap {step.view} from {', '.join(step.reads) or 'no table'}"
+        case EvolveTable():
+            return f"evolve table {step.table}: {'; '.join(_column_words(step)) or 'same columns'}"
         case ClearTable():
             return f"clear table {step.table}"
+        case ExtendTable():
+            return f"extend table {step.table} by {', '.join(step.columns)}"
+        case PublishTable():
+            return f"publish table {step.table}"
         case PublishView():
             return f"publish {step.view}"
+        case RenameRelation():
+            return f"rename {step.kind.value} {step.applied} to {step.desired}"
         case DropRelation():
             return f"drop the data of {step.kind.value} {step.relation}"
         case CommitSnapshot():
             return "switch readers and commit the snapshot"
         case _:
             assert_never(step)
+
+
+def _column_words(step: EvolveTable) -> list[str]:
+    """What is not simply taken over: `qty from quantity`, `note is NULL`."""
+    return [
+        f"{column.name} is NULL" if column.source is None else f"{column.name} from {column.source}"
+        for column in step.columns
+        if column.source != column.name
+    ]
 
 
 def describe_effect(plan: Plan, change: RelationChange) -> str:
@@ -67,12 +88,14 @@ def describe_effect(plan: Plan, change: RelationChange) -> str:
 
 def _subjects(step: Step) -> tuple[str, ...]:
     match step:
-        case CreateTable() | ClearTable():
+        case CreateTable() | ClearTable() | EvolveTable() | ExtendTable() | PublishTable():
             return (step.table,)
         case BootstrapView() | PublishView():
             return (step.view,)
         case DropRelation():
             return (step.relation,)
+        case RenameRelation():
+            return (step.desired,)
         case CommitSnapshot():
             return ()
         case _:

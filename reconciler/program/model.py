@@ -12,12 +12,16 @@ from reconciler.digest import JsonObject
 from reconciler.manifest.model import (
     ColumnDeclaration,
     ConnectorDeclaration,
+    Evolution,
+    FunctionDeclaration,
+    Move,
     Settings,
     TableDeclaration,
     ViewDeclaration,
     ViewKind,
 )
 from reconciler.names import fold
+from reconciler.sql.lineage import Lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,29 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """A function that views call. `calls` are the folded names of the pipeline's functions that its SQL body calls."""
+
+    declaration: FunctionDeclaration
+    calls: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
-    its output columns in order (empty when they can't be known without Spark)."""
+    its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
+    from anything that is read), `calls` the folded names of the pipeline's functions that it calls, sorted."""
 
     declaration: ViewDeclaration
     canonical: str
     reads: tuple[Read, ...]
     column_names: tuple[str, ...]
+    lineage: Lineage | None = None
+    calls: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -105,7 +124,8 @@ class Connector:
 class Program:
     """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
     each after everything it reads, ties by name. `names_are_data`: the letter case of names can reach rows somewhere in the
-    program (`sql.spelling`), so that names spelled otherwise are other names."""
+    program (`sql.spelling`), so that names spelled otherwise are other names. `moves` are the renames that the author
+    declares; they say how this program came to be and are no part of what it means."""
 
     settings: Settings
     tables: Mapping[str, Table]
@@ -113,10 +133,16 @@ class Program:
     connectors: Mapping[str, Connector]
     order: tuple[str, ...] = field(default=())
     names_are_data: bool = False
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
 
     @property
     def name(self) -> str:
         return self.settings.name
+
+    def evolution_of(self, table: str) -> Evolution:
+        """What becomes of the table's rows when its columns change."""
+        return self.settings.table_evolution.get(fold(table), self.settings.evolution)
 
     def relation(self, name: str) -> Table | View | None:
         """The table or view of that name, if any."""

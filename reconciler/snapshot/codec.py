@@ -3,18 +3,26 @@
 Stored is what the author wrote, with the declared types: query text, not canonical text; connector settings as resolved
 (variables filled in, secrets still references). Reading compiles again, so that the running version looks at applied and
 desired with the same eyes and an upgrade never plans a change by itself (the seed's Caveat 1).
+
+What has its default is not stored, so that a new part of a definition changes no record that is there already. What is
+stored of a program is its content: `moves`, which only say how it came to be, are not.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, assert_never
 
 from reconciler.manifest.model import (
     BootstrapPolicy,
     ColumnDeclaration,
     ConnectorDeclaration,
+    Evolution,
+    FunctionDeclaration,
     Manifest,
+    ParameterDeclaration,
+    PythonBody,
     Settings,
+    SqlBody,
     TableDeclaration,
     ViewDeclaration,
     ViewKind,
@@ -46,12 +54,22 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
         }
         for key, connector in sorted(program.connectors.items())
     ]
+    objects += [
+        {"kind": "function", "name": key, "definition": _function(function.declaration)}
+        for key, function in sorted(program.functions.items())
+    ]
     return sorted(objects, key=lambda item: (item["kind"], item["name"]))
 
 
 def decode_program(objects: Iterable[Mapping[str, Any]]) -> Program:
     """The program of stored definitions. Raises KeyError or ValueError when they are not of the stored form."""
-    by_kind: dict[str, list[Mapping[str, Any]]] = {"settings": [], "table": [], "view": [], "connector": []}
+    by_kind: dict[str, list[Mapping[str, Any]]] = {
+        "settings": [],
+        "table": [],
+        "view": [],
+        "connector": [],
+        "function": [],
+    }
     for item in objects:
         by_kind[item["kind"]].append(item["definition"])
     (settings,) = by_kind["settings"]
@@ -61,29 +79,52 @@ def decode_program(objects: Iterable[Mapping[str, Any]]) -> Program:
                 **settings,
                 "tags": tuple(settings["tags"]),
                 "bootstrap_policy": BootstrapPolicy(settings["bootstrap_policy"]),
+                "evolution": Evolution(settings.get("evolution", Evolution.CLEAR)),
+                "table_evolution": {key: Evolution(one) for key, one in settings.get("table_evolution", {}).items()},
+                "protected": tuple(settings.get("protected", ())),
             }
         ),
         tables=tuple(_read_table(definition) for definition in by_kind["table"]),
         views=tuple(_read_view(definition) for definition in by_kind["view"]),
         connectors=tuple(ConnectorDeclaration(**definition) for definition in by_kind["connector"]),
+        functions=tuple(_read_function(definition) for definition in by_kind["function"]),
     )
     return compile_program(manifest).program
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
+    optional = {
+        "evolution": settings.evolution.value if settings.evolution is not Evolution.CLEAR else None,
+        "table_evolution": {key: one.value for key, one in settings.table_evolution.items()},
+        "protected": list(settings.protected),
+    }
     return {
-        **asdict(settings),
+        "name": settings.name,
+        "description": settings.description,
+        "owner": settings.owner,
         "tags": list(settings.tags),
         "bootstrap_policy": settings.bootstrap_policy.value,
+        "workers": settings.workers,
         "spark": dict(settings.spark),
         "descriptions": dict(settings.descriptions),
+        **{key: value for key, value in optional.items() if value},
+    }
+
+
+def _column(column: ColumnDeclaration) -> dict[str, Any]:
+    optional = {"default": column.default, "lateness": column.lateness, "comment": column.comment}
+    return {
+        "name": column.name,
+        "type": column.type,
+        "nullable": column.nullable,
+        **{key: value for key, value in optional.items() if value is not None},
     }
 
 
 def _table(table: TableDeclaration) -> dict[str, Any]:
     return {
         "name": table.name,
-        "columns": [{"name": column.name, "type": column.type, "nullable": column.nullable} for column in table.columns],
+        "columns": [_column(column) for column in table.columns],
         "primary_key": list(table.primary_key),
         "materialized": table.materialized,
         "append_only": table.append_only,
@@ -99,6 +140,43 @@ def _view(view: ViewDeclaration) -> dict[str, Any]:
         "query": view.query,
         "sql": view.sql,
     }
+
+
+def _function(function: FunctionDeclaration) -> dict[str, Any]:
+    match function.body:
+        case SqlBody():
+            body: dict[str, Any] = {"language": "sql", "expression": function.body.expression}
+        case PythonBody():
+            body = {
+                "language": "python",
+                "module": function.body.module,
+                "sources": dict(sorted(function.body.sources.items())),
+                "requirements": list(function.body.requirements),
+                "python": function.body.python,
+            }
+        case _:
+            assert_never(function.body)
+    return {
+        "name": function.name,
+        "parameters": [asdict(parameter) for parameter in function.parameters],
+        "returns": function.returns,
+        "body": body,
+        "deterministic": function.deterministic,
+        "sql": function.sql,
+    }
+
+
+def _read_function(definition: Mapping[str, Any]) -> FunctionDeclaration:
+    body = definition["body"]
+    return FunctionDeclaration(
+        **{
+            **definition,
+            "parameters": tuple(ParameterDeclaration(**parameter) for parameter in definition["parameters"]),
+            "body": SqlBody(body["expression"])
+            if body["language"] == "sql"
+            else PythonBody(body["module"], body["sources"], tuple(body["requirements"]), body["python"]),
+        }
+    )
 
 
 def _read_table(definition: Mapping[str, Any]) -> TableDeclaration:
