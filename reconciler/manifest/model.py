@@ -119,8 +119,9 @@ FunctionBody: TypeAlias = SqlBody | PythonBody
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [AS expression]`. Presumed not deterministic unless it says
-    otherwise. `sql` is the statement as written."""
+    """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [NOT NULL] [AS expression]`. One in Python is presumed not
+    deterministic unless pipeline.yaml says otherwise. `sql` is the statement as written, `body_location` where the
+    expression of a SQL body begins."""
 
     name: str
     parameters: tuple[ParameterDeclaration, ...]
@@ -129,6 +130,9 @@ class FunctionDeclaration:
     deterministic: bool
     sql: str
     location: Location | None = field(default=None, compare=False)
+    returns_nullable: bool = True
+    description: str = ""
+    body_location: Location | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

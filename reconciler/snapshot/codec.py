@@ -163,6 +163,8 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
         "body": body,
         "deterministic": function.deterministic,
         "sql": function.sql,
+        **({} if function.returns_nullable else {"returns_nullable": False}),
+        **({"description": function.description} if function.description else {}),
     }
 
 
