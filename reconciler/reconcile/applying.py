@@ -13,6 +13,7 @@ Rules:
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
 
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -67,12 +68,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests."""
+    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests, and the clock (in
+    seconds) by which bootstraps are measured."""
 
     engine: Engine
     report: Callable[[Progress], None] = lambda progress: None
     tell: Callable[[str], None] = lambda message: None
     boundary: Boundary = no_boundary
+    clock: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +179,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying) -> tuple[s
         return ()
     program = _desired_program(target, head, journal)
     placements = head.published.relations if head.published else {}
-    effects = Effects(applying.engine, target.warehouse, program, journal, placements)
+    effects = Effects(applying.engine, target.warehouse, program, journal, placements, applying.clock)
     done: list[str] = []
     for number, entry in enumerate(journal.entries, start=1):
         step = step_from_json(entry.step)

@@ -14,7 +14,7 @@ them in the same apply. Nothing of this depends on when or how often it runs.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from reconciler.delta.opening import join_location
@@ -22,6 +22,7 @@ from reconciler.delta.tables import clear_table, create_table, publish, remove_l
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, Transaction, ViewBuild
 from reconciler.names import fold
+from reconciler.plan.make import stored_reads
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -45,7 +46,8 @@ def staging_folder(*parts: str) -> str:
 
 
 class Effects:
-    """The effects of one apply. `placements` are those published when the journal was opened."""
+    """The effects of one apply. `placements` are those published when the journal was opened; `clock` gives seconds, and
+    only their differences count."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class Effects:
         desired: Program,
         journal: Journal,
         placements: Mapping[str, Placement],
+        clock: Callable[[], float],
     ) -> None:
         self._engine = engine
         self._warehouse = warehouse
@@ -61,9 +64,15 @@ class Effects:
         self._apply_id = journal.apply_id
         self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
         self._placements = placements
+        self._clock = clock
         steps = [entry.step for entry in journal.entries]
         self._emptied = {fold(s["relation"]) for s in steps if s["kind"] in ("create_table", "clear_table")}
         self._bootstrapped = {fold(s["relation"]) for s in steps if s["kind"] == "bootstrap_view"}
+        self._built_rows: dict[str, int] = {
+            fold(entry.step["relation"]): entry.result["rows"]
+            for entry in journal.entries
+            if entry.step["kind"] == "bootstrap_view" and "rows" in entry.result
+        }
 
     def pin(self, step: Step) -> JsonObject:
         """What the step's intent records."""
@@ -124,9 +133,26 @@ class Effects:
             staging=join_location(self._absolute(intent), intent["staging"]),
             settings=self._desired.settings.spark,
         )
+        started = self._clock()
         built = self._engine.build_view(build)
+        # Who finds the folder complete has not seen how long it took.
+        seconds = None if built.reused else round(self._clock() - started, 3)
+        self._built_rows[fold(name)] = built.rows
         columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
-        return {"rows": built.rows, "bytes": built.bytes, "columns": columns}
+        measures = {"seconds": seconds, "rows_read": self._rows_read(fold(name))}
+        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures}
+
+    def _rows_read(self, key: str) -> int | None:
+        """The rows of all that the view is computed from; None when those of some are not known."""
+        total = 0
+        for read in map(fold, stored_reads(self._desired, key)):
+            placement = self._placements.get(read)
+            rows = placement.rows if placement else None
+            rows = 0 if read in self._emptied else self._built_rows.get(read, rows)
+            if rows is None:
+                return None
+            total += rows
+        return total
 
     def _place(self) -> Place:
         published = published_place(self._desired, self._warehouse, self._placements)
@@ -172,10 +198,20 @@ def placements_after(desired: Program, journal: Journal, before: Mapping[str, Pl
         match entry.step["kind"]:
             case "create_table" | "clear_table":
                 columns = table_columns(desired.tables[key])
-                after[key] = Placement(entry.intent["location"], entry.result["version"], 0, columns)
+                after[key] = Placement(entry.intent["location"], entry.result["version"], 0, columns, bytes=0)
             case "publish_view":
-                columns = tuple(ColumnType(**column) for column in built[key]["columns"])
-                after[key] = Placement(entry.intent["location"], entry.result["version"], built[key]["rows"], columns)
+                result = built[key]
+                columns = tuple(ColumnType(**column) for column in result["columns"])
+                after[key] = Placement(
+                    entry.intent["location"],
+                    entry.result["version"],
+                    result["rows"],
+                    columns,
+                    bytes=result["bytes"],
+                    # An apply that an older version began has not measured these.
+                    seconds=result.get("seconds"),
+                    rows_read=result.get("rows_read"),
+                )
     return dict(sorted(after.items()))
 
 

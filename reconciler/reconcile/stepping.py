@@ -202,8 +202,8 @@ class _Step:
         placement = self.placements[key]
         if written.version != placement.version:
             found = statistics(join_location(self._target.warehouse, placement.location), written.version)
-            rows = found.rows if found else None
-            self.placements[key] = replace(placement, version=written.version, rows=rows)
+            rows, size = (found.rows, found.bytes) if found else (None, None)
+            self.placements[key] = replace(placement, version=written.version, rows=rows, bytes=size)
             self._changed.add(key)
         return written.rows
 
@@ -227,7 +227,7 @@ class _Step:
         transaction = Transaction(STEP_TRANSACTION, self._intent.step)
         version = publish(location, staging, table_version(location), transaction)
         self._boundary(f"view:{EFFECTED}")
-        self.placements[key] = Placement(placement.location, version, built.rows, built.columns)
+        self.placements[key] = replace(placement, version=version, rows=built.rows, bytes=built.bytes, columns=built.columns)
         self._changed.add(key)
 
     def _table_target(self, key: str) -> TableTarget:

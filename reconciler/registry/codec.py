@@ -25,10 +25,21 @@ from reconciler.registry.model import (
     Published,
 )
 
+# Of a placement, what heads of older versions lack.
+_MEASURES = ("bytes", "seconds", "rows_read")
+
 
 def head_to_json(head: Head) -> JsonObject:
-    """The head as a JSON object with its `format`."""
-    return {"format": FORMAT, **asdict(head)}
+    """The head as a JSON object with its `format`. Measures that are not known are left out."""
+    value = asdict(head)
+    if value["published"] is not None:
+        relations = value["published"]["relations"]
+        value["published"]["relations"] = {key: _placement_to_json(placement) for key, placement in relations.items()}
+    return {"format": FORMAT, **value}
+
+
+def _placement_to_json(placement: dict[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in placement.items() if key not in _MEASURES or part is not None}
 
 
 def head_from_json(value: JsonObject, where: str) -> Head:
@@ -86,6 +97,7 @@ def _published(value: Mapping[str, Any]) -> Published:
             version=part["version"],
             rows=part["rows"],
             columns=tuple(ColumnType(**column) for column in part["columns"]),
+            **{name: part.get(name) for name in _MEASURES},
         )
         for key, part in value["relations"].items()
     }

@@ -63,12 +63,19 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there."""
+    """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there.
+
+    `seconds` and `rows_read` are of a view's last bootstrap: how long the engine took, and how many rows it read. Time takes
+    no part in equality: two placements that differ in it are the same place.
+    """
 
     location: str
     version: int
     rows: int | None = None
     columns: tuple[ColumnType, ...] = ()
+    bytes: int | None = None
+    seconds: float | None = field(default=None, compare=False)
+    rows_read: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

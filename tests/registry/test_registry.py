@@ -33,7 +33,12 @@ FULL_HEAD = Head(
         "sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0", "sha256:f"
     ),
     published=Published(
-        4, "2026-01-01", {"t": Placement("shop/t", 7, 12, (ColumnType("a", "INT"), ColumnType("b", "STRING", False)))}
+        4,
+        "2026-01-01",
+        {
+            "t": Placement("shop/t", 7, 12, (ColumnType("a", "INT"), ColumnType("b", "STRING", False))),
+            "v": Placement("shop/v", 3, 2, (), bytes=900, seconds=1.25, rows_read=12),
+        },
     ),
     positions={"t.history": {"version": 3, "complete": True}},
     intent=Intent(5, "ingest", {"ingests": []}, "2026-01-01"),
@@ -74,6 +79,8 @@ def test_a_head_comes_back_as_it_was_written(registry: Registry) -> None:
     found = registry.head("shop")
     assert found is not None
     assert found.value == FULL_HEAD
+    assert found.value.published is not None
+    assert found.value.published.relations["v"].seconds == 1.25, "which equality does not look at"
     assert registry.pipelines() == ("shop",)
 
 
@@ -132,6 +139,17 @@ def test_a_batch_is_recorded_once(registry: Registry) -> None:
     assert [found["at"] for found in registry.history(History.AUDIT, "shop")] == ["0", "1"]
     assert len(registry.history(History.AUDIT, "shop", by="it's me", at="1")) == 1
     assert registry.history(History.AUDIT, "shop", by="nobody") == ()
+
+
+def test_a_head_without_measures_is_read_and_none_are_written() -> None:
+    value = head_to_json(FULL_HEAD)
+    relations = value["published"]["relations"]
+    assert set(relations["t"]) == {"location", "version", "rows", "columns"}
+    old = {**value, "published": {**value["published"], "relations": {"v": relations["t"]}}}
+    published = head_from_json(old, "here").published
+    assert published is not None
+    assert published.relations["v"].bytes is None
+    assert published.relations["v"].rows == 12
 
 
 def test_a_head_of_a_newer_format_is_refused() -> None:
