@@ -117,6 +117,18 @@ def canonical_settings(settings: JsonObject) -> JsonObject:
     return filled
 
 
+def on_bootstrap(settings: JsonObject) -> str:
+    """What an output emits when its view is computed anew: `changes`, `full`, `truncate` or `silent`. Unless it is said,
+    sinks that can delete get the difference, others everything."""
+    said = settings.get("on_bootstrap")
+    if isinstance(said, str):
+        return said
+    transport = transport_of(settings)
+    if transport is None or not transport.sink_can_delete(settings):
+        return "full"
+    return "changes"
+
+
 def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
     """The paths of all values that are secret or hold a reference to a secret, sorted."""
     transport = transport_of(settings)

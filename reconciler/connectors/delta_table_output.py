@@ -12,4 +12,5 @@ TRANSPORT = Transport(
     takes_format=False,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},
+    sink_can_delete=lambda settings: True,
 )

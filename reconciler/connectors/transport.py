@@ -21,6 +21,11 @@ def nothing_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, .
     return ()
 
 
+def never(settings: JsonObject) -> bool:
+    """For sinks that only ever grow."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """A way to move rows.
@@ -29,6 +34,7 @@ class Transport:
     connector whose change can't change what is read or written, each with the reason; all others reset the connector
     when they change. `not_yet` maps a path and a value that the seeds' systems know to why this version refuses it;
     the value None stands for any. `check_further` reports what a schema can't say; it gets settings that fit the schema.
+    `sink_can_delete` says whether an output with these settings can take rows back.
     """
 
     name: str
@@ -38,6 +44,7 @@ class Transport:
     resets_nothing: Mapping[str, str]
     not_yet: Mapping[tuple[Path, str | None], str]
     check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
+    sink_can_delete: Callable[[JsonObject], bool] = never
 
     @property
     def schema_file(self) -> str:

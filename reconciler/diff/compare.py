@@ -2,176 +2,203 @@
 
 Rules, from the seed on modifying a pipeline:
 - A table is modified if types, names or order of its columns changed in any way, its primary key changed, or
-  `materialized` or `append_only` was added or removed. It is not modified if only its connectors changed.
-- A view is modified if its query changed, or MATERIALIZED was added or removed, or it reads, directly or through other
-  views, a relation that is added anew, modified, or of another kind. It is not modified if only its connectors changed.
-- Connectors are identified by name within their relation; a renamed one is removed and added.
-Beyond the seed: a query is compared by its canonical text; where names can be data (maps, `to_json`), letter case of names
-counts; a change of Spark settings that decide results modifies the views; LOCAL views never appear, though their changes
-flow on to their readers.
+  `materialized` or `append_only` was added or removed (`tables`). It is not modified if only its connectors changed.
+- A view is modified if its query changed, or MATERIALIZED was added or removed (`views`), or as a side effect of a change
+  upstream. It is not modified if only its connectors changed.
+- Connectors are identified by name within their relation; a renamed one is removed and added (`connectors`).
+
+Beyond the seed:
+- A query is compared by its canonical text; where names can be data (maps, `to_json`), letter case of names counts; a
+  change of Spark settings that decide results, or of a function that it calls, modifies a view.
+- A change upstream modifies a view only if it reads a changed column or a changed row set (`extent`); one that reads the
+  relation and is untouched all the same is `spared`, and the diff says why. When unsure: modified.
+- A relation of another kind, or added anew under a name that is read, changes any row for its readers.
+- `moved` (`moves`) makes two names one: nothing is removed or added for a rename.
+- LOCAL views never appear, though their changes flow on to their readers.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from reconciler.diff.connectors import compare_connectors
+from reconciler.diff.extent import ANY_ROW, NOTHING, AnyRow, Extent, OnlyColumns, flow, reshaped, union, unrepeatable
+from reconciler.diff.functions import changed_paths, compare_functions
+from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
-    Cause,
-    ColumnAdded,
-    ColumnNamesChanged,
-    ColumnRemoved,
-    ColumnRetyped,
-    ColumnsReordered,
     Diff,
-    KindChanged,
-    NullabilityChanged,
-    PrimaryKeyChanged,
-    PropertyChanged,
-    QueryChanged,
+    Fate,
     ReadsChanged,
     RelationChange,
     RelationKind,
-    SettingsChanged,
-    TableCause,
+    RelationRenamed,
+    Spared,
     ViewCause,
 )
-from reconciler.manifest.model import TableDeclaration, ViewKind
+from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.diff.tables import judge_rows, table_causes, table_extent
+from reconciler.diff.views import own_causes, own_extent, under_desired_names
+from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
-from reconciler.program.model import Program, Table, View
-from reconciler.program.settings import meaning_settings
+from reconciler.program.model import Program, Read, View
 from reconciler.snapshot.fingerprint import table_content
 from reconciler.snapshot.model import Snapshot
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.scopes import ALL_COLUMNS
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is found while relations are gone through in dependency order, by desired key."""
+
+    changes: dict[str, RelationChange] = field(default_factory=dict)
+    extents: dict[str, Extent] = field(default_factory=dict)
+    spared: list[Spared] = field(default_factory=list)
 
 
 def compare(applied: Snapshot, desired: Snapshot) -> Diff:
     """What differs, with causes. Cost: linear in the number of relations and reads."""
     before, after = applied.program, desired.program
-    changes: dict[str, RelationChange] = {}
+    renames = resolve_moves(before, after).renames
+    functions = compare_functions(applied, desired)
+    paths = changed_paths(applied, desired, functions)
+    found = _Found()
     for key in after.order:
-        change = _relation_change(key, applied, desired, changes)
-        if change is not None:
-            changes[key] = change
+        if key in after.tables:
+            _compare_table(key, before, after, renames, found)
+        else:
+            _compare_view(key, before, after, renames, paths, found)
+    successors = {renames.applied_key(key): key for key in (*after.tables, *after.views)}
     removed = [
-        change for key in sorted({*before.tables, *before.views}) if (change := _removal(key, before, after)) is not None
+        change
+        for key in sorted({*before.tables, *before.views})
+        if (change := _removal(key, before, after, successors.get(key))) is not None
     ]
-    local_views = {key: change.action for key, change in changes.items() if _is_local(after, key)} | {
-        key: Action.REMOVED for key, view in before.views.items() if view.kind is ViewKind.LOCAL and key not in after.views
+    local_views = {key: change.action for key, change in found.changes.items() if _is_local(after, key)} | {
+        key: Action.REMOVED for key, view in before.views.items() if view.kind is ViewKind.LOCAL and key not in successors
     }
-    shown = [change for key, change in changes.items() if not _is_local(after, key)]
+    shown = [change for key, change in found.changes.items() if not _is_local(after, key)]
     return Diff(
         relations=tuple(sorted([*shown, *removed], key=lambda change: (fold(change.name), change.kind, change.action))),
-        connectors=compare_connectors(applied, desired),
+        connectors=compare_connectors(applied, desired, renames),
         local_views=dict(sorted(local_views.items())),
         metadata_changed=applied.record != desired.record,
+        functions=functions,
+        spared=tuple(sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))),
+        metadata=compare_metadata(before, after) if applied.record != desired.record else (),
     )
 
 
-def _relation_change(
-    key: str, applied: Snapshot, desired: Snapshot, changes: dict[str, RelationChange]
-) -> RelationChange | None:
-    before, after = applied.program, desired.program
-    if key in after.tables:
-        table = after.tables[key]
-        if key not in before.tables:
-            return RelationChange(Action.ADDED, RelationKind.TABLE, table.name)
-        as_spelled = _names_are_data(before, after)
-        if table_content(before.tables[key], as_spelled) == table_content(table, as_spelled):
-            return None
-        causes: tuple[Cause, ...] = table_causes(before.tables[key], table, as_spelled)
-        return RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes)
+def _compare_table(key: str, before: Program, after: Program, renames: Renames, found: _Found) -> None:
+    table = after.tables[key]
+    old = before.tables.get(renames.applied_key(key))
+    if old is None:
+        found.changes[key] = RelationChange(Action.ADDED, RelationKind.TABLE, table.name)
+        found.extents[key] = ANY_ROW
+        return
+    as_spelled = before.names_are_data or after.names_are_data
+    if table_content(old, as_spelled) == table_content(table, as_spelled):
+        return
+    causes = table_causes(old, table, as_spelled, renames.columns.get(key))
+    fate = judge_rows(causes, table, after.evolution_of(key))
+    renamed_from = old.name if fold(old.name) != key else None
+    found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes, fate, renamed_from)
+    found.extents[key] = table_extent(causes, fate)
+
+
+def _compare_view(
+    key: str,
+    before: Program,
+    after: Program,
+    renames: Renames,
+    functions: Mapping[str, tuple[str, ...]],
+    found: _Found,
+) -> None:
     view = after.views[key]
-    if key not in before.views or (before.views[key].kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
+    old = before.views.get(renames.applied_key(key))
+    if old is None or (old.kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
         # To its readers a view that becomes LOCAL is gone, and one that ceases to be LOCAL is new.
-        return RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
-    causes = (*_own_causes(before.views[key], view, before, after), *_read_causes(view, after, changes))
-    return RelationChange(Action.MODIFIED, RelationKind.VIEW, view.name, causes) if causes else None
+        found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
+        found.extents[key] = ANY_ROW
+        return
+    old = under_desired_names(old, renames, after)
+    own = own_causes(old, view, before, after, renames, functions)
+    upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
+    reads, spared = _read_causes(old, view, upstream, found)
+    causes: tuple[ViewCause, ...] = (*own, *reads)
+    if not causes:
+        found.spared += spared
+        return
+    computed = [cause for cause in causes if not isinstance(cause, RelationRenamed)]
+    extent = union(own_extent(own), flow(view, upstream))
+    if reads:
+        extent = union(extent, reshaped(old, view))
+    if computed and (old.is_stored or view.is_stored):
+        extent = union(extent, unrepeatable(view.lineage))
+    renamed_from = old.name if fold(old.name) != key else None
+    fate = Fate.RECOMPUTED if computed else Fate.KEPT
+    found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.VIEW, view.name, causes, fate, renamed_from)
+    found.extents[key] = extent
 
 
-def _removal(key: str, before: Program, after: Program) -> RelationChange | None:
+def _read_causes(
+    old: View, view: View, upstream: Mapping[str, Extent], found: _Found
+) -> tuple[tuple[ViewCause, ...], list[Spared]]:
+    """Why what the view reads makes it another, and what it reads that changed without doing so."""
+    if not upstream:
+        return (), []
+    before = {fold(read.relation): read.columns for read in old.reads}
+    # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
+    turned = reshaped(old, view) != NOTHING or [fold(n) for n in old.column_names] != [fold(n) for n in view.column_names]
+    causes: list[ViewCause] = []
+    spared: list[Spared] = []
+    for read in view.reads:
+        key = fold(read.relation)
+        extent = upstream.get(key)
+        if extent is None:
+            continue
+        columns = _changed_columns(read, before.get(key, ()), extent)
+        if columns is None and turned:
+            columns = read.columns
+        if columns is None:
+            assert isinstance(extent, OnlyColumns)
+            spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names))))
+        else:
+            causes.append(_reads_changed(found.changes[key], columns))
+    return tuple(causes), spared
+
+
+def _changed_columns(read: Read, before: tuple[str, ...], extent: Extent) -> tuple[str, ...] | None:
+    """The columns read (now or before) that may differ; None when no column that is read does."""
+    match extent:
+        case AnyRow():
+            return read.columns
+        case OnlyColumns():
+            if not extent.names:
+                return None
+            if ALL_COLUMNS in read.columns or ALL_COLUMNS in before:
+                return read.columns
+            now = tuple(column for column in read.columns if fold(column) in extent.names)
+            return now or (tuple(column for column in before if fold(column) in extent.names) or None)
+
+
+def _reads_changed(upstream: RelationChange, columns: tuple[str, ...]) -> ReadsChanged:
+    first = next((cause for cause in upstream.causes if not isinstance(cause, RelationRenamed)), None)
+    if isinstance(first, ReadsChanged):
+        return ReadsChanged(upstream.name, columns, (upstream.name, *first.path), first.origin)
+    return ReadsChanged(upstream.name, columns, (upstream.name,), first)
+
+
+def _removal(key: str, before: Program, after: Program, successor: str | None) -> RelationChange | None:
+    """What is no more. `successor` is the desired relation of that name, or of the name that it was moved to."""
     if key in before.tables:
-        if key in after.tables:
+        if successor in after.tables:
             return None
         return RelationChange(Action.REMOVED, RelationKind.TABLE, before.tables[key].name)
     view = before.views[key]
-    if view.kind is ViewKind.LOCAL or (key in after.views and after.views[key].kind is not ViewKind.LOCAL):
+    goes_on = successor is not None and successor in after.views and not _is_local(after, successor)
+    if view.kind is ViewKind.LOCAL or goes_on:
         return None
     return RelationChange(Action.REMOVED, RelationKind.VIEW, view.name)
-
-
-def _names_are_data(applied: Program, desired: Program) -> bool:
-    """Whether spelling is meaning on either side. Both sides are compared by one rule, so that a first map or a first
-    `to_json` in a program makes no other table or view look changed."""
-    return applied.names_are_data or desired.names_are_data
-
-
-def table_causes(applied: Table, desired: Table, as_spelled: bool = False) -> tuple[TableCause, ...]:
-    """Every way in which a table's declaration differs; `as_spelled`: letter case of column names counts."""
-    key_of = _spelling(as_spelled)
-    before = {key_of(column.name): column for column in applied.columns}
-    after = {key_of(column.name): column for column in desired.columns}
-    causes: list[TableCause] = []
-    causes += [ColumnRemoved(column.name, column.type) for key, column in before.items() if key not in after]
-    causes += [ColumnAdded(column.name, column.type) for key, column in after.items() if key not in before]
-    kept = [key for key in after if key in before]
-    for key in kept:
-        if before[key].type != after[key].type:
-            causes.append(ColumnRetyped(after[key].name, before[key].type, after[key].type))
-        if before[key].nullable != after[key].nullable:
-            causes.append(NullabilityChanged(after[key].name, before[key].nullable, after[key].nullable))
-    if [key for key in before if key in after] != kept:
-        causes.append(ColumnsReordered(tuple(c.name for c in applied.columns), tuple(c.name for c in desired.columns)))
-    if [fold(name) for name in applied.primary_key] != [fold(name) for name in desired.primary_key]:
-        causes.append(PrimaryKeyChanged(applied.primary_key, desired.primary_key))
-    return (*causes, *_property_causes(applied.declaration, desired.declaration))
-
-
-def _property_causes(applied: TableDeclaration, desired: TableDeclaration) -> list[TableCause]:
-    pairs = (
-        ("materialized", applied.materialized, desired.materialized),
-        ("append_only", applied.append_only, desired.append_only),
-    )
-    return [PropertyChanged(name, before, after) for name, before, after in pairs if before != after]
-
-
-def _own_causes(applied: View, desired: View, before: Program, after: Program) -> tuple[ViewCause, ...]:
-    causes: list[ViewCause] = []
-    as_spelled = _names_are_data(before, after)
-    if _canonical(applied, before, as_spelled) != _canonical(desired, after, as_spelled):
-        causes.append(QueryChanged())
-    names = (applied.declaration.column_names, desired.declaration.column_names)
-    key_of = _spelling(as_spelled)
-    if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
-        causes.append(ColumnNamesChanged(*names))
-    if applied.kind is not desired.kind:
-        causes.append(KindChanged(applied.kind, desired.kind))
-    settings = (meaning_settings(before.settings.spark), meaning_settings(after.settings.spark))
-    if settings[0] != settings[1]:
-        differing = {name for name in {*settings[0], *settings[1]} if settings[0].get(name) != settings[1].get(name)}
-        causes.append(SettingsChanged(tuple(sorted(differing))))
-    return tuple(causes)
-
-
-def _canonical(view: View, program: Program, as_spelled: bool) -> str:
-    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
-
-
-def _spelling(as_spelled: bool) -> Callable[[str], str]:
-    return str if as_spelled else fold
-
-
-def _read_causes(view: View, after: Program, changes: dict[str, RelationChange]) -> tuple[ViewCause, ...]:
-    causes: list[ViewCause] = []
-    for read in view.reads:
-        upstream = changes.get(fold(read.relation))
-        if upstream is None:
-            continue
-        first = upstream.causes[0] if upstream.causes else None
-        if isinstance(first, ReadsChanged):
-            causes.append(ReadsChanged(upstream.name, read.columns, (upstream.name, *first.path), first.origin))
-        else:
-            causes.append(ReadsChanged(upstream.name, read.columns, (upstream.name,), first))
-    return tuple(causes)
 
 
 def _is_local(program: Program, key: str) -> bool:

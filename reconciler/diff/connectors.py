@@ -1,4 +1,5 @@
-"""Compare connectors: by name within their relation, by the settings that decide what is read or written.
+"""Compare connectors: by name within their relation, by the settings that decide what is read or written. Names are those
+of desired, declared renames (`moves`) taken into account.
 
 A setting whose path the transport's schema marks as secret is named, its value never shown.
 """
@@ -8,29 +9,38 @@ from typing import Any
 
 from reconciler.connectors.catalogue import canonical_settings, secret_paths
 from reconciler.diff.model import Action, ConnectorChange, SettingDifference
+from reconciler.diff.moves import Renames
 from reconciler.digest import canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Connector
 from reconciler.snapshot.model import Snapshot
 
 
-def compare_connectors(applied: Snapshot, desired: Snapshot) -> tuple[ConnectorChange, ...]:
-    """The connectors that were added, modified or removed, sorted by qualified name."""
+def compare_connectors(applied: Snapshot, desired: Snapshot, renames: Renames) -> tuple[ConnectorChange, ...]:
+    """The connectors that were added, modified or removed, sorted by qualified name.
+
+    One that only follows its relation to a new name is not among them; one that was moved itself is modified, without a
+    difference.
+    """
     before, after = applied.program.connectors, desired.program.connectors
     changes = []
-    for key in sorted({*before, *after}):
-        match before.get(key), after.get(key):
-            case None, Connector() as new:
-                changes.append(ConnectorChange(Action.ADDED, new.direction, new.qualified_name))
-            case Connector() as old, None:
-                changes.append(ConnectorChange(Action.REMOVED, old.direction, old.qualified_name))
-            case Connector() as old, Connector() as new:
-                if applied.fingerprints[f"connector:{key}"] != desired.fingerprints[f"connector:{key}"]:
-                    changes.append(
-                        ConnectorChange(Action.MODIFIED, new.direction, new.qualified_name, setting_differences(old, new))
-                    )
-            case _:
-                raise AssertionError("a key comes from one of the two")
+    went_on: set[str] = set()
+    for key, new in after.items():
+        old_key = renames.applied_connector(key)
+        old = before.get(old_key)
+        if old is None or old.direction is not new.direction:
+            changes.append(ConnectorChange(Action.ADDED, new.direction, new.qualified_name))
+            continue
+        went_on.add(old_key)
+        renamed_from = old.qualified_name if key in renames.connectors else None
+        if canonical_settings(old.settings) != canonical_settings(new.settings):
+            differences = setting_differences(old, new)
+            changes.append(ConnectorChange(Action.MODIFIED, new.direction, new.qualified_name, differences, renamed_from))
+        elif renamed_from is not None:
+            changes.append(ConnectorChange(Action.MODIFIED, new.direction, new.qualified_name, (), renamed_from))
+    for key, old in before.items():
+        if key not in went_on:
+            changes.append(ConnectorChange(Action.REMOVED, old.direction, old.qualified_name))
     return tuple(sorted(changes, key=lambda change: (fold(change.name), change.action)))
 
 

@@ -1,54 +1,87 @@
-"""What becomes of each connector. Rules: the seed, "How different types of changes are handled", Connectors.
+"""What becomes of each connector. Rules: the seed, "How different types of changes are handled", Connectors; and what
+design lifts: declared renames, rows that outlive a change of their table, `on_bootstrap`.
 
 | connector | its relation | outcome |
 |---|---|---|
-| input, unchanged | unchanged | resumes from its position |
-| input, unchanged | table modified | reset, because its table is cleared |
+| input, unchanged | unchanged, or modified with its rows kept | resumes from its position |
+| input, unchanged | table modified and cleared | reset, because its table is cleared |
 | input, added | any | starts from its configuration, once the plan is applied |
 | input, modified | any | reset to its new configuration; rows that it brought stay |
 | input, removed | any | detached; rows that it brought stay |
-| output, any | view new or modified | sends the view's full contents |
+| output, any | view new | sends the view's full contents |
+| output, added or modified | view modified | sends the view's full contents |
+| output, unchanged | view modified | as its `on_bootstrap` says: the difference, full contents, an emptied sink, nothing |
 | output, added or modified | view unchanged | sends only new changes |
 | output, unchanged | view unchanged | resumes |
 | output, removed | any | detached |
+
+A connector or relation that was only renamed (`moved`) is unchanged.
 """
 
+from reconciler.connectors.catalogue import on_bootstrap
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, Diff
+from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
+from reconciler.diff.moves import Renames
 from reconciler.names import fold
 from reconciler.plan.model import ConnectorOutcome, Outcome
 from reconciler.program.model import Connector, Program
 
+_OF_A_BOOTSTRAP = {
+    "changes": (Outcome.SENDS_DIFFERENCE, "only what differs between old and new contents, retractions included"),
+    "full": (Outcome.SENDS_FULL_CONTENTS, "on_bootstrap: full; what the sink holds stays"),
+    "truncate": (Outcome.TRUNCATES, "on_bootstrap: truncate"),
+    "silent": (Outcome.SENDS_NOTHING_OF_IT, "on_bootstrap: silent; only changes after it are sent"),
+}
 
-def connector_outcomes(diff: Diff, applied: Program, desired: Program) -> tuple[ConnectorOutcome, ...]:
+
+def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: Renames) -> tuple[ConnectorOutcome, ...]:
     """One outcome for each connector of either program, sorted by qualified name."""
-    changes = {fold(change.name): change.action for change in diff.connectors}
-    relations = {fold(change.name): change.action for change in diff.relations if change.action is not Action.REMOVED}
-    outcomes = [
-        _outcome(connector, changes.get(fold(connector.qualified_name)), relations.get(fold(connector.relation)))
-        for connector in desired.connectors.values()
-    ]
-    outcomes += [
-        _detached(connector, desired) for key, connector in applied.connectors.items() if key not in desired.connectors
-    ]
-    return tuple(sorted(outcomes, key=lambda outcome: fold(outcome.connector)))
+    changes = {fold(change.name): change for change in diff.connectors if change.action is not Action.REMOVED}
+    relations = {fold(change.name): change for change in diff.relations if change.action is not Action.REMOVED}
+    outcomes = []
+    went_on: set[str] = set()
+    for key, connector in desired.connectors.items():
+        old_key = renames.applied_connector(key)
+        old = applied.connectors.get(old_key)
+        change = changes.get(key)
+        if old is not None and (change is None or change.action is not Action.ADDED):
+            went_on.add(old_key)
+        renamed_from = old.qualified_name if old is not None and old_key != key and old_key in went_on else None
+        outcome, reason = _outcome(connector, change, relations.get(fold(connector.relation)))
+        outcomes.append(ConnectorOutcome(connector.qualified_name, outcome, reason, renamed_from))
+    outcomes += [_detached(connector, desired) for key, connector in applied.connectors.items() if key not in went_on]
+    return tuple(sorted(outcomes, key=lambda outcome: (fold(outcome.connector), outcome.outcome)))
 
 
-def _outcome(connector: Connector, change: Action | None, relation: Action | None) -> ConnectorOutcome:
-    name = connector.qualified_name
+def _outcome(connector: Connector, change: ConnectorChange | None, relation: RelationChange | None) -> tuple[Outcome, str]:
+    added = change is not None and change.action is Action.ADDED
+    modified = change is not None and change.action is Action.MODIFIED and bool(change.differences)
     if connector.direction is Direction.OUTPUT:
-        if relation is not None:
-            return ConnectorOutcome(name, Outcome.SENDS_FULL_CONTENTS, f"view {connector.relation} is {_newness(relation)}")
-        if change is None:
-            return ConnectorOutcome(name, Outcome.RESUMES, "neither it nor its view changed")
-        return ConnectorOutcome(name, Outcome.SENDS_NEW_CHANGES, f"it is {_newness(change)}, its view is not")
-    if change is Action.ADDED:
-        return ConnectorOutcome(name, Outcome.STARTS, "new: starts from its configuration")
-    if relation is Action.MODIFIED:
-        return ConnectorOutcome(name, Outcome.RESETS, f"table {connector.relation} is modified and cleared")
-    if change is Action.MODIFIED:
-        return ConnectorOutcome(name, Outcome.RESETS, "its configuration changed; rows that it brought stay")
-    return ConnectorOutcome(name, Outcome.RESUMES, "neither it nor its table changed; resumes from its position")
+        return _output_outcome(connector, added, modified, relation)
+    if added:
+        return Outcome.STARTS, "new: starts from its configuration"
+    if relation is not None and relation.action is Action.MODIFIED and relation.fate is Fate.CLEARED:
+        return Outcome.RESETS, f"table {connector.relation} is modified and cleared"
+    if modified:
+        return Outcome.RESETS, "its configuration changed; rows that it brought stay"
+    if relation is not None and relation.action is Action.MODIFIED:
+        return Outcome.RESUMES, f"table {connector.relation} keeps its rows; resumes from its position"
+    return Outcome.RESUMES, "neither it nor its table changed; resumes from its position"
+
+
+def _output_outcome(
+    connector: Connector, added: bool, modified: bool, relation: RelationChange | None
+) -> tuple[Outcome, str]:
+    if relation is not None and relation.action is Action.ADDED:
+        return Outcome.SENDS_FULL_CONTENTS, f"view {connector.relation} is new"
+    if relation is not None and relation.fate is not Fate.KEPT:
+        if added or modified:
+            return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}, and view {connector.relation} is modified"
+        outcome, reason = _OF_A_BOOTSTRAP[on_bootstrap(connector.settings)]
+        return outcome, f"view {connector.relation} is modified; {reason}"
+    if added or modified:
+        return Outcome.SENDS_NEW_CHANGES, f"it is {_newness(added)}, its view is not"
+    return Outcome.RESUMES, "neither it nor its view changed"
 
 
 def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:
@@ -57,5 +90,5 @@ def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:
     return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed")
 
 
-def _newness(action: Action) -> str:
-    return "new" if action is Action.ADDED else "modified"
+def _newness(added: bool) -> str:
+    return "new" if added else "modified"

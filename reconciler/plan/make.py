@@ -1,37 +1,21 @@
 """Make a plan: (applied, desired, environment, policies) → Plan.
 
-Order of steps, and why:
-1. Tables that are new are created; they are empty and nobody reads them yet.
-2. New and modified stored views are bootstrapped in dependency order, into staging folders. This is the long part, and
-   the one that can fail; until it is done nothing that anybody reads has changed.
-3. Modified tables are cleared and bootstrapped views published, each in one commit. Our readers still see the step
-   published before, because every read names its Delta version.
-4. Stored data of what was removed is dropped.
-5. The snapshot is committed and readers switch, in one commit.
-
-Views over a modified table are evaluated against the empty table (seed: modifying a table). Connectors: the seed's
-section "How different types of changes are handled".
+The steps are `plan.steps`', what becomes of connectors `plan.connectors`', hazards `plan.hazards`'.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from reconciler.diff.compare import compare
-from reconciler.diff.model import Action, Diff, QueryChanged, RelationKind
+from reconciler.diff.model import Action, Diff, Fate, QueryChanged
+from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.digest import digest_json
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.hazards import find_hazards
-from reconciler.plan.model import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    Plan,
-    Policies,
-    PublishView,
-    QueryDifference,
-    Step,
-)
+from reconciler.plan.model import Plan, Policies, QueryDifference
+from reconciler.plan.steps import plan_steps
 from reconciler.program.model import Program, empty_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
 
@@ -54,6 +38,7 @@ def make_plan(
     nothing = take_snapshot(empty_program(known.program.settings))
     before, after = applied or nothing, desired or nothing
     diff = compare(before, after)
+    renames = resolve_moves(before.program, after.program).renames
     return Plan(
         pipeline=pipeline,
         environment=environment,
@@ -63,11 +48,11 @@ def make_plan(
         desired_digest=desired.digest if desired else None,
         diff=diff,
         steps=plan_steps(diff, before.program, after.program),
-        connectors=connector_outcomes(diff, before.program, after.program),
+        connectors=connector_outcomes(diff, before.program, after.program, renames),
         hazards=find_hazards(diff, before.program, after.program, removes_pipeline=desired is None),
         kept=_kept(diff, after.program),
-        queries=_query_differences(diff, before.program, after.program),
-        digest=_digest(pipeline, environment, applied, desired, policies, follows),
+        queries=_query_differences(diff, before.program, after.program, renames),
+        digest=_digest(pipeline, environment, applied, desired, policies, follows, _beyond_content(diff, renames)),
     )
 
 
@@ -78,6 +63,7 @@ def _digest(
     desired: Snapshot | None,
     policies: Policies,
     follows: str | None,
+    beyond_content: Mapping[str, Any],
 ) -> str:
     return digest_json(
         {
@@ -89,8 +75,25 @@ def _digest(
             "desired": desired.digest if desired else None,
             "bootstrap_policy": policies.bootstrap.value,
             "approve_first_apply": policies.approve_first_apply,
+            **beyond_content,
         }
     )
+
+
+def _beyond_content(diff: Diff, renames: Renames) -> dict[str, Any]:
+    """What decides the steps without being part of what either side means: declared renames, and rows that outlive a
+    change of their table. An approval to keep rows must not serve for deleting them."""
+    kept = {
+        fold(change.name): change.fate.value
+        for change in diff.relations
+        if change.fate in (Fate.EVOLVED, Fate.EXTENDED, Fate.KEPT)
+    }
+    renamed = {
+        "relations": dict(renames.relations),
+        "columns": {relation: dict(columns) for relation, columns in renames.columns.items()},
+        "connectors": dict(renames.connectors),
+    }
+    return ({"kept": kept} if kept else {}) | ({"renamed": renamed} if any(renamed.values()) else {})
 
 
 def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
@@ -100,82 +103,13 @@ def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
     return tuple(sorted(names, key=fold))
 
 
-def _query_differences(diff: Diff, applied: Program, desired: Program) -> tuple[QueryDifference, ...]:
+def _query_differences(diff: Diff, applied: Program, desired: Program, renames: Renames) -> tuple[QueryDifference, ...]:
     modified = [
         fold(change.name)
         for change in diff.relations
         if change.action is Action.MODIFIED and any(isinstance(cause, QueryChanged) for cause in change.causes)
     ]
     return tuple(
-        QueryDifference(desired.views[key].name, applied.views[key].query, desired.views[key].query) for key in modified
+        QueryDifference(desired.views[key].name, applied.views[renames.applied_key(key)].query, desired.views[key].query)
+        for key in modified
     )
-
-
-def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ...]:
-    """The steps in order. Always ends in CommitSnapshot."""
-    changed = {(fold(change.name), change.kind): change.action for change in diff.relations}
-    created: list[Step] = []
-    cleared: list[Step] = []
-    bootstrapped: list[Step] = []
-    published: list[Step] = []
-    dropped: list[Step] = []
-    for key in desired.order:
-        if key in desired.tables:
-            match changed.get((key, RelationKind.TABLE)):
-                case Action.ADDED:
-                    name = desired.tables[key].name
-                    if key in applied.views and applied.views[key].is_stored:
-                        # Its path is read until the switch: it is emptied then, not now.
-                        cleared.append(ClearTable(name))
-                    else:
-                        created.append(CreateTable(name))
-                case Action.MODIFIED:
-                    cleared.append(ClearTable(desired.tables[key].name))
-        elif (key, RelationKind.VIEW) in changed and desired.views[key].is_stored:
-            name = desired.views[key].name
-            bootstrapped.append(BootstrapView(name, stored_reads(desired, key)))
-            published.append(PublishView(name))
-    for key in sorted({*applied.tables, *applied.views}):
-        was_stored = key in applied.tables or applied.views[key].is_stored
-        is_stored = key in desired.tables or (key in desired.views and desired.views[key].is_stored)
-        if was_stored and not is_stored:
-            kind = RelationKind.TABLE if key in applied.tables else RelationKind.VIEW
-            relation = applied.tables[key].name if key in applied.tables else applied.views[key].name
-            dropped.append(DropRelation(relation, kind))
-    return (*created, *bootstrapped, *cleared, *published, *dropped, CommitSnapshot())
-
-
-def base_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The tables that a view reads, directly or through any views; names, sorted."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    waiting = [key]
-    while waiting:
-        for read in program.views[waiting.pop()].reads:
-            target = fold(read.relation)
-            if target in program.tables:
-                found.add(target)
-            elif target in program.views and target not in seen:
-                seen.add(target)
-                waiting.append(target)
-    return tuple(program.tables[target].name for target in sorted(found))
-
-
-def stored_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted."""
-    found: dict[str, str] = {}
-    waiting = [key]
-    seen: set[str] = set()
-    while waiting:
-        for read in program.views[waiting.pop()].reads:
-            target = fold(read.relation)
-            if target in seen:
-                continue
-            seen.add(target)
-            if target in program.tables:
-                found[target] = program.tables[target].name
-            elif target in program.views and program.views[target].is_stored:
-                found[target] = program.views[target].name
-            elif target in program.views:
-                waiting.append(target)
-    return tuple(found[target] for target in sorted(found))

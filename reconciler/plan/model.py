@@ -123,16 +123,21 @@ class Outcome(StrEnum):
     RESETS = "resets"
     DETACHES = "detaches"
     SENDS_FULL_CONTENTS = "sends full contents"
+    SENDS_DIFFERENCE = "sends the difference"
+    SENDS_NOTHING_OF_IT = "sends nothing of the bootstrap"
+    TRUNCATES = "empties its sink, then sends full contents"
     SENDS_NEW_CHANGES = "sends only new changes"
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorOutcome:
-    """A connector (`relation.name`), what becomes of it, and why."""
+    """A connector (`relation.name`), what becomes of it, and why. `renamed_from` is its applied qualified name where that
+    is another: positions are kept under it."""
 
     connector: str
     outcome: Outcome
     reason: str
+    renamed_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

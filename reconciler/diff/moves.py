@@ -1,0 +1,109 @@
+"""Renames that an author declares (`spec.moved`), held against what is applied.
+
+Rules:
+- A move whose old name is applied and whose new name is not says that the two are one: nothing is dropped, nothing made.
+- A move whose new name is applied and whose old name is not has done its work; so has one that knows neither. Both stay in
+  the file without harm, as in an environment that never saw the old name.
+- Where both names are applied it can't be told which of them the new one continues: an error.
+- A table stays a table, and a view a view.
+- A column or connector moves within its relation, which may itself have moved. Connectors of a moved relation follow it
+  without a move of their own.
+
+What a move says by itself (that its new name is declared and its old one is not) is judged by `program.moves`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.manifest.model import Move
+from reconciler.names import fold
+from reconciler.program.model import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Renames:
+    """What has another name now: desired folded name → applied folded name, where they differ.
+
+    `columns` is by desired table; `connectors` by folded qualified name.
+    """
+
+    relations: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    connectors: Mapping[str, str] = field(default_factory=dict)
+
+    def applied_key(self, relation: str) -> str:
+        """The applied name of a desired relation, both folded."""
+        return self.relations.get(relation, relation)
+
+    def applied_column(self, relation: str, column: str) -> str:
+        """The applied name of a desired relation's column, all folded."""
+        return self.columns.get(relation, {}).get(column, column)
+
+    def applied_connector(self, key: str) -> str:
+        """The applied qualified name of a desired connector, both folded."""
+        if key in self.connectors:
+            return self.connectors[key]
+        relation, _, name = key.partition(".")
+        return f"{self.applied_key(relation)}.{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedMoves:
+    """The renames that hold, and the moves that are wrong about what is applied."""
+
+    renames: Renames
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
+    """Hold desired's moves against what is applied."""
+    found: list[Diagnostic] = []
+    relations: dict[str, str] = {}
+    for move in desired.moves:
+        source, target = fold(move.source), fold(move.target)
+        if "." not in source and "." not in target and _is_move(move, _relations(applied), source, target, found):
+            if (source in applied.tables) is not (target in desired.tables):
+                message = f"{move.source!r} is applied as a {_kind(applied, source)}, {move.target!r} is another kind"
+                found.append(Diagnostic("P331", message, move.location, "a table can't become a view by a move"))
+            else:
+                relations[target] = source
+    parts = Renames(relations)
+    columns: dict[str, dict[str, str]] = {}
+    connectors: dict[str, str] = {}
+    for move in desired.moves:
+        source, target = fold(move.source), fold(move.target)
+        if "." not in source or "." not in target:
+            continue
+        relation, _, name = target.partition(".")
+        old_relation, _, old_name = source.partition(".")
+        if parts.applied_key(relation) != old_relation:
+            continue
+        if target in desired.connectors:
+            if _is_move(move, set(applied.connectors), source, target, found, f"{old_relation}.{name}"):
+                connectors[target] = source
+        elif relation in desired.tables and old_relation in applied.tables:
+            known = {fold(column.name) for column in applied.tables[old_relation].columns}
+            if _is_move(move, known, old_name, name, found):
+                columns.setdefault(relation, {})[name] = old_name
+    return ResolvedMoves(Renames(relations, columns, connectors), tuple(found))
+
+
+def _is_move(
+    move: Move, known: set[str], source: str, target: str, found: list[Diagnostic], target_as_applied: str | None = None
+) -> bool:
+    """Whether the old name is applied and the new one is not; both is an error."""
+    new = target_as_applied or target
+    if source in known and new in known:
+        message = f"{move.source!r} and {move.target!r} are both applied: which of them goes on is not clear"
+        hint = "drop the entry, and remove the one that is no longer wanted"
+        found.append(Diagnostic("P330", message, move.location, hint))
+    return source in known and new not in known
+
+
+def _relations(program: Program) -> set[str]:
+    return {*program.tables, *program.views}
+
+
+def _kind(program: Program, key: str) -> str:
+    return "table" if key in program.tables else "view"

@@ -1,0 +1,155 @@
+"""Views compared by themselves: query, names of columns, kind, settings, functions. What they read is `compare`'s.
+
+The seed's rule: a view is modified if its query was altered in any way or if its MATERIALIZED attribute was added or
+removed. Here altered means: its meaning could have changed (`sql.canonicalise`), or, where that is surely confined to some
+output columns, these (`sql.query_difference`). A query that merely follows a declared rename is the same query.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union
+from reconciler.diff.model import (
+    ColumnNamesChanged,
+    FunctionChanged,
+    KindChanged,
+    QueryChanged,
+    ReadsChanged,
+    RelationRenamed,
+    SettingsChanged,
+    ViewCause,
+)
+from reconciler.diff.moves import Renames
+from reconciler.names import fold
+from reconciler.program.model import Program, Read, View
+from reconciler.program.settings import meaning_settings
+from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.query_difference import changed_outputs
+from reconciler.sql.renaming import renamed_query
+
+
+def own_causes(
+    applied: View,
+    desired: View,
+    before: Program,
+    after: Program,
+    renames: Renames,
+    functions: Mapping[str, tuple[str, ...]],
+) -> tuple[ViewCause, ...]:
+    """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `functions`
+    maps changed functions to the path to where their change began."""
+    causes: list[ViewCause] = []
+    if fold(applied.name) != fold(desired.name):
+        causes.append(RelationRenamed(applied.name, desired.name))
+    as_spelled = before.names_are_data or after.names_are_data
+    query = _query_cause(applied, desired, before, after, renames, as_spelled)
+    if query is not None:
+        causes.append(query)
+    names = (applied.declaration.column_names, desired.declaration.column_names)
+    key_of = str if as_spelled else fold
+    if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
+        causes.append(ColumnNamesChanged(*names))
+    if applied.kind is not desired.kind:
+        causes.append(KindChanged(applied.kind, desired.kind))
+    differing = differing_settings(before, after)
+    if differing:
+        causes.append(SettingsChanged(differing))
+    causes += [FunctionChanged(path[0], path) for call in desired.calls if (path := functions.get(call)) is not None]
+    return tuple(causes)
+
+
+def differing_settings(applied: Program, desired: Program) -> tuple[str, ...]:
+    """The names of Spark settings that decide results and differ, sorted."""
+    before, after = meaning_settings(applied.settings.spark), meaning_settings(desired.settings.spark)
+    return tuple(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
+
+
+def _query_cause(
+    applied: View, desired: View, before: Program, after: Program, renames: Renames, as_spelled: bool
+) -> QueryChanged | None:
+    texts = _canonical(applied, before, as_spelled), _canonical(desired, after, as_spelled)
+    if texts[0] == texts[1]:
+        return None
+    if _follows_renames(applied, desired, renames, as_spelled):
+        return None
+    # An explicit list of names hides those of the select list, and changes are told by the latter.
+    named = applied.declaration.column_names or desired.declaration.column_names
+    if named or as_spelled or renames.relations or renames.columns:
+        return QueryChanged()
+    columns = changed_outputs(*texts, applied.column_names, desired.column_names)
+    return QueryChanged(None if columns is None else tuple(sorted(columns)))
+
+
+def _canonical(view: View, program: Program, as_spelled: bool) -> str:
+    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+
+
+def _follows_renames(applied: View, desired: View, renames: Renames, as_spelled: bool) -> bool:
+    """Whether the desired query is the applied one with declared renames carried out: then it reads the same columns of
+    the same relations and gives the same output columns."""
+    if not renames.relations and not renames.columns:
+        return False
+    names = {old: new for new, old in renames.relations.items()}
+    for columns in renames.columns.values():
+        names |= {old: new for new, old in columns.items()}
+    followed = renamed_query(applied.query, names)
+    if followed is None or canonical_query(followed, as_spelled) != canonical_query(desired.query, as_spelled):
+        return False
+    same_outputs = [fold(name) for name in applied.column_names] == [fold(name) for name in desired.column_names]
+    return bool(desired.column_names) and same_outputs and applied.reads == desired.reads
+
+
+def own_extent(causes: tuple[ViewCause, ...]) -> Extent:
+    """What of the view its own causes may change for whoever reads it."""
+    extent: Extent = NOTHING
+    for cause in causes:
+        match cause:
+            case QueryChanged(columns=None) | SettingsChanged() | FunctionChanged():
+                return ANY_ROW
+            case QueryChanged(columns=columns):
+                extent = union(extent, OnlyColumns(frozenset(columns or ())))
+            case ColumnNamesChanged():
+                extent = union(extent, _names_extent(cause))
+            case KindChanged() | RelationRenamed() | ReadsChanged():
+                pass
+    return extent
+
+
+def _names_extent(cause: ColumnNamesChanged) -> Extent:
+    if len(cause.applied) != len(cause.desired):
+        return ANY_ROW
+    pairs = [(fold(one), fold(other)) for one, other in zip(cause.applied, cause.desired, strict=True)]
+    return OnlyColumns(frozenset(name for pair in pairs if pair[0] != pair[1] for name in pair))
+
+
+def under_desired_names(view: View, renames: Renames, desired: Program) -> View:
+    """An applied view as it would be had the declared renames been carried out: reads and lineage name what they name
+    under its desired name, in desired's spelling."""
+    relations = {old: new for new, old in renames.relations.items()}
+    columns = {
+        (renames.applied_key(relation), old): new
+        for relation, moved in renames.columns.items()
+        for new, old in moved.items()
+    }
+    if not relations and not columns:
+        return view
+
+    def source(one: tuple[str, str]) -> tuple[str, str]:
+        return relations.get(one[0], one[0]), columns.get(one, one[1])
+
+    def read(one: Read) -> Read:
+        key = fold(one.relation)
+        target = desired.relation(relations.get(key, key))
+        name = target.name if target is not None else one.relation
+        moved = {old: new for (relation, old), new in columns.items() if relation == key}
+        spelled = {fold(c.name): c.name for c in desired.tables[fold(name)].columns} if fold(name) in desired.tables else {}
+        read_columns = [spelled[moved[fold(c)]] if fold(c) in moved else c for c in one.columns]
+        return Read(name, tuple(sorted(read_columns, key=lambda c: (fold(c), c))))
+
+    reads = tuple(sorted(map(read, view.reads), key=lambda one: fold(one.relation)))
+    if view.lineage is None:
+        return replace(view, reads=reads)
+    outputs = tuple(replace(one, sources=tuple(sorted(map(source, one.sources)))) for one in view.lineage.outputs)
+    return replace(
+        view, reads=reads, lineage=replace(view.lineage, outputs=outputs, rows=tuple(sorted(map(source, view.lineage.rows))))
+    )
