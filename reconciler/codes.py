@@ -36,6 +36,14 @@ _MANIFEST: Final = {
     "M129": "a connector names neither a table nor a view, or both",
     "M130": "a Spark setting is not the pipeline's to set",
     "M140": "the default environment is not declared",
+    "M160": "a function's definition is missing",
+    "M161": "a function is defined twice",
+    "M162": "a Python file can't be read",
+    "M163": "a function's definition does not fit its declaration",
+    "M164": "an import that is not known",
+    "M165": "an import that can't be followed",
+    "M166": "settings for a function that is not declared",
+    "M167": "requirements of a function in SQL",
 }
 
 _SQL: Final[dict[str, str]] = {
@@ -69,6 +77,8 @@ _SQL: Final[dict[str, str]] = {
     "S231": "unknown function",
     "S240": "not one SELECT",
     "S241": "not one INSERT or DELETE",
+    "S250": "a function has a name of Spark's",
+    "S251": "a function's body is not one value",
 }
 
 _PROGRAM: Final[dict[str, str]] = {
@@ -83,6 +93,8 @@ _PROGRAM: Final[dict[str, str]] = {
     "P309": "start_after names an unknown label",
     "P310": "connectors start after each other in a circle",
     "P311": "a LOCAL view has a connector",
+    "P320": "two functions have one name",
+    "P321": "functions call each other in a circle",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {
@@ -133,6 +145,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X705": "a view names another number of columns than its query gives",
     "X706": "a view's column has no type",
     "X707": "Spark's process ended",
+    "X708": "a function failed",
     "X710": "an input does not exist",
     "X711": "a file changed after it was read",
     "X712": "a value does not fit its column",

@@ -1,9 +1,11 @@
 """How many arguments Spark's most used functions take, and calls that give another number.
 
 Judged on tokens, before any tree: a parser may stop at such a call, and rewrites others. Calls with a syntax of their
-own inside (`TRIM(BOTH x FROM y)`) are passed over, and so is every function not listed.
+own inside (`TRIM(BOTH x FROM y)`) are passed over, and so is every function not listed, nor declared by the pipeline.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token
@@ -50,12 +52,15 @@ _OWN_SYNTAX: Final = ("FROM", "FOR", "IN", "ORDER", "PLACING", "AS", "USING", "W
 _NOT_A_CALL_AFTER: Final = (".", "@")
 
 
-def wrong_calls(tokens: tuple[Token, ...]) -> tuple[Problem, ...]:
-    """A problem for each call of a listed function with a number of arguments that it can't take."""
+def wrong_calls(tokens: tuple[Token, ...], functions: Mapping[str, int] = MappingProxyType({})) -> tuple[Problem, ...]:
+    """A problem for each call of a listed function with a number of arguments that it can't take. `functions` are the
+    pipeline's own: folded name → number of parameters."""
+    own = {name: (count, count) for name, count in functions.items()}
+    known: Mapping[str, tuple[int, int | None]] = {**ARITY, **own} if own else ARITY
     problems: list[Problem] = []
     for index in range(len(tokens) - 1):
         token = tokens[index]
-        limits = ARITY.get(token.text.lower()) if token.kind is Kind.WORD else None
+        limits = known.get(token.text.lower()) if token.kind is Kind.WORD else None
         if limits is None or not tokens[index + 1].is_symbol("(") or not _is_call(tokens, index):
             continue
         count = _arguments(tokens, index + 2)

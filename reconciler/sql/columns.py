@@ -81,7 +81,7 @@ def _read_column(read: _Columns, token: Token) -> None:
         cursor.report("S211", token, f"{shown(token)} can't name a column", hint)
     elif fold(name) in {fold(other.name) for other in read.columns}:
         cursor.report("S209", token, f"column {name!r} is declared twice", "column names differ by more than letter case")
-    column_type = _read_type(cursor, name)
+    column_type = read_type(cursor, f"column {name!r}")
     nullable: bool | None = None
     while True:
         word = cursor.peek()
@@ -110,10 +110,11 @@ def _read_column(read: _Columns, token: Token) -> None:
     read.columns.append(ColumnDeclaration(name, column_type, nullable is not False, cursor.at(token.start)))
 
 
-def _read_type(cursor: Cursor, column: str) -> str:
+def read_type(cursor: Cursor, owner: str) -> str:
+    """The canonical type that stands next, UNKNOWN_TYPE when there is no such type. `owner` is what has it, in words."""
     first = cursor.peek()
     if first.kind is not Kind.WORD:
-        cursor.fail("S203", first, f"expected the type of column {column!r}, found {shown(first)}")
+        cursor.fail("S203", first, f"expected the type of {owner}, found {shown(first)}")
     text = _type_text(cursor)
     found = canonical_type(text)
     if found is None:

@@ -1,7 +1,8 @@
-"""Read one SQL file of a pipeline: CREATE TABLE and CREATE VIEW statements into declarations and diagnostics.
+"""Read one SQL file of a pipeline: CREATE TABLE, VIEW and FUNCTION statements into declarations and diagnostics.
 
     CREATE TABLE t (column type [NOT NULL | NULL] [PRIMARY KEY], …, [PRIMARY KEY (a, b)]) [WITH ('…' = '…', …)];
     CREATE [LOCAL | MATERIALIZED] VIEW v [(a, b)] [WITH ('connectors' = '[…]')] AS query;
+    CREATE FUNCTION f (a type, …) RETURNS type [AS expression];      -- see `functions`
 
 Rules:
 - DDL follows the seeds' dialect: words in any case, `"…"` and backticks quote names, the only escape in '…' is ''. The
@@ -10,7 +11,7 @@ Rules:
 - A column of the primary key can't be NULL, whether or not it says so.
 - Every mistake is a diagnostic at its own line and column. Mistakes that leave the statement readable are collected;
   others give the statement up, and reading goes on at the next semicolon or at the next CREATE.
-- What the design foresees and this version lacks (DEFAULT, LATENESS, CREATE FUNCTION, …) says so with its own code.
+- What the design foresees and this version lacks (DEFAULT, LATENESS, …) says so with its own code.
 
 Not here: whether a query is good SQL (`check`), names across files (`program.compile`).
 """
@@ -18,15 +19,16 @@ Not here: whether a query is good SQL (`check`), names across files (`program.co
 from dataclasses import dataclass, field
 
 from reconciler.diagnostics import Diagnostic, in_order
-from reconciler.manifest.model import ConnectorDeclaration, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.names import did_you_mean, is_identifier
 from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
+from reconciler.sql.functions import read_function
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, unquote
 from reconciler.sql.properties import TABLE_PROPERTIES, VIEW_PROPERTIES, read_properties
 
-KNOWN_STATEMENTS = "CREATE TABLE and CREATE [LOCAL | MATERIALIZED] VIEW"
-_LATER = ("AGGREGATE", "FUNCTION", "INDEX", "LINEAR", "RECURSIVE", "TYPE")
+KNOWN_STATEMENTS = "CREATE TABLE, CREATE [LOCAL | MATERIALIZED] VIEW or CREATE FUNCTION"
+_LATER = ("AGGREGATE", "INDEX", "LINEAR", "RECURSIVE", "TYPE")
 _STARTS = ("CREATE", "DECLARE")
 _CREATED = ("AGGREGATE", "EXTERNAL", "FUNCTION", "INDEX", "LINEAR", "LOCAL", "MATERIALIZED", "OR", "RECURSIVE")
 _CREATED_TOO = ("TABLE", "TEMP", "TEMPORARY", "TYPE", "VIEW", "GLOBAL")
@@ -41,6 +43,7 @@ class SqlFile:
     views: tuple[ViewDeclaration, ...]
     connectors: tuple[ConnectorDeclaration, ...]
     diagnostics: tuple[Diagnostic, ...]
+    functions: tuple[FunctionDeclaration, ...] = ()
 
 
 @dataclass(slots=True)
@@ -48,6 +51,7 @@ class _Found:
     tables: list[TableDeclaration] = field(default_factory=list)
     views: list[ViewDeclaration] = field(default_factory=list)
     connectors: list[ConnectorDeclaration] = field(default_factory=list)
+    functions: list[FunctionDeclaration] = field(default_factory=list)
 
 
 def read_sql(text: str, file: str) -> SqlFile:
@@ -66,7 +70,8 @@ def read_sql(text: str, file: str) -> SqlFile:
         except Abandoned as abandoned:
             cursor.diagnostics.append(abandoned.diagnostic)
             _skip_statement(cursor)
-    return SqlFile(tuple(found.tables), tuple(found.views), tuple(found.connectors), in_order(cursor.diagnostics))
+    diagnostics = in_order(cursor.diagnostics)
+    return SqlFile(tuple(found.tables), tuple(found.views), tuple(found.connectors), diagnostics, tuple(found.functions))
 
 
 def _skip_statement(cursor: Cursor) -> None:
@@ -120,10 +125,18 @@ def _read_statement(cursor: Cursor, first: Token, found: _Found) -> None:
     elif cursor.accept_word("MATERIALIZED"):
         cursor.expect_word("VIEW", "after MATERIALIZED")
         _read_view(cursor, first, ViewKind.MATERIALIZED, found)
+    elif cursor.accept_word("FUNCTION"):
+        found.functions.append(_read_function(cursor, first))
     else:
-        words = ("LOCAL", "MATERIALIZED", "TABLE", "VIEW")
+        words = ("FUNCTION", "LOCAL", "MATERIALIZED", "TABLE", "VIEW")
         hint = did_you_mean(kind.text, words) if kind.kind is Kind.WORD else None
         cursor.fail("S202", kind, f"expected {KNOWN_STATEMENTS}, found CREATE {shown(kind)}", hint)
+
+
+def _read_function(cursor: Cursor, first: Token) -> FunctionDeclaration:
+    name = cursor.peek()
+    _read_relation_name(cursor, "function")
+    return read_function(cursor, first, name)
 
 
 def _read_relation_name(cursor: Cursor, what: str) -> str:

@@ -44,10 +44,18 @@ _WORDS: Final = frozenset(_WORD_LIST.split())
 class Walker:
     """The state of the walk: what is known, what was read, what is wrong."""
 
-    def __init__(self, relations: Mapping[str, Mapping[str, str | None]], text: str, ansi: bool) -> None:
+    def __init__(
+        self,
+        relations: Mapping[str, Mapping[str, str | None]],
+        text: str,
+        ansi: bool,
+        functions: frozenset[str] = frozenset(),
+    ) -> None:
+        """`functions` are the folded names of the pipeline's own."""
         self.relations = relations
         self.text = text
         self.ansi = ansi
+        self.functions = functions
         self.reads = Reads(relations)
         self.problems: list[Problem] = []
 
@@ -164,8 +172,8 @@ class Walker:
         before = self.text[: node.meta["start"]].rstrip()
         if not after.startswith("(") or before.endswith(".") or not key.isidentifier():
             return
-        if key not in spark_functions() and key not in spark_words():
-            hint = did_you_mean(name, spark_functions())
+        if key not in spark_functions() and key not in spark_words() and key not in self.functions:
+            hint = did_you_mean(name, spark_functions() | self.functions)
             self.problem("S231", f"Spark has no function {name!r}", node.meta["start"], hint)
 
     def star(self, node: exp.Expr, scope: Scope) -> list[Output] | None:
