@@ -1,8 +1,0 @@
-CREATE TABLE orders (
-  id BIGINT NOT NULL PRIMARY KEY,
-  customer STRING,
-  placed DATE,
-  paid BOOLEAN,
-  total DECIMAL(15, 2)
-);
-CREATE FUNCTION tax(x DECIMAL(15, 2)) RETURNS DECIMAL(15, 2);
