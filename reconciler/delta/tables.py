@@ -1,4 +1,4 @@
-"""The tables of a pipeline as Delta tables: create, clear, publish, inspect; each change is one commit.
+"""The tables of a pipeline as Delta tables: create, clear, extend, publish, inspect; each change is one commit.
 
 Rules:
 - Every change names the Delta version that it expects and a transaction. A change whose transaction the table already
@@ -22,7 +22,7 @@ from reconciler.engine.protocol import ColumnType, Transaction
 from reconciler.errors import RegistryConflict
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable
+    from deltalake import CommitProperties, DeltaTable, Schema
     from deltalake.transaction import AddAction
 
 
@@ -92,7 +92,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
             existing = open_table(location)
             if existing is None:
                 raise
-    if existing.transaction_version(transaction.application) == transaction.version:
+    if _has(existing, transaction):
         return existing.version()
     raise RegistryConflict("G605", f"a table is already at {location}, and this pipeline did not make it")
 
@@ -102,11 +102,39 @@ def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, t
     return _overwrite(location, delta_schema(columns), [], expected, transaction)
 
 
-def publish(location: str, staging: str, expected: int | None, transaction: Transaction) -> int:
+def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
+    """Add nullable columns at the end of a table, in one commit on version `expected` that names no data file: rows that
+    are there have NULL in them. Returns the new version."""
+    from deltalake.exceptions import DeltaError
+
+    current = open_table(location)
+    if current is not None and _has(current, transaction):
+        return current.version()
+    if current is None or current.version() != expected:
+        found = None if current is None else current.version()
+        raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
+    try:
+        current.alter.add_columns(delta_schema(columns).fields, commit_properties=_commit_properties(transaction))
+    except DeltaError as error:
+        again = open_table(location)
+        if again is not None and _has(again, transaction):
+            return again.version()
+        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+    return expected + 1
+
+
+def publish(
+    location: str,
+    staging: str,
+    expected: int | None,
+    transaction: Transaction,
+    columns: tuple[ColumnType, ...] = (),
+) -> int:
     """Make the rows staged in the folder `staging` (relative to `location`) the whole contents of the table.
 
     One commit on version `expected` (None: there is no table yet); schema and rows change together. Returns the new
-    version. The staged Delta table lies below the permanent one, so its files are named, not copied.
+    version. The staged Delta table lies below the permanent one, so its files are named, not copied. The columns are the
+    staged ones; with `columns`, these: the same names and types, as a table declares them (NOT NULL).
     """
     staged = open_table(join_location(location, staging))
     if staged is None:
@@ -114,7 +142,16 @@ def publish(location: str, staging: str, expected: int | None, transaction: Tran
     from deltalake import Schema
 
     schema = Schema.from_json(staged.schema().to_json())
+    if columns:
+        declared = delta_schema(columns)
+        if _names_and_types(declared) != _names_and_types(schema):
+            raise RegistryConflict("G605", f"what is staged at {join_location(location, staging)} has other columns")
+        schema = declared
     return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction)
+
+
+def _names_and_types(schema: "Schema") -> list[tuple[str, str]]:
+    return [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in json.loads(schema.to_json())["fields"]]
 
 
 def restore(location: str, version: int) -> None:
@@ -156,12 +193,17 @@ def _overwrite(
     from deltalake.transaction import create_table_with_add_actions
 
     current = open_table(location)
-    if current is not None and current.transaction_version(transaction.application) == transaction.version:
+    if current is not None and _has(current, transaction):
         return current.version()
     found = None if current is None else current.version()
+    if current is not None and found != expected and _has(current, _preparation(transaction)):
+        expected = found
     if found != expected:
         raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
     properties = _commit_properties(transaction)
+    if current is not None and expected is not None and _lacks_a_feature(current, schema):
+        current = _prepared(location, current, transaction)
+        expected += 1
     try:
         if current is None:
             create_table_with_add_actions(
@@ -171,10 +213,39 @@ def _overwrite(
         current.create_write_transaction([*actions], "overwrite", schema, [], commit_properties=properties)
     except DeltaError as error:
         again = open_table(location)
-        if again is not None and again.transaction_version(transaction.application) == transaction.version:
+        if again is not None and _has(again, transaction):
             return again.version()
         raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
     return (expected or 0) + 1
+
+
+def _preparation(transaction: Transaction) -> Transaction:
+    return Transaction(f"{transaction.application}/features", transaction.version)
+
+
+def _lacks_a_feature(table: "DeltaTable", schema: "Schema") -> bool:
+    """Whether the schema has a type that readers of this table have not been told of: TIMESTAMP_NTZ is the only one."""
+    return "timestamp_ntz" in schema.to_json() and "timestampNtz" not in (table.protocol().reader_features or ())
+
+
+def _prepared(location: str, table: "DeltaTable", transaction: Transaction) -> "DeltaTable":
+    """The table with TIMESTAMP_NTZ among its features, in a commit of its own: an overwrite can't bring them along."""
+    from deltalake import TableFeatures
+    from deltalake.exceptions import DeltaError
+
+    try:
+        table.alter.add_feature(
+            TableFeatures.TimestampWithoutTimezone,
+            allow_protocol_versions_increase=True,
+            commit_properties=_commit_properties(_preparation(transaction)),
+        )
+    except DeltaError as error:
+        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+    return table
+
+
+def _has(table: "DeltaTable", transaction: Transaction) -> bool:
+    return bool(table.transaction_version(transaction.application) == transaction.version)
 
 
 def _commit_properties(transaction: Transaction) -> "CommitProperties":

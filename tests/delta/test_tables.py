@@ -1,5 +1,6 @@
 """Tables as Delta tables without a JVM: each change one commit, each repeat no change, each conflict an error."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from reconciler.delta.opening import open_table
 from reconciler.delta.tables import (
     clear_table,
     create_table,
+    extend_table,
     is_vacant,
     publish,
     remove_local,
@@ -119,6 +121,74 @@ def test_publishing_nothing_gives_an_empty_table(place: str) -> None:
     stage(place, "v-1", [])
     publish(place, "v-1", None, at(1))
     assert rows(place) == []
+
+
+def log_of(place: str, version: int) -> list[dict[str, Any]]:
+    text = (Path(place) / "_delta_log" / f"{version:020d}.json").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_published_rows_of_a_table_have_its_declared_columns(place: str) -> None:
+    declared = (ColumnType("id", "BIGINT", False),)
+    create_table(place, (ColumnType("id", "INT"), ColumnType("old", "STRING")), at(1))
+    stage(place, "v-1", [1, 2])
+    assert publish(place, "v-1", 0, at(2), declared) == 1
+    assert publish(place, "v-1", 0, at(2), declared) == 1
+    table = open_table(place)
+    assert table is not None
+    assert [(field.name, field.type.type, field.nullable) for field in table.schema().fields] == [("id", "long", False)]
+    assert rows(place) == [1, 2]
+
+
+def test_staged_rows_of_other_columns_than_declared_are_not_published(place: str) -> None:
+    stage(place, "v-1", [1])
+    for columns in ((ColumnType("id", "INT"),), (ColumnType("no", "BIGINT"),), (*COLUMNS,)):
+        with pytest.raises(RegistryConflict):
+            publish(place, "v-1", None, at(1), columns)
+    assert table_version(place) is None
+
+
+def test_extending_is_one_commit_that_names_no_file(place: str) -> None:
+    stage(place, "v-1", [1, 2])
+    publish(place, "v-1", None, at(1))
+    more = (ColumnType("note", "VARCHAR(5)"), ColumnType("at", "TIMESTAMP_NTZ"))
+    assert extend_table(place, more, 0, at(2)) == 1
+    assert extend_table(place, more, 0, at(2)) == 1
+    assert [name for name, _ in table_columns(place)] == ["id", "note", "at"]
+    assert rows(place) == [1, 2]
+    actions = {name for action in log_of(place, 1) for name in action}
+    assert actions == {"commitInfo", "metaData", "protocol", "txn"}
+    assert not (Path(place) / "_delta_log" / f"{2:020d}.json").exists()
+
+
+def test_a_first_time_without_zone_tells_readers_of_it_in_a_commit_before(place: str) -> None:
+    create_table(place, (ColumnType("a", "INT"),), at(1))
+    with_it = (ColumnType("a", "INT"), ColumnType("b", "TIMESTAMP_NTZ"))
+    assert clear_table(place, with_it, 0, at(2)) == 2
+    assert clear_table(place, with_it, 0, at(2)) == 2
+    assert [name for name, _ in table_columns(place)] == ["a", "b"]
+    assert clear_table(place, with_it, 2, at(3)) == 3
+
+
+def test_whoever_died_after_that_commit_goes_on_from_it(place: str) -> None:
+    create_table(place, (ColumnType("a", "INT"),), at(1))
+    with_it = (ColumnType("a", "INT"), ColumnType("b", "TIMESTAMP_NTZ"))
+    clear_table(place, with_it, 0, at(2))
+    (Path(place) / "_delta_log" / f"{2:020d}.json").unlink()
+    assert [name for name, _ in table_columns(place)] == ["a"]
+    assert clear_table(place, with_it, 0, at(2)) == 2
+    assert [name for name, _ in table_columns(place)] == ["a", "b"]
+
+
+def test_extending_what_somebody_else_wrote_changes_nothing(place: str) -> None:
+    more = (ColumnType("note", "STRING"),)
+    with pytest.raises(RegistryConflict):
+        extend_table(place, more, 0, at(2))
+    create_table(place, COLUMNS, at(1))
+    for expected in (1, 7):
+        with pytest.raises(RegistryConflict):
+            extend_table(place, more, expected, at(2))
+    assert [name for name, _ in table_columns(place)] == [column.name for column in COLUMNS]
 
 
 def test_a_table_is_put_back_and_later_writes_follow(place: str) -> None:

@@ -1,0 +1,175 @@
+"""The steps of a plan: what an apply does, and in which order.
+
+What becomes of a relation's rows (`diff.model.Fate`) decides its steps:
+
+| relation | steps |
+|---|---|
+| new table | CreateTable; ClearTable, where a stored view of its name stood and is read until the switch |
+| table, cleared | ClearTable |
+| table, evolved | EvolveTable, then PublishTable |
+| table, extended | ExtendTable |
+| table or view, kept | none: the snapshot says all there is to say |
+| stored view, new or recomputed | BootstrapView, then PublishView |
+| stored table or view under another name (`moved`) | RenameRelation, beside those above; it is neither created nor dropped |
+| what is no longer stored | DropRelation |
+
+Order, and why:
+1. Tables that are new are created; they are empty and nobody reads them yet.
+2. Rows of tables that evolve are written under the new columns into staging folders, before the views that are computed
+   from them.
+3. New and modified stored views are bootstrapped in dependency order, into staging folders. These two are the long part,
+   and the one that can fail; until they are done nothing that anybody reads has changed, and the apply can be taken back.
+4. The switch of the permanent paths: tables are cleared, extended and published, then views published, each in one
+   commit. Our readers still see the step published before, because every read names its Delta version. Tables come first,
+   so that a reader of bare paths meets new views over new tables rather than over old ones.
+5. Renames. They move nothing (a relation keeps its folder), so they belong to the bookkeeping of the last step; they
+   stand before the drops so that what is dropped is what nobody goes on with.
+6. Stored data of what was removed is dropped.
+7. The snapshot is committed and readers switch, in one commit.
+
+Views over a cleared table are evaluated against the empty table (seed: modifying a table); those over an evolved one
+against its staged rows; those over an extended one against its rows with NULL in the new columns.
+"""
+
+from typing import Final, assert_never
+
+from reconciler.diff.model import Action, ColumnAdded, ColumnRenamed, Diff, Fate, RelationChange, RelationKind
+from reconciler.names import fold
+from reconciler.plan.model import (
+    BootstrapView,
+    ClearTable,
+    ColumnSource,
+    CommitSnapshot,
+    CreateTable,
+    DropRelation,
+    EvolveTable,
+    ExtendTable,
+    PublishTable,
+    PublishView,
+    RenameRelation,
+    Step,
+)
+from reconciler.program.model import Program, Table
+
+_ORDER: Final = (
+    CreateTable,
+    EvolveTable,
+    BootstrapView,
+    ClearTable,
+    ExtendTable,
+    PublishTable,
+    PublishView,
+    RenameRelation,
+    DropRelation,
+    CommitSnapshot,
+)
+
+
+def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ...]:
+    """The steps in order. Always ends in CommitSnapshot."""
+    changes = {(fold(change.name), change.kind): change for change in diff.relations if change.action is not Action.REMOVED}
+    renames = _renames(diff, applied, desired)
+    # By applied name: those that go on under another one leave their name to whoever takes it.
+    gone_on = {fold(rename.applied) for rename in renames}
+    steps: list[Step] = []
+    for key in desired.order:
+        if key in desired.tables:
+            change = changes.get((key, RelationKind.TABLE))
+            if change is not None:
+                stands = _is_stored(applied, key) and key not in gone_on
+                steps += _table_steps(change, applied, desired.tables[key], stands)
+        elif (view_change := changes.get((key, RelationKind.VIEW))) is not None:
+            view = desired.views[key]
+            if view.is_stored and view_change.fate is not Fate.KEPT:
+                steps += (BootstrapView(view.name, stored_reads(desired, key)), PublishView(view.name))
+    steps += renames
+    for key in sorted({*applied.tables, *applied.views}):
+        if _is_stored(applied, key) and key not in gone_on and not _is_stored(desired, key):
+            steps.append(DropRelation(_name(applied, key), _kind(applied, key)))
+    # Sorting keeps the dependency order within each kind.
+    return (*sorted(steps, key=lambda step: _ORDER.index(type(step))), CommitSnapshot())
+
+
+def _table_steps(change: RelationChange, applied: Program, table: Table, something_stands: bool) -> tuple[Step, ...]:
+    if change.action is Action.ADDED:
+        # What stands at its path is read until the switch: it is emptied then, not now.
+        return (ClearTable(table.name),) if something_stands else (CreateTable(table.name),)
+    match change.fate:
+        case Fate.CLEARED | Fate.RECOMPUTED | None:
+            return (ClearTable(table.name),)
+        case Fate.EVOLVED:
+            old = applied.tables[fold(change.renamed_from or change.name)]
+            return (EvolveTable(table.name, old.name, _sources(change, old, table)), PublishTable(table.name))
+        case Fate.EXTENDED:
+            added = {fold(cause.column) for cause in change.causes if isinstance(cause, ColumnAdded)}
+            return (ExtendTable(table.name, tuple(c.name for c in table.columns if fold(c.name) in added)),)
+        case Fate.KEPT:
+            return ()
+        case _:
+            assert_never(change.fate)
+
+
+def _sources(change: RelationChange, old: Table, table: Table) -> tuple[ColumnSource, ...]:
+    """Where each column of an evolved table comes from: its old self, by its old name; nowhere, when it is new."""
+    moved = {fold(cause.desired): fold(cause.applied) for cause in change.causes if isinstance(cause, ColumnRenamed)}
+    added = {fold(cause.column) for cause in change.causes if isinstance(cause, ColumnAdded)}
+    known = {fold(column.name): column.name for column in old.columns}
+    return tuple(
+        ColumnSource(
+            column.name,
+            column.type,
+            None if fold(column.name) in added else known.get(moved.get(fold(column.name), fold(column.name))),
+        )
+        for column in table.columns
+    )
+
+
+def _renames(diff: Diff, applied: Program, desired: Program) -> tuple[RenameRelation, ...]:
+    """Relations that are stored before and after, under different names; sorted by the new one."""
+    found = [
+        RenameRelation(_name(applied, fold(change.renamed_from)), change.name, change.kind)
+        for change in diff.relations
+        if change.renamed_from is not None
+        and _is_stored(applied, fold(change.renamed_from))
+        and _is_stored(desired, fold(change.name))
+    ]
+    return tuple(sorted(found, key=lambda rename: fold(rename.desired)))
+
+
+def _is_stored(program: Program, key: str) -> bool:
+    return key in program.tables or (key in program.views and program.views[key].is_stored)
+
+
+def _name(program: Program, key: str) -> str:
+    relation = program.relation(key)
+    return relation.name if relation is not None else key
+
+
+def _kind(program: Program, key: str) -> RelationKind:
+    return RelationKind.TABLE if key in program.tables else RelationKind.VIEW
+
+
+def base_reads(program: Program, key: str) -> tuple[str, ...]:
+    """The tables that a view reads, directly or through any views; names, sorted."""
+    return tuple(_name(program, target) for target in _reached(program, key) if target in program.tables)
+
+
+def stored_reads(program: Program, key: str) -> tuple[str, ...]:
+    """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted."""
+    reached = _reached(program, key, through_stored=False)
+    return tuple(_name(program, target) for target in reached if _is_stored(program, target))
+
+
+def _reached(program: Program, key: str, *, through_stored: bool = True) -> tuple[str, ...]:
+    """What a view reads, directly or through views (or only through those that are not stored); folded names, sorted."""
+    found: set[str] = set()
+    waiting = [key]
+    while waiting:
+        for read in program.views[waiting.pop()].reads:
+            target = fold(read.relation)
+            if target in found:
+                continue
+            found.add(target)
+            if target in program.views and (through_stored or not program.views[target].is_stored):
+                waiting.append(target)
+    return tuple(sorted(found))
