@@ -4,6 +4,7 @@ on the disk is what everything else reads."""
 import json
 import shutil
 from dataclasses import dataclass
+from typing import Any
 
 import arro3.core
 from deltalake import CommitProperties, QueryBuilder, write_deltalake
@@ -45,7 +46,7 @@ class DeltaWriter:
     def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
         types = arro3.core.Schema.from_arrow(delta_schema(contents.columns).to_arrow())
         data = {
-            column.name: arro3.core.Array([row[place] for row in contents.rows], type=types.field(column.name).type)
+            column.name: _array([row[place] for row in contents.rows], types.field(column.name).type)
             for place, column in enumerate(contents.columns)
         }
         marks = [DeltaTransaction(transaction.application, transaction.version)] if transaction else []
@@ -60,3 +61,10 @@ class DeltaWriter:
 
     def remove(self, location: str) -> None:
         shutil.rmtree(location, ignore_errors=True)
+
+
+def _array(values: list[Any], kind: arro3.core.DataType) -> arro3.core.Array:
+    if not arro3.core.DataType.is_decimal(kind):
+        return arro3.core.Array(values, type=kind)
+    texts = [None if value is None else str(value) for value in values]
+    return arro3.core.Array(texts, type=arro3.core.DataType.utf8()).cast(kind)
