@@ -13,6 +13,8 @@ Rules:
   are added before it. Names are unique within a relation.
 - `start_after` names labels of input connectors of this pipeline; a connector can't wait for itself, directly or not.
 
+Each query is parsed at most once, and not at all where the cache knows it (`analysis`).
+
 Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
 """
 
@@ -20,23 +22,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from reconciler.cache import Cache, NoCache
 from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaration, ViewKind
+from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaration
 from reconciler.names import fold
+from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
-from reconciler.program.model import Program, Read, Table, View
+from reconciler.program.functions import called_functions, compile_functions
+from reconciler.program.model import Function, Program, Read, Table, View
+from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
-from reconciler.sql.canonicalise import canonical_query
-from reconciler.sql.check import RelationRead, analyse_query
-from reconciler.sql.query import ParsedQuery, parse_query
-from reconciler.sql.references import relations_among
-from reconciler.sql.spelling import may_hold_names, may_make_names_data
+from reconciler.sql.spelling import may_hold_names
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
 
 
-_ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "P305", "P309"})
+_ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Compiled:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def compile_program(manifest: Manifest, *, complete: bool = True) -> Compiled:
+def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache | None = None) -> Compiled:
     """Compile a manifest. See the module.
 
     Of a manifest that is not `complete`, names that are unknown are not reported: they may be declared in what could
@@ -55,13 +57,22 @@ def compile_program(manifest: Manifest, *, complete: bool = True) -> Compiled:
     """
     diagnostics: list[Diagnostic] = []
     declared = _by_name(manifest, diagnostics)
-    parsed = {key: parse_query(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
-    order, circular = _order(declared, parsed, diagnostics)
+    functions = compile_functions(manifest.functions, diagnostics)
+    queries = Queries(cache or NoCache())
+    facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
+    order, circular = _order(declared, queries, facts, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
-    names_are_data = any(map(_may_make_names_data, declared.values()))
-    views = _views(manifest, declared, parsed, order, circular, names_are_data, diagnostics)
+    surroundings = Surroundings(
+        ansi=manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false",
+        names_are_data=any(one.may_make_names_data for one in facts.values()) or _names_in_types(tables),
+        functions={key: len(one.declaration.parameters) for key, one in sorted(functions.items())},
+    )
+    views = _views(declared, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
-    program = Program(manifest.settings, tables, views, connectors, order, names_are_data)
+    check_moves(manifest.moves, tables, views, connectors, diagnostics)
+    program = Program(
+        manifest.settings, tables, views, connectors, order, surroundings.names_are_data, functions, manifest.moves
+    )
     told = diagnostics if complete else [one for one in diagnostics if one.code not in _ABOUT_UNKNOWN_NAMES]
     return Compiled(program, in_order(told))
 
@@ -94,14 +105,15 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
 
 
 _Declared: TypeAlias = Mapping[str, TableDeclaration | ViewDeclaration]
-_Parsed: TypeAlias = Mapping[str, ParsedQuery]
 
 
-def _order(declared: _Declared, parsed: _Parsed, into: list[Diagnostic]) -> tuple[tuple[str, ...], frozenset[str]]:
+def _order(
+    declared: _Declared, queries: Queries, facts: Mapping[str, Facts], into: list[Diagnostic]
+) -> tuple[tuple[str, ...], frozenset[str]]:
     """The topological order, and the names that lie on a reported circle."""
     reads: dict[str, tuple[str, ...]] = {}
     for key, one in declared.items():
-        reads[key] = relations_among(parsed[key], one.query, declared, key) if isinstance(one, ViewDeclaration) else ()
+        reads[key] = queries.named(one.query, facts[key], declared, key) if isinstance(one, ViewDeclaration) else ()
     circular: set[str] = set()
     for cycle in cycles(reads):
         first = declared[cycle[0]]
@@ -119,51 +131,41 @@ def _order(declared: _Declared, parsed: _Parsed, into: list[Diagnostic]) -> tupl
     return topological(reads), frozenset(circular)
 
 
-def _may_make_names_data(one: TableDeclaration | ViewDeclaration) -> bool:
-    if isinstance(one, TableDeclaration):
-        return any(may_hold_names(column.type) for column in one.columns)
-    return may_make_names_data(one.query)
+def _names_in_types(tables: Mapping[str, Table]) -> bool:
+    return any(may_hold_names(column.type) for table in tables.values() for column in table.columns)
 
 
 def _views(
-    manifest: Manifest,
     declared: _Declared,
-    parsed: _Parsed,
+    queries: Queries,
+    facts: Mapping[str, Facts],
     order: tuple[str, ...],
     circular: frozenset[str],
-    names_are_data: bool,
+    functions: Mapping[str, Function],
+    surroundings: Surroundings,
     into: list[Diagnostic],
 ) -> dict[str, View]:
     """Analyse the views, each after those that it reads. Columns of views in a circle count as unknown."""
-    ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
     known: dict[str, Mapping[str, str | None]] = {key: {} for key in declared}
     for key, one in declared.items():
         if isinstance(one, TableDeclaration):
             known[key] = {column.name: column.type for column in one.columns}
+    digests = {key: columns_digest(columns) for key, columns in known.items()}
     views: dict[str, View] = {}
     for key in order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
             continue
-        analysis = analyse_query(
-            one.query,
-            one.query_location,
-            known,
-            stored=one.kind is ViewKind.MATERIALIZED,
-            column_names=one.column_names,
-            ansi=ansi,
-            parsed=parsed[key],
-        )
-        into += analysis.diagnostics
-        names = [name for name, _ in analysis.columns]
+        analysed = queries.analyse(one, facts[key], known, digests, surroundings)
+        into += analysed.diagnostics
+        names = [name for name, _ in analysed.columns]
         if key not in circular and len({fold(name) for name in names}) == len(names):
-            known[key] = dict(analysis.columns)
+            known[key] = dict(analysed.columns)
+            digests[key] = columns_digest(known[key])
         # A query that could not be parsed mentions its own name without reading it.
-        read_by_itself = key in circular
-        reads = tuple(_read(one, declared) for one in analysis.reads if one.relation != key or read_by_itself)
-        views[key] = View(one, canonical_query(one.query, names_are_data), reads, tuple(names))
+        reads = tuple(
+            [Read(declared[name].name, columns) for name, columns in analysed.reads if name != key or key in circular]
+        )
+        calls = called_functions(one.query, functions) if functions else ()
+        views[key] = View(one, analysed.canonical, reads, tuple(names), analysed.lineage, calls)
     return dict(sorted(views.items()))
-
-
-def _read(read: RelationRead, declared: _Declared) -> Read:
-    return Read(declared[read.relation].name, read.columns)

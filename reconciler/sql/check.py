@@ -12,6 +12,7 @@ Not here: what names exist (the caller says), the order of views, what a change 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.names import fold
@@ -19,11 +20,13 @@ from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.sql.lineage import Lineage
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
 from reconciler.sql.references import mentioned
 from reconciler.sql.scopes import ALL_COLUMNS, Output
+from reconciler.sql.tracing import lineage_of
 
 __all__ = ["ALL_COLUMNS", "QueryAnalysis", "RelationRead", "analyse_query"]
 
@@ -38,11 +41,15 @@ class RelationRead:
 
 @dataclass(frozen=True, slots=True)
 class QueryAnalysis:
-    """`columns` are the output columns in order with their types where known; empty when they can't be known."""
+    """`columns` are the output columns in order with their types where known; empty when they can't be known.
+
+    `lineage`: None when it is not surely known. Every output column then depends on all that is read, rows too.
+    """
 
     reads: tuple[RelationRead, ...]
     columns: tuple[tuple[str, str | None], ...]
     diagnostics: tuple[Diagnostic, ...]
+    lineage: Lineage | None = None
 
 
 def analyse_query(
@@ -54,21 +61,23 @@ def analyse_query(
     column_names: tuple[str, ...] = (),
     ansi: bool = True,
     parsed: ParsedQuery | None = None,
+    functions: Mapping[str, int] = MappingProxyType({}),
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
     `relations`: folded name → columns as spelled → canonical type (None: unknown); a relation with no columns has
     unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
     `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
-    `parse_query` gave for this query, if the caller has it.
+    `parse_query` gave for this query, if the caller has it. `functions`: the pipeline's own, folded name → number of
+    parameters.
     """
     if parsed is None:
         parsed = parse_query(query)
     calls = forbidden(query, paths=not isinstance(parsed, Parsed))
     if isinstance(parsed, Parsed):
-        calls += wrong_calls(parsed.tokens)
+        calls += wrong_calls(parsed.tokens, functions)
     else:
-        calls += wrong_calls(tuple(tokens_of(query, Dialect.QUERY))) if isinstance(parsed, Problem) else ()
+        calls += wrong_calls(tuple(tokens_of(query, Dialect.QUERY)), functions) if isinstance(parsed, Problem) else ()
     if not isinstance(parsed, Parsed):
         problems = [parsed] if isinstance(parsed, Problem) else []
         if calls and problems and problems[0].code == "S214":
@@ -84,12 +93,26 @@ def analyse_query(
         outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
     except RecursionError:
         # Too deep for this walk, perhaps not for Spark.
-        return analyse_query(query, location, relations, column_names=column_names, parsed=Unsure())
+        return analyse_query(
+            query, location, relations, column_names=column_names, parsed=Unsure(), functions=functions
+        )
     return QueryAnalysis(
         _reads(analyser.reads.found),
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
+        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names),
     )
+
+
+def _lineage(
+    parsed: Parsed,
+    query: str,
+    relations: Mapping[str, Mapping[str, str | None]],
+    outputs: tuple[Output, ...] | None,
+    column_names: tuple[str, ...],
+) -> Lineage | None:
+    names = tuple(output.name for output in outputs) if outputs is not None else None
+    return lineage_of(parsed, query, relations, names, renamed=bool(column_names))
 
 
 def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:
