@@ -22,7 +22,6 @@ from reconciler.delta.tables import clear_table, create_table, publish, remove_l
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, Transaction, ViewBuild
 from reconciler.names import fold
-from reconciler.plan.make import stored_reads
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -32,6 +31,7 @@ from reconciler.plan.model import (
     PublishView,
     Step,
 )
+from reconciler.plan.steps import stored_reads
 from reconciler.program.model import Program, Table
 from reconciler.reconcile.reading import Place, published_place, sources_for, table_columns
 from reconciler.reconcile.target import relation_folder

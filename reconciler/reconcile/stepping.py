@@ -33,7 +33,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.errors import EngineError, IngestFailed, RegistryError
 from reconciler.names import fold
-from reconciler.plan.make import base_reads, stored_reads
+from reconciler.plan.steps import base_reads, stored_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
