@@ -93,9 +93,7 @@ def analyse_query(
         outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
     except RecursionError:
         # Too deep for this walk, perhaps not for Spark.
-        return analyse_query(
-            query, location, relations, column_names=column_names, parsed=Unsure(), functions=functions
-        )
+        return analyse_query(query, location, relations, column_names=column_names, parsed=Unsure(), functions=functions)
     return QueryAnalysis(
         _reads(analyser.reads.found),
         _named(outputs),

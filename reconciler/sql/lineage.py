@@ -1,7 +1,22 @@
-"""Where a query's output columns come from, and what decides which rows it gives. See `check` for how it is found.
+"""Which columns of the relations it reads decide each output column of a query, and which decide its rows.
 
-A dependency too many costs a recomputation, one too few would leave a view wrong: when unsure, there is no lineage, which
-means that everything depends on everything.
+The promise: change the values of one column of one relation, its rows staying what they are. An output column whose
+`sources` do not name that column, in a query whose `rows` do not name it, keeps its values: projected on such output
+columns, the query gives the same multiset as before. So nothing may be left out; what is named too much only costs work.
+
+Rules:
+- `sources` are all columns that reach a value: through expressions, CTEs, subqueries, aggregates, windows and their order.
+- `rows` are those that decide which rows there are and how often: conditions, keys of joins and groups, DISTINCT, set
+  operations other than UNION ALL, arguments of generators, the order below a LIMIT, and the rows of every query that this
+  one reads from. They reach every output column.
+- `repeatable`: computed again over the same input, the values are surely the same. No clock, no randomness, no function
+  that is not Spark's own, no aggregate that depends on the order of rows or rounds (`repeatable`), and only where the rows
+  are repeatable, too. Casting a text that holds a time without a date takes today's date; that is not looked for.
+- What the walk does not surely know has no lineage: then everything depends on everything.
+- A parser may drop or rename what it does not know. Names that the text holds more often than the tree give no lineage.
+
+Not here: how it is found (`tracing`), and whether a relation's rows changed: a query that reads it changes then, whichever
+columns it uses.
 """
 
 from dataclasses import dataclass
@@ -9,8 +24,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OutputLineage:
-    """One output column under its final name. `sources` are the (relation, column) pairs, folded and sorted, whose values
-    reach its own; `repeatable`: computing it again over the same input surely gives the same values."""
+    """One output column under its final name. `sources` are pairs (relation, column), folded and sorted."""
 
     name: str
     sources: tuple[tuple[str, str], ...]
@@ -19,8 +33,7 @@ class OutputLineage:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`rows` are the columns that decide which rows there are; `rows_repeatable`: the same input surely gives the same
-    rows."""
+    """The lineage of one query. `rows` are pairs like sources. See the module."""
 
     outputs: tuple[OutputLineage, ...]
     rows: tuple[tuple[str, str], ...]

@@ -1,0 +1,95 @@
+"""Calls in a query that surely give other values each time: chance, the clock, whoever asks, where a row happens to lie.
+
+Judged on tokens, so that it holds for every text, however it parses. A word such as CURRENT_DATE counts without
+parentheses, too, unless the query itself gives that name to something: Spark takes a column of that name first. So a word
+that many name columns after (`user`) counts with parentheses only.
+
+Not here: what merely depends on the order of rows (`first`, `collect_list`), and functions that are not Spark's own.
+"""
+
+from typing import Final
+
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+_NILADIC_LIST: Final = "current_date current_time current_timestamp current_user localtimestamp session_user"
+_NILADIC: Final = frozenset(_NILADIC_LIST.split())
+_CALLED: Final = (
+    "curdate input_file_block_length input_file_block_start input_file_name monotonically_increasing_id now rand randn "
+    "random randstr shuffle spark_partition_id uniform user uuid"
+)
+NON_DETERMINISTIC: Final = _NILADIC.union(_CALLED.split())
+"""Functions of Spark that surely give other values when computed again (folded names)."""
+NON_DETERMINISTIC_WITHOUT_ARGUMENTS: Final = frozenset({"unix_timestamp"})
+MOMENTS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})
+"""What a literal such as DATE 'today' may name."""
+_TYPED: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_NAMING: Final = ("AS", "WITH", "RECURSIVE", "WINDOW")
+_JOINING: Final = (".", "@", ":")
+
+
+def non_deterministic_calls(query: str) -> tuple[str, ...]:
+    """The folded names of such functions and words, once each, sorted."""
+    tokens = list(tokens_of(query, Dialect.QUERY))
+    given = _given_names(tokens)
+    found = {name for index in range(len(tokens)) if (name := _call(tokens, index, given)) is not None}
+    return tuple(sorted(found))
+
+
+def is_moment(literal: str) -> bool:
+    """Whether a text in a typed literal means the time at which it is read (`today`, `now UTC`)."""
+    return literal.strip().lower().partition(" ")[0] in MOMENTS
+
+
+def _name(token: Token) -> str | None:
+    return token.text.strip("`").lower() if token.kind in (Kind.WORD, Kind.QUOTED) else None
+
+
+def _given_names(tokens: list[Token]) -> frozenset[str]:
+    """Names that the query gives: after AS, and in the lists of columns after a CTE's or an alias's name."""
+    found: set[str] = set()
+    for index, token in enumerate(tokens):
+        name = _name(token)
+        if name is None or not index:
+            continue
+        before = tokens[index - 1]
+        listed = before.kind is Kind.SYMBOL and before.text in "(,"
+        if before.is_word("AS") or (listed and _is_in_column_list(tokens, index)):
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_in_column_list(tokens: list[Token], index: int) -> bool:
+    """Whether the parentheses around hold nothing but names, and `AS (` or an alias's AS stands around them."""
+    start = index
+    while start >= 0 and (_name(tokens[start]) is not None or tokens[start].is_symbol(",")):
+        start -= 1
+    end = index
+    while end < len(tokens) and (_name(tokens[end]) is not None or tokens[end].is_symbol(",")):
+        end += 1
+    if start < 2 or end >= len(tokens) or not tokens[start].is_symbol("(") or not tokens[end].is_symbol(")"):
+        return False
+    opens_query = end + 2 < len(tokens) and tokens[end + 1].is_word("AS") and tokens[end + 2].is_symbol("(")
+    return opens_query or tokens[start - 2].is_word("AS")
+
+
+def _call(tokens: list[Token], index: int, given: frozenset[str]) -> str | None:
+    """The name of the non-deterministic thing that begins at this token."""
+    token = tokens[index]
+    name = _name(token)
+    if name is None:
+        return None
+    before = tokens[index - 1] if index else None
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if before is not None and ((before.kind is Kind.SYMBOL and before.text in _JOINING) or before.is_word(*_NAMING)):
+        return None
+    if after is not None and after.is_symbol("("):
+        if name in NON_DETERMINISTIC:
+            return name
+        empty = index + 2 < len(tokens) and tokens[index + 2].is_symbol(")")
+        return name if name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty else None
+    if token.is_word(*_TYPED) and after is not None and after.kind is Kind.STRING:
+        text = after.text.lstrip("rR").strip("'\"")
+        return text.strip().lower().partition(" ")[0] if is_moment(text) else None
+    if token.kind is not Kind.WORD or name not in _NILADIC or name in given:
+        return None
+    return None if after is not None and after.is_symbol(".") else name
