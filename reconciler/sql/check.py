@@ -98,7 +98,7 @@ def analyse_query(
         _reads(analyser.reads.found),
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
-        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names),
+        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names, functions),
     )
 
 
@@ -108,9 +108,10 @@ def _lineage(
     relations: Mapping[str, Mapping[str, str | None]],
     outputs: tuple[Output, ...] | None,
     column_names: tuple[str, ...],
+    functions: Mapping[str, int],
 ) -> Lineage | None:
     names = tuple(output.name for output in outputs) if outputs is not None else None
-    return lineage_of(parsed, query, relations, names, renamed=bool(column_names))
+    return lineage_of(parsed, query, relations, names, renamed=bool(column_names), functions=frozenset(functions))
 
 
 def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:
