@@ -13,9 +13,11 @@ next release), while equal tokens mean equal queries whatever they say. What is 
     they name nothing and names of functions are folded;
 - backquotes around a plain name that is no word of Spark's grammar;
 - the prefix and suffix letters of literals (`R'…'`, `1L`, `1E5`);
+- words and operators that the grammar spells in two ways, or can do without: one module each, see `rewrites`;
 - parentheses that can't group anything differently: see `parentheses`.
 
-All else stays: order, spelling of operators and literals, quotes of strings. When unsure, texts differ.
+None of it changes the name that Spark makes up for a column without alias: it prints the parsed expression.
+All else stays: order, spelling of literals, quotes of strings. When unsure, texts differ.
 Text that can't be cut into tokens is its own canonical text. Any text is accepted.
 """
 
@@ -24,12 +26,27 @@ from typing import Final
 
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.parentheses import without_redundant
-from reconciler.sql.spelling import is_reflecting, is_strange, is_surely_no_name
+from reconciler.sql.rewrites import aliases, joins, operators, ordering, quantifiers, set_operators, type_names
+from reconciler.sql.rewrites.changes import Changes
+from reconciler.sql.shapes import shapes_of
+from reconciler.sql.spelling import is_surely_no_name, reflects
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
+CANONICALISER_VERSION: Final = 2
+# Raise it with every change of what canonical_query gives, for any query: caches of canonical texts are keyed by it.
+
 _PLAIN: Final = re.compile(r"`[A-Za-z_][A-Za-z0-9_]*`\Z")
 _LETTER_SUFFIX: Final = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?(?:[lLsSyYdDfF]|[bB][dD])?\Z")
+# A rewrite has nothing to do in a query that has none of its marks.
+_REWRITES: Final = (
+    (operators.MARKS, operators.even_operators),
+    (joins.MARKS, joins.even_joins),
+    (set_operators.MARKS, set_operators.even_set_operators),
+    (quantifiers.MARKS, quantifiers.even_quantifiers),
+    (ordering.MARKS, ordering.even_ordering),
+    (type_names.MARKS, type_names.even_type_names),
+)
 
 
 def canonical_query(query: str, names_are_data: bool = False) -> str:
@@ -37,21 +54,40 @@ def canonical_query(query: str, names_are_data: bool = False) -> str:
     tokens = list(tokens_of(query, Dialect.QUERY))
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
-    if not tokens or tokens[-1].kind is Kind.BAD or any(map(is_strange, tokens)):
+    shapes = shapes_of(tokens)
+    if not shapes:
         return query.strip()
-    keep = names_are_data or is_reflecting(tokens)
-    heads = frozenset[int]() if keep else visible_heads(tokens)
-    texts = [_text(tokens, index, keep, heads) for index in range(len(tokens))]
-    return " ".join(without_redundant(texts))
+    present = frozenset(shapes)
+    if names_are_data or reflects(present):
+        texts = [_text(token, is_surely_no_name(tokens, index)) for index, token in enumerate(tokens)]
+    else:
+        texts = _folded_texts(tokens, shapes)
+    changes = Changes()
+    for marks, rewrite in _REWRITES:
+        if not marks.isdisjoint(present):
+            rewrite(shapes, changes)
+    aliases.even_aliases(shapes, present, changes)
+    return " ".join(without_redundant(changes.applied_to(texts)))
 
 
-def _text(tokens: list[Token], index: int, keep: bool, heads: frozenset[int]) -> str:
-    token = tokens[index]
+def _folded_texts(tokens: list[Token], shapes: list[str]) -> list[str]:
+    """The texts, names folded wherever they are surely no key of a map."""
+    texts = [shape if token.kind is Kind.WORD else _text(token, True) for token, shape in zip(tokens, shapes, strict=True)]
+    heads = visible_heads(shapes) if "." in shapes else frozenset()
+    for index in range(1, len(tokens)):
+        before = shapes[index - 1]
+        # Only the part right after a relation's name is surely a column; what follows may be a map's key.
+        if before == ":" or (before == "." and index - 2 not in heads):
+            texts[index] = _text(tokens[index], False)
+    return texts
+
+
+def _text(token: Token, fold: bool) -> str:
     match token.kind:
         case Kind.WORD:
-            return _folded(token.text) if _foldable(tokens, index, keep, heads) else token.text
+            return _folded(token.text) if fold else token.text
         case Kind.QUOTED:
-            return _unquoted(token.text, _foldable(tokens, index, keep, heads))
+            return _unquoted(token.text, fold)
         case Kind.STRING if token.text[0] in "rR":
             return "r" + token.text[1:]
         case Kind.NUMBER if _LETTER_SUFFIX.match(token.text):
@@ -69,10 +105,3 @@ def _unquoted(text: str, fold: bool) -> str:
     if _PLAIN.match(text) and text[1:-1].lower() not in spark_words():
         text = text[1:-1]
     return _folded(text) if fold else text
-
-
-def _foldable(tokens: list[Token], index: int, keep: bool, heads: frozenset[int]) -> bool:
-    if index and (tokens[index - 1].is_symbol(".") or tokens[index - 1].is_symbol(":")):
-        # Only the part right after a relation's name is surely a column; what follows may be a map's key.
-        return index - 2 in heads and tokens[index - 1].is_symbol(".")
-    return not keep or is_surely_no_name(tokens, index)

@@ -1,33 +1,42 @@
 """Parentheses that group nothing: removed where no reading of the text could depend on them.
 
-Three cases, each safe by itself (X is what stands between the parentheses):
+Four cases, each safe by itself (X is what stands between the parentheses):
 - doubled: `((X))` is `(X)`, when X has no comma of its own (a tuple) and is no query (`IN ((SELECT …))` is a scalar);
 - one operand: `(x)` with one name, number or string between a comparison, AND, OR or SELECT and a place where an
   operand ends. Not after a word that may be a function or an alias (`FROM t WHERE (a)`), nor before a point or arrow;
+  x is no word of Spark's grammar, except values: `SELECT (all)` is a column, `SELECT all` is not;
 - one condition: `(X)` as a whole operand of AND, OR, WHERE, HAVING, ON, WHEN, when X is longer than a name, has neither
-  AND, OR, NOT, BETWEEN, CASE nor a comma of its own, and no BETWEEN stands before it that could own the AND.
+  AND, OR, NOT, BETWEEN, CASE nor a comma of its own, and no BETWEEN stands before it that could own the AND;
+- one column to group by: `GROUP BY (x)`, x as above but no number, alone or first of a list. An operand must end before
+  GROUP: `FROM group by (x)` names a relation and its column.
 
 Everything else keeps its parentheses, also many that a person would call redundant.
 """
 
 from typing import Final
 
+from reconciler.sql.shapes import VALUES, is_plain
+
 _QUERY_STARTS: Final = frozenset({"select", "with", "values", "from", "table", "map", "reduce"})
 _ENDS: Final = frozenset(
     {"", ")", "and", "or", "group", "having", "order", "limit", "window", "union", "except", "intersect", "minus"}
-    | {"where", "join", "inner", "left", "right", "full", "cross", "then", "qualify"}
+    | {"where", "join", "inner", "left", "right", "full", "cross", "semi", "anti", "then", "qualify"}
 )
+_GROUPING_ENDS: Final = frozenset({"", ")", ",", "having", "order", "limit", "union", "except", "intersect", "qualify"})
 _CONDITION_STARTS: Final = frozenset({"where", "having", "on", "and", "or", "when"})
-_OPERAND_STARTS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", "and", "or", "select"})
-_OPERAND_ENDS: Final = _ENDS | {"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", ",", "from", "as"}
+_COMPARISONS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">="})
+_OPERAND_STARTS: Final = _COMPARISONS | {"and", "or", "select"}
+_OPERAND_ENDS: Final = _ENDS | _COMPARISONS | {",", "from", "as"}
+_STARTS: Final = _CONDITION_STARTS | _OPERAND_STARTS | {"(", "by"}
 _COMPOUND: Final = frozenset({"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists"})
+_BEFORE_A_QUERY: Final = frozenset({"", "(", ")", "union", "except", "intersect", "minus", "all", "distinct"})
 
 
 def without_redundant(texts: list[str]) -> list[str]:
     """The tokens' texts (keywords in lower case) without such parentheses."""
     while True:
         pairs = _pairs(texts)
-        if pairs is None:
+        if not pairs:
             return texts
         drop = _redundant(texts, pairs)
         if not drop:
@@ -59,53 +68,70 @@ def _own(texts: list[str], start: int, end: int, pairs: dict[int, int]) -> list[
     return found
 
 
+def _at(texts: list[str], index: int) -> str:
+    return texts[index] if 0 <= index < len(texts) else ""
+
+
 def _redundant(texts: list[str], pairs: dict[int, int]) -> set[int]:
     drop: set[int] = set()
     for opening, closing in pairs.items():
-        if opening in drop or closing - opening < 2:
-            continue
         before = texts[opening - 1] if opening else ""
-        after = texts[closing + 1] if closing + 1 < len(texts) else ""
-        own = _own(texts, opening + 1, closing, pairs)
-        if own[0] in _QUERY_STARTS or (opening > 1 and texts[opening - 2] == "."):
+        if before not in _STARTS or opening in drop or closing - opening < 2:
             continue
+        if texts[opening + 1] in _QUERY_STARTS or _at(texts, opening - 2) == ".":
+            continue
+        after = _at(texts, closing + 1)
         if (
-            _is_doubled(opening, closing, before, after, own)
-            or _is_operand(opening, closing, before, after, texts)
-            or _is_condition(texts, opening, before, after, own, pairs)
+            (closing - opening == 2 and _is_operand(texts, opening, before, after))
+            or (before == "(" and after == ")" and _is_doubled(_own(texts, opening + 1, closing, pairs)))
+            or (before in _CONDITION_STARTS and after in _ENDS and _is_condition(texts, opening, before, pairs))
         ):
             drop |= {opening, closing}
     return drop
 
 
-def _is_doubled(opening: int, closing: int, before: str, after: str, own: list[str]) -> bool:
-    if before != "(" or after != ")" or "," in own or "->" in own or "=>" in own:
+def _is_doubled(own: list[str]) -> bool:
+    # `((a) + (b))` opens and closes alike but is no pair. Here this pair's neighbours are parentheses on both sides, and
+    # a pair that touches one on both sides is enclosed by one pair.
+    return "," not in own and "->" not in own and "=>" not in own
+
+
+def _is_operand(texts: list[str], opening: int, before: str, after: str) -> bool:
+    if not _is_value(texts[opening + 1]):
         return False
-    # `((a) + (b))` opens and closes alike but is no pair: the outer one must be the next on both sides, which holds
-    # here because `before` and `after` touch this pair, and a pair that touches both is enclosed by one pair.
-    return closing > opening
-
-
-def _is_operand(opening: int, closing: int, before: str, after: str, texts: list[str]) -> bool:
-    if closing - opening != 2 or not _is_plain(texts[opening + 1]):
+    if before == "by":
+        return _is_grouped(texts, opening) and after in _GROUPING_ENDS
+    if before == "select" and _at(texts, opening - 2) not in _BEFORE_A_QUERY:
         return False
     return before in _OPERAND_STARTS and after in _OPERAND_ENDS
 
 
-def _is_plain(text: str) -> bool:
-    return text[0].isalnum() or text[0] in "_`'\"."
+def _is_value(text: str) -> bool:
+    """Whether a text is by itself a whole operand."""
+    if text[0].isdigit() or text[0] in "`'\".":
+        return len(text) > 1 or text[0].isdigit()
+    return text.lower() in VALUES or is_plain(text.lower())
 
 
-def _is_condition(texts: list[str], opening: int, before: str, after: str, own: list[str], pairs: dict[int, int]) -> bool:
-    if before not in _CONDITION_STARTS or after not in _ENDS or len(own) < 2:
+def _is_grouped(texts: list[str], opening: int) -> bool:
+    column = texts[opening + 1]
+    if _at(texts, opening - 2) != "group" or column[0].isdigit() or column[0] in "'\".":
         return False
-    if any(text in _COMPOUND for text in own):
+    ended = _at(texts, opening - 3)
+    return ended == ")" or (ended != "" and _is_value(ended)) or (ended != "" and _at(texts, opening - 4) == ".")
+
+
+def _is_condition(texts: list[str], opening: int, before: str, pairs: dict[int, int]) -> bool:
+    own = _own(texts, opening + 1, pairs[opening], pairs)
+    if len(own) < 2 or any(text in _COMPOUND for text in own):
         return False
     return before != "and" or not _between_before(texts, opening, pairs)
 
 
 def _between_before(texts: list[str], opening: int, pairs: dict[int, int]) -> bool:
     """Whether a BETWEEN stands before `opening` within the same parentheses."""
+    if "between" not in texts:
+        return False
     closings = {closing: start for start, closing in pairs.items()}
     index = opening - 1
     while index >= 0 and texts[index] != "(":

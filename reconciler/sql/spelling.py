@@ -63,6 +63,11 @@ def is_reflecting(tokens: list[Token]) -> bool:
     return any(token.kind in (Kind.WORD, Kind.QUOTED) and bare(token) in REFLECTING for token in tokens)
 
 
+def reflects(present: frozenset[str]) -> bool:
+    """`is_reflecting`, for the shapes that a query has."""
+    return not REFLECTING.isdisjoint(present) or any(shape[0] == "`" and shape.strip("`") in REFLECTING for shape in present)
+
+
 def may_hold_names(type_text: str) -> bool:
     """Whether values of a type have keys that are matched exactly."""
     return any(word in type_text.upper() for word in ("MAP", "VARIANT"))

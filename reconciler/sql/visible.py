@@ -8,15 +8,16 @@ parentheses and set operators divide. Anything else is left unsure.
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.shapes import at
 
-_SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+_SET_OPERATORS: Final = frozenset({"union", "except", "intersect", "minus"})
+_MARKS: Final = _SET_OPERATORS | {"(", ")", ".", "from", "join"}
 # FROM inside the parentheses of these is followed by an expression.
-_SPEAKING_FROM: Final = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
+_SPEAKING_FROM: Final = frozenset({"extract", "trim", "substring", "substr", "overlay", "position"})
 _NO_ALIAS_LIST: Final = (
-    "ANTI CROSS EXCEPT FULL GROUP HAVING INNER INTERSECT JOIN LATERAL LEFT LIMIT MINUS NATURAL OFFSET ON ORDER OUTER "
-    "PIVOT RIGHT SELECT SEMI TABLESAMPLE UNION UNPIVOT USING WHERE WINDOW CLUSTER DISTRIBUTE SORT FOR TIMESTAMP "
-    "VERSION SYSTEM_TIME SYSTEM_VERSION"
+    "anti cross except full group having inner intersect join lateral left limit minus natural offset on order outer "
+    "pivot right select semi tablesample union unpivot using where window cluster distribute sort for timestamp "
+    "version system_time system_version"
 )
 _NO_ALIAS: Final = frozenset(_NO_ALIAS_LIST.split())
 
@@ -38,66 +39,57 @@ class _Block:
         return False
 
 
-def _key(token: Token) -> str | None:
-    if token.kind is Kind.WORD or token.kind is Kind.QUOTED:
-        return token.text.strip("`").lower() if token.text.isascii() else None
+def _key(shape: str) -> str | None:
+    if shape and (shape[0] == "`" or shape[0] == "_" or shape[0].isalpha()):
+        return shape.strip("`") if shape.isascii() else None
     return None
 
 
-def visible_heads(tokens: list[Token]) -> frozenset[int]:
+def visible_heads(shapes: list[str]) -> frozenset[int]:
     """The indexes of names that stand before a point and surely name a relation."""
     block = _Block(None, "")
     candidates: list[tuple[int, str, _Block]] = []
-    index = 0
-    while index < len(tokens):
-        token = tokens[index]
-        if token.is_symbol("("):
-            opener = tokens[index - 1].text.upper() if index and tokens[index - 1].kind is Kind.WORD else ""
-            block = _Block(block, opener)
-        elif token.is_symbol(")") and block.around is not None:
-            block = block.around
-        elif token.is_word(*_SET_OPERATORS):
+    for index, shape in enumerate(shapes):
+        if shape not in _MARKS:
+            continue
+        if shape == "(":
+            block = _Block(block, at(shapes, index - 1))
+        elif shape == ")":
+            block = block.around or block
+        elif shape == ".":
+            head = at(shapes, index - 1)
+            key = None if head in _MARKS else _key(head)
+            if key is not None and at(shapes, index - 2) != ".":
+                candidates.append((index - 1, key, block))
+        elif shape in _SET_OPERATORS:
             block = _Block(block.around, block.opener)
-        elif token.is_word("FROM", "JOIN") and not _expression_follows(tokens, index, block):
-            _introduce(tokens, index + 1, block)
-        elif _is_head(tokens, index):
-            key = _key(token)
-            if key is not None:
-                candidates.append((index, key, block))
-        index += 1
+        elif shape == "join" or not _expression_follows(shapes, index, block):
+            _introduce(shapes, index + 1, block)
     return frozenset(index for index, key, block in candidates if block.sees(key))
 
 
-def _expression_follows(tokens: list[Token], index: int, block: _Block) -> bool:
-    if not tokens[index].is_word("FROM"):
-        return False
-    return block.opener in _SPEAKING_FROM or (index > 0 and tokens[index - 1].is_word("DISTINCT"))
+def _expression_follows(shapes: list[str], index: int, block: _Block) -> bool:
+    return block.opener in _SPEAKING_FROM or at(shapes, index - 1) == "distinct"
 
 
-def _is_head(tokens: list[Token], index: int) -> bool:
-    if tokens[index].kind not in (Kind.WORD, Kind.QUOTED) or index + 1 >= len(tokens):
-        return False
-    return tokens[index + 1].is_symbol(".") and not (index and tokens[index - 1].is_symbol("."))
-
-
-def _introduce(tokens: list[Token], index: int, block: _Block) -> None:
+def _introduce(shapes: list[str], index: int, block: _Block) -> None:
     """Note the plain relations of a FROM list: `a [AS] x, b y`. Anything less plain ends the list."""
-    while index < len(tokens):
-        name = _key(tokens[index])
+    while True:
+        name = _key(at(shapes, index))
         after = index + 1
-        if name is None or (after < len(tokens) and (tokens[after].is_symbol(".") or tokens[after].is_symbol("("))):
+        if name is None or at(shapes, after) in (".", "("):
             return
-        if after < len(tokens) and tokens[after].is_word("AS"):
+        if at(shapes, after) == "as":
             after += 1
-        elif after < len(tokens) and tokens[after].kind is Kind.WORD and tokens[after].text.upper() in _NO_ALIAS:
+        elif at(shapes, after) in _NO_ALIAS:
             block.names.add(name)
             return
-        alias = _key(tokens[after]) if after < len(tokens) else None
+        alias = _key(at(shapes, after))
         if alias is None:
             block.names.add(name)
         else:
             block.names.add(alias)
             after += 1
-        if after >= len(tokens) or not tokens[after].is_symbol(","):
+        if at(shapes, after) != ",":
             return
         index = after + 1

@@ -77,8 +77,19 @@ def test_what_is_no_query_does_not_raise(text: str) -> None:
     assert isinstance(canonical_query(text), str)
 
 
+@pytest.mark.parametrize(
+    "opening", ["select all a, ", "select sum(a) over (order by ", "select cast(a as long), cast(", "x inner join "]
+)
+def test_what_is_cut_short_does_not_raise(opening: str) -> None:
+    for text in (opening, opening * 500, opening + "union distinct (" * 500, opening + " asc nulls first" * 500):
+        canonical = canonical_query(text)
+        assert canonical_query(canonical) == canonical
+
+
 def test_depth_does_not_matter() -> None:
-    assert canonical_query("select " + "(" * 5000 + "x.a + 1" + ")" * 5000 + " from t x") == "select ( x . a + 1 ) from t x"
+    assert (
+        canonical_query("select " + "(" * 5000 + "x.a + 1" + ")" * 5000 + " from t x") == "select ( x . a + 1 ) from t as x"
+    )
 
 
 def test_word_lists_are_in_order() -> None:

@@ -1,3 +1,3 @@
-SELECT f((a, b)) FROM t
+SELECT count(DISTINCT (a, b)) FROM t
 -- ~
-SELECT f(a, b) FROM t
+SELECT count(DISTINCT a, b) FROM t

@@ -1,3 +1,3 @@
-SELECT date_format(d, 'MM') FROM t
+SELECT date_format(ts, 'MM') AS q FROM t
 -- ~
-SELECT date_format(d, 'mm') FROM t
+SELECT date_format(ts, 'mm') AS q FROM t

@@ -1,3 +1,3 @@
-SELECT explode(a) FROM t
+SELECT explode(xs) FROM t
 -- ~
-SELECT explode_outer(a) FROM t
+SELECT explode_outer(xs) FROM t

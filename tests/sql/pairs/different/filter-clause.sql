@@ -1,3 +1,3 @@
-SELECT sum(a) FILTER (WHERE b) FROM t
+SELECT sum(a) FILTER (WHERE p) AS q FROM t
 -- ~
-SELECT sum(a) FROM t
+SELECT sum(a) AS q FROM t

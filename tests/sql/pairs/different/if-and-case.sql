@@ -1,3 +1,3 @@
-SELECT if(a, b, c) FROM t
+SELECT if(p, a, b) FROM t
 -- ~
-SELECT CASE WHEN a THEN b ELSE c END FROM t
+SELECT CASE WHEN p THEN a ELSE b END FROM t

@@ -1,3 +1,3 @@
-SELECT first(a) IGNORE NULLS FROM t
+SELECT first(a) IGNORE NULLS AS q FROM t
 -- ~
-SELECT first(a) FROM t
+SELECT first(a) AS q FROM t

@@ -1,3 +1,3 @@
-SELECT m.Key, extract(DAY FROM m) FROM t
+SELECT m.Key, extract(DAY FROM d) FROM t
 -- ~
-SELECT m.key, extract(DAY FROM m) FROM t
+SELECT m.key, extract(DAY FROM d) FROM t

@@ -1,3 +1,3 @@
-SELECT e FROM t LATERAL VIEW explode(a) x AS e
+SELECT e FROM t LATERAL VIEW explode(xs) l AS e
 -- ~
-SELECT e FROM t LATERAL VIEW OUTER explode(a) x AS e
+SELECT e FROM t LATERAL VIEW OUTER explode(xs) l AS e

@@ -1,3 +1,3 @@
-SELECT É FROM t
+SELECT 1 AS É
 -- ~
-SELECT é FROM t
+SELECT 1 AS é

@@ -1,3 +1,3 @@
-SELECT a LIKE 'x' FROM t
+SELECT s LIKE 'b' AS q FROM t
 -- ~
-SELECT a ILIKE 'x' FROM t
+SELECT s ILIKE 'b' AS q FROM t

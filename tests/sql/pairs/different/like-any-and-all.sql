@@ -1,3 +1,3 @@
-SELECT a LIKE ANY ('x', 'y') FROM t
+SELECT s LIKE ANY ('A', 'b') AS q FROM t
 -- ~
-SELECT a LIKE ALL ('x', 'y') FROM t
+SELECT s LIKE ALL ('A', 'b') AS q FROM t

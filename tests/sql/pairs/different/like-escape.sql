@@ -1,3 +1,3 @@
-SELECT a LIKE 'x!_' ESCAPE '!' FROM t
+SELECT s LIKE 'x!_' ESCAPE '!' AS q FROM t
 -- ~
-SELECT a LIKE 'x!_' FROM t
+SELECT s LIKE 'x!_' AS q FROM t

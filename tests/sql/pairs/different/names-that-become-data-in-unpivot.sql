@@ -1,3 +1,3 @@
-SELECT * FROM t UNPIVOT (v FOR n IN (A, B))
+SELECT * FROM (SELECT a AS A, b AS B FROM t) UNPIVOT (v FOR n IN (A, B))
 -- ~
-SELECT * FROM t UNPIVOT (v FOR n IN (a, b))
+SELECT * FROM (SELECT a AS a, b AS b FROM t) UNPIVOT (v FOR n IN (a, b))

@@ -1,3 +1,3 @@
-SELECT a <=> b FROM t
+SELECT a <=> b AS q FROM t
 -- ~
-SELECT a = b FROM t
+SELECT a = b AS q FROM t

@@ -1,3 +1,3 @@
-SELECT 1 FROM t WHERE a AND (b OR c)
+SELECT id FROM t WHERE p AND (q OR r)
 -- ~
-SELECT 1 FROM t WHERE a AND b OR c
+SELECT id FROM t WHERE p AND q OR r

@@ -1,3 +1,3 @@
-SELECT x.a FROM t x, t y
+SELECT x.a FROM t x, u y
 -- ~
-SELECT y.a FROM t x, t y
+SELECT y.a FROM t x, u y

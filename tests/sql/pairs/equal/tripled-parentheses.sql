@@ -1,3 +1,3 @@
-SELECT f(((a))) FROM t
+SELECT abs(((a))) FROM t
 -- ~
-SELECT f(a) FROM t
+SELECT abs(a) FROM t

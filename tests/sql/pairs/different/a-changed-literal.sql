@@ -1,0 +1,3 @@
+SELECT id FROM t WHERE a > 1
+-- ~
+SELECT id FROM t WHERE a > 2

@@ -1,0 +1,3 @@
+SELECT (all) AS q FROM words
+-- ~
+SELECT all AS q FROM words

@@ -1,0 +1,3 @@
+SELECT all - a AS q FROM words
+-- ~
+SELECT - a AS q FROM words

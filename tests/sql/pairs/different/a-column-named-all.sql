@@ -1,0 +1,3 @@
+SELECT all, a FROM words
+-- ~
+SELECT a FROM words

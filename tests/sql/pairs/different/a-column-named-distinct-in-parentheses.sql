@@ -1,0 +1,3 @@
+SELECT (distinct) AS x FROM words
+-- ~
+SELECT distinct AS x FROM words

@@ -1,0 +1,3 @@
+SELECT s rlike as FROM words
+-- ~
+SELECT s rlike FROM words

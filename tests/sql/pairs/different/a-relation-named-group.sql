@@ -1,0 +1,3 @@
+SELECT by.n FROM group by (n)
+-- ~
+SELECT by.n FROM group by n

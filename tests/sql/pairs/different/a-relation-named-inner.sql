@@ -1,0 +1,3 @@
+SELECT 1 AS q FROM inner JOIN u
+-- ~
+SELECT 1 AS q FROM JOIN u

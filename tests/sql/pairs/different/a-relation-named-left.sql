@@ -1,0 +1,3 @@
+SELECT outer.a FROM left outer JOIN u
+-- ~
+SELECT outer.a FROM left JOIN u

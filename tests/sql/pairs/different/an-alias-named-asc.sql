@@ -1,0 +1,3 @@
+SELECT a asc FROM t
+-- ~
+SELECT a FROM t

@@ -1,0 +1,3 @@
+SELECT a AS long FROM t
+-- ~
+SELECT a AS bigint FROM t

@@ -1,0 +1,3 @@
+SELECT a minus FROM t
+-- ~
+SELECT a except FROM t

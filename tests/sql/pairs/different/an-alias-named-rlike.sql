@@ -1,0 +1,3 @@
+SELECT a rlike FROM t
+-- ~
+SELECT a regexp FROM t

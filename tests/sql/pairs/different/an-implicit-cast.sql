@@ -1,0 +1,3 @@
+SELECT id FROM t WHERE s2 = '1'
+-- ~
+SELECT id FROM t WHERE s2 = 1

@@ -1,0 +1,3 @@
+SELECT order by, a asc FROM words
+-- ~
+SELECT order by, a FROM words

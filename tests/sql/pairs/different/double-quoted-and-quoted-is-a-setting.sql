@@ -1,0 +1,3 @@
+SELECT "x" AS q
+-- ~
+SELECT 'x' AS q

@@ -1,0 +1,3 @@
+SELECT a, count(*) AS n FROM t GROUP BY (1)
+-- ~
+SELECT a, count(*) AS n FROM t GROUP BY 1

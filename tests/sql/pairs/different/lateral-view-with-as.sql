@@ -1,0 +1,3 @@
+SELECT col FROM t LATERAL VIEW explode(xs) c
+-- ~
+SELECT col FROM t LATERAL VIEW explode(xs) AS c

@@ -1,0 +1,3 @@
+SELECT x.a FROM x LEFT SEMI JOIN y ON x.a = y.a
+-- ~
+SELECT x.a FROM x LEFT JOIN y ON x.a = y.a

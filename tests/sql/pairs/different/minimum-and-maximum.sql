@@ -1,0 +1,3 @@
+SELECT min(a) AS q FROM t
+-- ~
+SELECT max(a) AS q FROM t

@@ -1,3 +1,0 @@
-SELECT a <> b FROM t
--- ~
-SELECT a != b FROM t

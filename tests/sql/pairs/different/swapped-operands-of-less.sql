@@ -1,0 +1,3 @@
+SELECT id FROM t WHERE a < b
+-- ~
+SELECT id FROM t WHERE b < a

@@ -1,0 +1,3 @@
+SELECT a - b AS q FROM t
+-- ~
+SELECT b - a AS q FROM t

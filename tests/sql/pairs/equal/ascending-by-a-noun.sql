@@ -1,0 +1,3 @@
+SELECT key FROM t ORDER BY key ASC LIMIT 3
+-- ~
+SELECT key FROM t ORDER BY key LIMIT 3

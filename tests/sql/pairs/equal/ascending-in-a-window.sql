@@ -1,0 +1,3 @@
+SELECT row_number() OVER (PARTITION BY a ORDER BY id ASC) AS q FROM t
+-- ~
+SELECT row_number() OVER (PARTITION BY a ORDER BY id) AS q FROM t

@@ -1,0 +1,3 @@
+SELECT sum(a) OVER (ORDER BY b ASC) FROM t
+-- ~
+SELECT sum(a) OVER (ORDER BY b) FROM t

@@ -1,0 +1,3 @@
+SELECT key total FROM t
+-- ~
+SELECT key AS total FROM t

@@ -1,0 +1,3 @@
+SELECT count(*) OVER (PARTITION BY a) q FROM t
+-- ~
+SELECT count(*) OVER (PARTITION BY a) AS q FROM t

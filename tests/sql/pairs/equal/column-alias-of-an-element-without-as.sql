@@ -1,0 +1,3 @@
+SELECT m['Key'] q FROM t
+-- ~
+SELECT m['Key'] AS q FROM t

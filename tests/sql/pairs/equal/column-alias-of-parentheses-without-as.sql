@@ -1,0 +1,3 @@
+SELECT (a) q FROM t
+-- ~
+SELECT (a) AS q FROM t

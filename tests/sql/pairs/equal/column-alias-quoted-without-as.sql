@@ -1,0 +1,3 @@
+SELECT a `the total` FROM t
+-- ~
+SELECT a AS `the total` FROM t

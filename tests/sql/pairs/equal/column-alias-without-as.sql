@@ -1,0 +1,3 @@
+SELECT a total FROM t
+-- ~
+SELECT a AS total FROM t

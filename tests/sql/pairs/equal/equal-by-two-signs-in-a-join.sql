@@ -1,0 +1,3 @@
+SELECT x.b FROM x JOIN y ON x.a==y.a
+-- ~
+SELECT x.b FROM x JOIN y ON x.a = y.a

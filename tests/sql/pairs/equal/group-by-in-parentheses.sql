@@ -1,0 +1,3 @@
+SELECT a, count(*) AS n FROM t GROUP BY (a)
+-- ~
+SELECT a, count(*) AS n FROM t GROUP BY a

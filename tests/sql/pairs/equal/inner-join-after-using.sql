@@ -1,0 +1,3 @@
+SELECT x.b FROM x JOIN y USING (a) INNER JOIN u USING (a)
+-- ~
+SELECT x.b FROM x JOIN y USING (a) JOIN u USING (a)

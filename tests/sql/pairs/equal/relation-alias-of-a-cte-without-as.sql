@@ -1,0 +1,3 @@
+WITH w AS (SELECT a FROM t) SELECT q.a FROM w q
+-- ~
+WITH w AS (SELECT a FROM t) SELECT q.a FROM w AS q

@@ -1,0 +1,3 @@
+SELECT q.id FROM range(3) q
+-- ~
+SELECT q.id FROM range(3) AS q

@@ -1,0 +1,3 @@
+SELECT q.a FROM (SELECT a FROM t) q
+-- ~
+SELECT q.a FROM (SELECT a FROM t) AS q

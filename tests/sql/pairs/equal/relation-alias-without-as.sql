@@ -1,0 +1,3 @@
+SELECT q.a FROM t q
+-- ~
+SELECT q.a FROM t AS q

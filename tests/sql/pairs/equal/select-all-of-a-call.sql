@@ -1,0 +1,3 @@
+SELECT ALL abs(a) AS q FROM t
+-- ~
+SELECT abs(a) AS q FROM t

@@ -1,0 +1,3 @@
+SELECT ALL t.a FROM t
+-- ~
+SELECT t.a FROM t

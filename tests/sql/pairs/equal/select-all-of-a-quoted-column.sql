@@ -1,0 +1,3 @@
+SELECT ALL `unit price` FROM t
+-- ~
+SELECT `unit price` FROM t

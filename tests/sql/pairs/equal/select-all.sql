@@ -1,0 +1,3 @@
+SELECT ALL a FROM t
+-- ~
+SELECT a FROM t

@@ -1,0 +1,3 @@
+SELECT a != b AS q FROM t
+-- ~
+SELECT a <> b AS q FROM t
