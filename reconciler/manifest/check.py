@@ -109,7 +109,7 @@ def _foreign_spark_settings(value: Any, places: Places) -> list[Diagnostic]:
 
 def _named_twice(value: Any, places: Places) -> list[Diagnostic]:
     found: list[Diagnostic] = []
-    for section in ("tables", "views"):
+    for section in ("tables", "views", "functions"):
         seen: dict[str, str] = {}
         relations = part(value, "spec", section)
         for name in relations if isinstance(relations, Mapping) else ():

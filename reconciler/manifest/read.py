@@ -18,6 +18,7 @@ from typing import Any, Final
 from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.manifest.check import check_pipeline, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
+from reconciler.manifest.functions import read_functions
 from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import closest, fold
@@ -143,8 +144,11 @@ def _assembled(
             problem = unknown_relation(kind, name, table_names, view_names, place, move)
             if problem is not None:
                 found.append(problem)
+    declared = [function for sql in read for function in sql.functions]
+    functions, problems = read_functions(declared, folder, files, value, document)
+    found += problems
     settings = _settings(folder, value)
-    return Manifest(settings, tables, views, connectors.declarations, document.of_value(())), found
+    return Manifest(settings, tables, views, connectors.declarations, document.of_value(()), functions), found
 
 
 def _mapping(value: Any, *path: str) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ PROJECT_FILE = "reconcile.yaml"
 PIPELINES_FOLDER = "pipelines"
 MANIFEST_FILE = "pipeline.yaml"
 LOCK_FILE = "plan.lock"
+FUNCTIONS_FOLDER = "udf"
 _MAXIMUM_FILE = 4 * 1024 * 1024
 
 
@@ -78,17 +79,22 @@ def pipeline_folder(name: str) -> str:
 
 
 def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
-    """The YAML and SQL texts of a pipeline by path relative to the root. Raises ReconcileError (U813)."""
+    """The YAML, SQL and Python texts of a pipeline by path relative to the root. Raises ReconcileError (U813)."""
     root = root.resolve()
     base = root / PIPELINES_FOLDER / name
     files: dict[str, str] = {}
     for folder, folders, names in os.walk(base, followlinks=False):
         folders.sort()
         for file_name in sorted(names):
-            if file_name == MANIFEST_FILE or file_name.endswith(".sql"):
-                path = Path(folder) / file_name
+            path = Path(folder) / file_name
+            if file_name == MANIFEST_FILE or file_name.endswith(".sql") or _is_of_a_function(path.relative_to(base)):
                 files[path.relative_to(root).as_posix()] = _read(path, base)
     return files
+
+
+def _is_of_a_function(path: Path) -> bool:
+    """Whether a path below a pipeline's folder is Python that its functions may consist of."""
+    return path.suffix == ".py" and path.parts[0] == FUNCTIONS_FOLDER
 
 
 def _read(path: Path, base: Path) -> str:
@@ -174,7 +180,8 @@ def uncommitted(root: Path, folder: Path, files: tuple[Path, ...]) -> tuple[str,
 
 def _matters(name: str) -> bool:
     """Whether a committed file says something of a pipeline: its absence would change what is planned."""
-    return name.endswith((".sql", f"/{MANIFEST_FILE}", f"/{LOCK_FILE}"))
+    in_functions = name.endswith(".py") and f"/{FUNCTIONS_FOLDER}/" in name
+    return in_functions or name.endswith((".sql", f"/{MANIFEST_FILE}", f"/{LOCK_FILE}"))
 
 
 def _below(path: Path, top: Path) -> str:

@@ -1,0 +1,160 @@
+"""Functions of a pipeline: what SQL declares, joined with the definitions in `udf/` and the settings of pipeline.yaml.
+
+Rules:
+- `CREATE FUNCTION f(…) RETURNS …` without AS is written in Python: exactly one `def f`, spelled the same, stands at the top
+  level of some module below `udf/`, and can be called with as many arguments as there are parameters.
+- A function is not deterministic unless `spec.functions.<name>.deterministic` says so: only the author can know.
+- `requirements` are distributions with exact versions, so that a result depends on nothing unsaid. They, the minor version
+  of the running Python and the texts of every module imported from `udf/` belong to the function.
+Nothing of the repository is run: `manifest.modules` reads the files.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.manifest.check import part
+from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
+from reconciler.manifest.modules import Module, Modules, read_modules, sources_of
+from reconciler.names import closest, did_you_mean, fold
+from reconciler.places import Places
+
+FOLDER: Final = "udf"
+PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A definition and the module that holds it."""
+
+    module: Module
+    definition: _Definition
+
+
+def read_functions(
+    declared: Iterable[FunctionDeclaration], folder: str, files: Mapping[str, str], value: Any, places: Places
+) -> tuple[tuple[FunctionDeclaration, ...], tuple[Diagnostic, ...]]:
+    """The declarations with their bodies and settings, and what is wrong with them. `folder` is the pipeline's, `value` its
+    pipeline.yaml. A function whose definition is missing or wrong stays, so that its callers are not blamed too."""
+    declared = tuple(declared)
+    found: list[Diagnostic] = list(_unknown_settings(declared, value, places))
+    problems: list[Diagnostic] = []
+    modules = read_modules(f"{folder}/{FOLDER}", files, problems)
+    settings = {fold(name): (name, one) for name, one in _settings(value).items() if isinstance(one, Mapping)}
+    functions: list[FunctionDeclaration] = []
+    for function in declared:
+        name, own = settings.get(fold(function.name), (function.name, {}))
+        function = replace(
+            function, deterministic=own.get("deterministic") is True, description=_text(own.get("description"))
+        )
+        requirements = own.get("requirements")
+        required = tuple(
+            sorted({one for one in requirements if isinstance(one, str)} if isinstance(requirements, list) else ())
+        )
+        if isinstance(function.body, SqlBody):
+            if required:
+                place = places.of_key(("spec", "functions", name, "requirements"))
+                message = f"function {function.name!r} has a body in SQL, which imports nothing"
+                found.append(Diagnostic("M167", message, place, "remove requirements"))
+            functions.append(function)
+            continue
+        functions.append(replace(function, body=_body(function, modules, required, bool(problems), found)))
+    # Files that no function needs may be anything.
+    found += problems if any(isinstance(one.body, PythonBody) for one in functions) else []
+    return tuple(functions), tuple(found)
+
+
+def _settings(value: Any) -> Mapping[str, Any]:
+    settings = part(value, "spec", "functions")
+    return settings if isinstance(settings, Mapping) else {}
+
+
+def _requirements(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    value = settings.get("requirements")
+    return tuple(sorted({one for one in value if isinstance(one, str)})) if isinstance(value, list) else ()
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _unknown_settings(declared: tuple[FunctionDeclaration, ...], value: Any, places: Places) -> Iterator[Diagnostic]:
+    names = [function.name for function in declared]
+    known = {fold(name) for name in names}
+    for name in sorted(_settings(value)):
+        if fold(name) not in known:
+            hint = did_you_mean(name, names) or "no SQL file of this pipeline declares that function"
+            yield Diagnostic("M166", f"there is no function {name!r}", places.of_key(("spec", "functions", name)), hint)
+
+
+def _body(
+    function: FunctionDeclaration, modules: Modules, required: tuple[str, ...], unread: bool, into: list[Diagnostic]
+) -> PythonBody:
+    """The function's definition. `unread`: some file could not be read, and may be the one that holds it."""
+    empty = PythonBody("", {}, required, PYTHON)
+    definitions = [_Found(module, one) for module in modules.by_name.values() for one in _definitions(module.tree)]
+    own = [one for one in definitions if one.definition.name == function.name]
+    if not own:
+        if not unread:
+            into.append(_missing(function, definitions))
+        return empty
+    first, *others = own
+    for other in others:
+        message = f"function {function.name!r} is defined already (at {first.module.at(first.definition)})"
+        into.append(Diagnostic("M161", message, other.module.at(other.definition), "rename one of them"))
+    reason = _misfit(first.definition, len(function.parameters))
+    if reason is not None:
+        hint = f"declared at {function.location}" if function.location is not None else None
+        into.append(Diagnostic("M163", f"function {function.name!r} {reason}", first.module.at(first.definition), hint))
+    return PythonBody(first.module.name, sources_of(first.module, modules, required, into), required, PYTHON)
+
+
+def _definitions(tree: ast.Module) -> list[_Definition]:
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _missing(function: FunctionDeclaration, definitions: list[_Found]) -> Diagnostic:
+    message = f"no file below {FOLDER}/ defines function {function.name!r}"
+    names = {one.definition.name: one.module.path for one in reversed(definitions)}
+    near = closest(function.name, names)
+    if near is not None and fold(near) == fold(function.name):
+        hint = f"{FOLDER}/{names[near]} has def {near}: letter case counts in Python"
+    elif near is not None:
+        hint = f"did you mean {near!r} in {FOLDER}/{names[near]}?"
+    else:
+        parameters = ", ".join(parameter.name for parameter in function.parameters)
+        hint = f"write def {function.name}({parameters}) in {FOLDER}/, or give it a body in SQL: AS expression"
+    return Diagnostic("M160", message, function.location, hint)
+
+
+def _misfit(definition: _Definition, count: int) -> str | None:
+    """Why the definition can't be called with `count` arguments for one value, or None."""
+    if isinstance(definition, ast.AsyncFunctionDef):
+        return "is async, which gives no value"
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(definition)):
+        return "is a generator, which gives no value"
+    arguments = definition.args
+    most = len(arguments.posonlyargs) + len(arguments.args)
+    least = most - len(arguments.defaults)
+    unnamed = [one.arg for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
+    if unnamed:
+        return f"takes {unnamed[0]!r} by name only, and SQL gives arguments by position"
+    if count < least or (count > most and arguments.vararg is None):
+        takes = str(most) if least == most else f"{least} to {most}"
+        return f"takes {takes} argument{'s' if takes != '1' else ''}, and is declared with {count}"
+    return None
+
+
+def _own_nodes(definition: _Definition) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of functions and classes within."""
+    waiting: list[ast.AST] = list(definition.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))

@@ -1,0 +1,234 @@
+"""The Python files below a pipeline's `udf/` folder: which modules they are, what each defines and imports.
+
+They are read, never run. What a module imports is found in its text; what can't be found so is an error, since a change
+there would go unnoticed:
+- modules of the folder, by their path below it (`udf/lib/rates.py` is `lib.rates`) or relatively;
+- Python's standard library; packages that a requirement declares, whose versions are then part of the function;
+- nothing that is decided when the code runs: `__import__`, `importlib.import_module(name)`, `exec`, `eval`, `compile`.
+
+Which module a name means is decided as Python would if `udf/` were first on its path: a module of the folder hides one of
+the standard library. What else a function reads while it runs (files, the network) is not seen here.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from reconciler.diagnostics import Diagnostic, Location
+from reconciler.names import did_you_mean
+
+_RUN_TEXT: Final = frozenset({"__import__", "exec", "eval", "compile"})
+_LOADERS: Final = frozenset({"imp", "importlib.machinery", "importlib.util", "pkgutil", "runpy", "zipimport"})
+_INIT: Final = "__init__"
+_NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
+
+# Modules whose package is distributed under another name.
+_DISTRIBUTIONS: Final[Mapping[str, str]] = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "Crypto": "pycryptodome",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "jose": "python-jose",
+    "jwt": "pyjwt",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One file. `name` is dotted, empty for `udf/__init__.py`; `path` is below `udf/`, `file` from the repository's root."""
+
+    name: str
+    path: str
+    file: str
+    text: str
+    tree: ast.Module
+    is_package: bool
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+    def at(self, node: ast.stmt | ast.expr) -> Location:
+        # Python counts columns in bytes of UTF-8.
+        line = self.text.split("\n")[node.lineno - 1] if node.lineno <= self.text.count("\n") + 1 else ""
+        return Location(self.file, node.lineno, len(line.encode()[: node.col_offset].decode(errors="replace")) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """All modules of a folder by dotted name, `packages` also those folders that have no `__init__.py`."""
+
+    by_name: Mapping[str, Module]
+    packages: frozenset[str]
+
+    def has(self, name: str) -> bool:
+        return name in self.by_name or name in self.packages
+
+
+@dataclass(slots=True)
+class _Imported:
+    """What was found of one function's imports."""
+
+    modules: Modules
+    distributions: frozenset[str]
+    diagnostics: list[Diagnostic]
+    sources: dict[str, str] = field(default_factory=dict)
+    waiting: list[Module] = field(default_factory=list)
+
+
+def read_modules(folder: str, files: Mapping[str, str], into: list[Diagnostic]) -> Modules:
+    """The modules below `folder`. Files whose path can't be imported are left out; those that are no Python are reported."""
+    by_name: dict[str, Module] = {}
+    packages: set[str] = set()
+    for file in sorted(files):
+        if not file.startswith(f"{folder}/") or not file.endswith(".py"):
+            continue
+        path = file.removeprefix(f"{folder}/")
+        parts = path.removesuffix(".py").split("/")
+        if not all(part.isidentifier() for part in parts):
+            continue
+        is_package = parts[-1] == _INIT
+        name = ".".join(parts[:-1] if is_package else parts)
+        packages.update(".".join(parts[:depth]) for depth in range(1, len(parts)))
+        tree = _parsed(file, files[file], into)
+        if tree is not None and (is_package or name not in by_name or not by_name[name].is_package):
+            by_name[name] = Module(name, path, file, files[file], tree, is_package)
+    return Modules(by_name, frozenset(packages))
+
+
+def _parsed(file: str, text: str, into: list[Diagnostic]) -> ast.Module | None:
+    try:
+        return ast.parse(text, file)
+    except SyntaxError as error:
+        # Python counts from 1, and says 0 where it does not know.
+        place = Location(file, max(error.lineno or 1, 1), max(error.offset or 1, 1))
+        into.append(Diagnostic("M162", f"this is no Python: {error.msg}", place))
+    except (ValueError, RecursionError, MemoryError) as error:
+        into.append(Diagnostic("M162", f"this is no Python: {error}", Location(file, 1, 1)))
+    return None
+
+
+def sources_of(start: Module, modules: Modules, requirements: Iterable[str], into: list[Diagnostic]) -> dict[str, str]:
+    """The texts of a module and of all that it imports of the folder, by path. Imports that are not known are reported."""
+    # One that is not well formed is reported elsewhere, and means its package all the same.
+    distributions = frozenset(_distribution(_NOT_A_NAME.split(requirement)[0]) for requirement in requirements)
+    found = _Imported(modules, distributions, into)
+    _add(start.name, found)
+    while found.waiting:
+        module = found.waiting.pop()
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Import():
+                    for alias in node.names:
+                        _import(alias.name, node, module, found)
+                case ast.ImportFrom():
+                    _import_from(node, module, found)
+                case ast.Call():
+                    _call(node, module, found)
+    return dict(sorted(found.sources.items()))
+
+
+def _add(name: str, found: _Imported) -> None:
+    """A module and the packages around it, which are imported first."""
+    parts = name.split(".") if name else []
+    for depth in range(len(parts) + 1):
+        module = found.modules.by_name.get(".".join(parts[:depth]))
+        if module is not None and module.path not in found.sources:
+            found.sources[module.path] = module.text
+            found.waiting.append(module)
+
+
+def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Imported) -> bool:
+    """Follow an absolute import; whether it is known."""
+    top = name.partition(".")[0]
+    if found.modules.has(top):
+        if found.modules.has(name):
+            _add(name, found)
+            return True
+        hint = did_you_mean(name, found.modules.by_name)
+        found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
+        return False
+    if name in _LOADERS or top in _LOADERS:
+        _refuse(f"{name} imports what only a run can tell", node, module, found)
+        return False
+    if top in sys.stdlib_module_names or _distribution(_DISTRIBUTIONS.get(top, top)) in found.distributions:
+        return True
+    wanted = _DISTRIBUTIONS.get(top, top)
+    hint = did_you_mean(top, (*found.modules.by_name, *found.modules.packages))
+    hint = hint or f"declare it: spec.functions.<name>.requirements: [{wanted}==VERSION]"
+    found.diagnostics.append(Diagnostic("M164", f"module {top!r} is not known", module.at(node), hint))
+    return False
+
+
+def _import_from(node: ast.ImportFrom, module: Module, found: _Imported) -> None:
+    if node.level == 0:
+        base = node.module or ""
+        if any(f"{base}.{alias.name}" in _LOADERS for alias in node.names):
+            _refuse(f"{base} imports what only a run can tell", node, module, found)
+            return
+        if not _import(base, node, module, found) or not found.modules.has(base.partition(".")[0]):
+            return
+    else:
+        around = module.package.split(".") if module.package else []
+        if node.level - 1 > len(around):
+            found.diagnostics.append(Diagnostic("M164", "a relative import leads out of udf/", module.at(node)))
+            return
+        base = ".".join([*around[: len(around) - node.level + 1], *(node.module.split(".") if node.module else [])])
+        if base and not found.modules.has(base):
+            hint = did_you_mean(base, found.modules.by_name)
+            found.diagnostics.append(Diagnostic("M164", f"there is no module {base!r} below udf/", module.at(node), hint))
+            return
+        _add(base, found)
+    _members(base, node, module, found)
+
+
+def _members(base: str, node: ast.ImportFrom, module: Module, found: _Imported) -> None:
+    """What is imported of a module of the folder: a name of its own, or a module below it."""
+    owner = found.modules.by_name.get(base)
+    if owner is not None and not owner.is_package:
+        return
+    prefix = f"{base}." if base else ""
+    for alias in node.names:
+        name = prefix + alias.name
+        if alias.name == "*":
+            # Which modules `__all__` names is for a run to tell: take all.
+            for other in sorted(found.modules.by_name):
+                if other.startswith(prefix) and other != base and "." not in other.removeprefix(prefix):
+                    _add(other, found)
+        elif found.modules.has(name):
+            _add(name, found)
+        elif owner is None:
+            hint = did_you_mean(name, found.modules.by_name)
+            found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
+
+
+def _call(node: ast.Call, module: Module, found: _Imported) -> None:
+    match node.func:
+        case ast.Name(id=name) if name in _RUN_TEXT:
+            _refuse(f"{name}( … ) may import what only a run can tell", node, module, found)
+        case ast.Name(id="import_module") | ast.Attribute(attr="import_module"):
+            argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
+            if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
+                _refuse("import_module imports what only a run can tell", node, module, found)
+            elif argument.value.startswith(".") or found.modules.has(argument.value.partition(".")[0]):
+                _refuse("import_module does not find modules of udf/", node, module, found)
+            else:
+                _import(argument.value, node, module, found)
+
+
+def _refuse(message: str, node: ast.stmt | ast.expr, module: Module, found: _Imported) -> None:
+    hint = "write an import statement: a change of what is imported must be seen"
+    found.diagnostics.append(Diagnostic("M165", message, module.at(node), hint))
+
+
+def _distribution(name: str) -> str:
+    """A distribution's name as compared: letter case, `-`, `_` and `.` tell none apart."""
+    return name.strip().lower().replace("_", "-").replace(".", "-")
