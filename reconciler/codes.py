@@ -44,6 +44,10 @@ _MANIFEST: Final = {
     "M165": "an import that can't be followed",
     "M166": "settings for a function that is not declared",
     "M167": "requirements of a function in SQL",
+    "M150": "a rule names an unknown hazard",
+    "M151": "a rule never decides anything",
+    "M152": "a pattern that no pipeline's name can match",
+    "M153": "approvals without the verdict approve",
 }
 
 _SQL: Final[dict[str, str]] = {
@@ -125,6 +129,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A505": "data stands where a new relation would",
     "A506": "the pipeline is not applied",
     "A507": "an apply is not finished",
+    "A508": "policy.yaml denies the plan",
+    "A509": "policy.yaml asks for more approvals",
 }
 
 _REGISTRY: Final = {
@@ -173,6 +179,7 @@ _USAGE: Final[dict[str, str]] = {
     "U814": "no such environment",
     "U890": "an unexpected error",
     "U815": "the warehouse is no folder",
+    "U816": "the base branch is not known here",
 }
 
 _HAZARDS: Final = {
@@ -182,6 +189,12 @@ _HAZARDS: Final = {
     "H904": "a connector reads again into a table that keeps its rows",
     "H905": "a sink keeps rows of the old contents",
     "H906": "everything is removed",
+    "H907": "a view's public columns changed",
+    "H908": "a view's contents are not determined by its query",
+    "H909": "a view joins everything with everything",
+    "H910": "a large share is removed",
+    "H911": "a protected relation loses its rows",
+    "H912": "a view reads much to be computed",
 }
 
 CODES: Final[dict[str, str]] = (

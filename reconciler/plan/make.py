@@ -15,6 +15,7 @@ from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.model import Plan, Policies, QueryDifference
+from reconciler.plan.policy import judge, policy_content
 from reconciler.plan.steps import plan_steps
 from reconciler.program.model import Program, empty_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -39,6 +40,8 @@ def make_plan(
     before, after = applied or nothing, desired or nothing
     diff = compare(before, after)
     renames = resolve_moves(before.program, after.program).renames
+    limits = policies.policy.limits if policies.policy is not None else None
+    hazards = find_hazards(diff, before.program, after.program, removes_pipeline=desired is None, limits=limits)
     return Plan(
         pipeline=pipeline,
         environment=environment,
@@ -49,7 +52,8 @@ def make_plan(
         diff=diff,
         steps=plan_steps(diff, before.program, after.program),
         connectors=connector_outcomes(diff, before.program, after.program, renames),
-        hazards=find_hazards(diff, before.program, after.program, removes_pipeline=desired is None),
+        hazards=hazards,
+        judgements=judge(hazards, policies.policy, pipeline),
         kept=_kept(diff, after.program),
         queries=_query_differences(diff, before.program, after.program, renames),
         digest=_digest(pipeline, environment, applied, desired, policies, follows, _beyond_content(diff, renames)),
@@ -76,6 +80,8 @@ def _digest(
             "bootstrap_policy": policies.bootstrap.value,
             "approve_first_apply": policies.approve_first_apply,
             **beyond_content,
+            # Without the file digests are what they were before there could be one.
+            **({"policy": policy_content(policies.policy, pipeline)} if policies.policy is not None else {}),
         }
     )
 

@@ -5,12 +5,13 @@ approval names. It holds nothing that varies by itself (row counts, positions, t
 plan on every machine.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from reconciler.diff.model import Diff, RelationKind
 from reconciler.manifest.model import BootstrapPolicy
+from reconciler.manifest.policy import Policy, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,17 @@ class Hazard:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """What policy does about a hazard: the verdict, how many recorded approvals it asks for (0 but with APPROVE), and the
+    rule's reason (empty: none was given)."""
+
+    hazard: Hazard
+    verdict: Verdict
+    approvals: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class QueryDifference:
     """The text of a view's query as applied and as desired, for showing what its author changed."""
 
@@ -159,11 +171,25 @@ class QueryDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyOrigin:
+    """Where policy.yaml was read: the reference (`origin/main`) and the commit that it stood for; both are empty outside
+    of git. `differs_here`: the file of the working tree is another, and not in force."""
+
+    reference: str
+    commit: str
+    differs_here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies in force, all of them part of the plan's digest. `first_apply` asks for approval even then."""
+    """The policies in force, all of them part of the plan's digest. `first_apply` asks for approval even then. `policy` is
+    that of policy.yaml, None when there is no such file; of its rules the digest covers those that speak of the pipeline.
+    `origin` says where it was read, and decides nothing."""
 
     bootstrap: BootstrapPolicy
     approve_first_apply: bool = False
+    policy: Policy | None = None
+    origin: PolicyOrigin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +212,7 @@ class Plan:
     steps: tuple[Step, ...]
     connectors: tuple[ConnectorOutcome, ...]
     hazards: tuple[Hazard, ...]
+    judgements: tuple[Judgement, ...]
     queries: tuple[QueryDifference, ...]
     kept: tuple[str, ...]
     digest: str
@@ -213,6 +240,16 @@ class Plan:
         if self.is_first:
             return self.policies.approve_first_apply
         return self.policies.bootstrap is BootstrapPolicy.AWAIT_APPROVAL
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether policy forbids it because of a hazard. No approval changes that."""
+        return any(judgement.verdict is Verdict.DENY for judgement in self.judgements)
+
+    @property
+    def extra_approvals(self) -> int:
+        """How many recorded approvals policy asks for, besides what `needs_approval` does."""
+        return max((judgement.approvals for judgement in self.judgements), default=0)
 
     @property
     def is_rejected(self) -> bool:

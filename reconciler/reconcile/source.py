@@ -132,7 +132,8 @@ def lock_path(root: Path, pipeline: str) -> Path:
     return folder / LOCK_FILE if is_pipeline_folder(folder) else root / LOCK_FILE
 
 
-def _repository(root: Path) -> "Repo | None":
+def open_repository(root: Path) -> "Repo | None":
+    """The git repository that a folder is in; None outside of git."""
     from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
     try:
@@ -143,7 +144,7 @@ def _repository(root: Path) -> "Repo | None":
 
 def read_commit(root: Path) -> Commit:
     """The commit of the working tree and the user whom git names."""
-    repository = _repository(root)
+    repository = open_repository(root)
     if repository is None:
         return Commit("", os.environ.get("USER", ""))
     with repository:
@@ -158,7 +159,7 @@ def uncommitted(root: Path, folder: Path, files: tuple[Path, ...]) -> tuple[str,
 
     Contents are compared, not what git's index believes of them: a file may be marked as unchanged there.
     """
-    repository = _repository(root)
+    repository = open_repository(root)
     if repository is None:
         return None
     with repository:
@@ -192,7 +193,7 @@ def is_on_branch(root: Path, branch: str) -> bool:
     """Whether the working tree's commit is on the branch: origin's, if there is one, else the one here."""
     from git import BadName, GitCommandError
 
-    repository = _repository(root)
+    repository = open_repository(root)
     if repository is None:
         return False
     with repository:

@@ -1,0 +1,48 @@
+"""Hazards: what a reviewer must not miss, found by small analysers with permanent codes (docs/errors/hazards.md).
+
+Each analyser looks at one kind of loss or surprise and gives zero or more hazards, from what both sides mean and nothing
+else: a hazard is part of plan.lock, so it is the same on every machine. What varies by itself (sizes) is judged beside the
+plan, by `large`. Analysers look at what changed only, and read a query's text only where its words give cause to.
+
+Not here: what is done about a hazard (`plan.policy`).
+"""
+
+from collections.abc import Callable, Iterator
+
+from reconciler.diff.model import Diff
+from reconciler.manifest.policy import Limits
+from reconciler.names import fold
+from reconciler.plan.hazards.clearing import tables_cleared
+from reconciler.plan.hazards.columns import public_columns_changed
+from reconciler.plan.hazards.connectors import inputs_read_again, sinks_left_stale
+from reconciler.plan.hazards.determinism import undetermined_views
+from reconciler.plan.hazards.joins import cross_joins_added
+from reconciler.plan.hazards.protection import protection_broken
+from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+
+__all__ = ["find_hazards"]
+
+
+def find_hazards(
+    diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool, limits: Limits | None = None
+) -> tuple[Hazard, ...]:
+    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones."""
+    found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
+    everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
+    found += everything or large_share_removed(diff, applied, limits or Limits())
+    return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))
+
+
+_ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
+    tables_removed,
+    tables_cleared,
+    views_removed,
+    inputs_read_again,
+    sinks_left_stale,
+    public_columns_changed,
+    undetermined_views,
+    cross_joins_added,
+    protection_broken,
+)

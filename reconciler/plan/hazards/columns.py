@@ -1,0 +1,62 @@
+"""H907: whoever reads a view from outside finds other columns there.
+
+From outside read its output connectors, and whoever opens the Delta table of a materialized view. The columns that they
+know must stand where they stood, under their names; what is added after them disturbs nobody. Readers within the pipeline
+are checked when it is compiled. Types are not compared: those of a view are known to Spark alone, and what a plan says
+must not depend on guesses.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.connectors.transport import Direction
+from reconciler.diff.model import Action, Diff, RelationKind
+from reconciler.names import fold
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+
+
+def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """See the module. A view whose columns are not known without Spark is passed over."""
+    for change in diff.relations:
+        if change.kind is not RelationKind.VIEW or change.action is not Action.MODIFIED:
+            continue
+        before = applied.views.get(fold(change.renamed_from or change.name))
+        after = desired.views.get(fold(change.name))
+        if before is None or after is None or not before.column_names or not after.column_names:
+            continue
+        what = _disturbed(before.column_names, after.column_names)
+        readers = _outputs(applied, before.name, desired, after.name)
+        if before.is_stored and after.is_stored:
+            readers.append("whoever opens its table")
+        if what and readers:
+            yield Hazard("H907", after.name, f"view {after.name}, which {_listed(readers)} may read, {what}")
+
+
+def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
+    """What a reader who knows the columns of `before` finds changed, in words."""
+    old, new = [fold(name) for name in before], [fold(name) for name in after]
+    if new[: len(old)] == old:
+        return None
+    lost = [name for name, key in zip(before, old, strict=True) if key not in new]
+    if lost:
+        return f"no longer has {'columns' if len(lost) > 1 else 'column'} {', '.join(lost)}"
+    return f"has its columns at other places: ({', '.join(before)}) is now ({', '.join(after)})"
+
+
+def _outputs(applied: Program, before: str, desired: Program, after: str) -> list[str]:
+    """The outputs of the view that stay, as they are called now. One that goes reads nothing any more, a new one
+    nothing yet."""
+    old = {
+        fold(one.name)
+        for one in applied.connectors.values()
+        if one.direction is Direction.OUTPUT and fold(one.relation) == fold(before)
+    }
+    return [
+        one.qualified_name
+        for _, one in sorted(desired.connectors.items())
+        if one.direction is Direction.OUTPUT and fold(one.relation) == fold(after) and fold(one.name) in old
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,68 @@
+"""H908: a view that is computed, and would come out otherwise if it were computed again from the same rows.
+
+Its query calls chance or the clock, or a function of the pipeline that is not declared deterministic. A function whose
+body is SQL is judged by that body, unless it is declared deterministic. LOCAL views, which no plan shows, are looked at,
+too: what they call reaches their readers.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from reconciler.diff.model import Action, Diff, Fate, RelationKind
+from reconciler.manifest.model import SqlBody
+from reconciler.names import fold
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Function, Program, View
+from reconciler.sql.determinism import (
+    MOMENTS,
+    NON_DETERMINISTIC,
+    NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
+    non_deterministic_calls,
+)
+
+_WORDS = sorted(NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS)
+_CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNORECASE)
+
+
+def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """See the module."""
+    undetermined: dict[str, bool] = {}
+    for view in computed_views(diff, desired):
+        called = [desired.functions[key].name for key in view.calls if key in desired.functions]
+        called = [name for name in called if _is_undetermined(fold(name), desired.functions, undetermined)]
+        names = [*_calls(view.query), *sorted(called, key=fold)]
+        if names:
+            message = f"view {view.name} calls {', '.join(names)}: computed again from the same rows, it may differ"
+            yield Hazard("H908", view.name, message)
+
+
+def computed_views(diff: Diff, desired: Program) -> Iterator[View]:
+    """The views that are new or come out anew, LOCAL ones among them, by name."""
+    keys = {
+        fold(change.name)
+        for change in diff.relations
+        if change.kind is RelationKind.VIEW and change.action is not Action.REMOVED and change.fate is not Fate.KEPT
+    }
+    keys |= {key for key, action in diff.local_views.items() if action is not Action.REMOVED}
+    return (desired.views[key] for key in sorted(keys) if key in desired.views)
+
+
+def _calls(text: str) -> tuple[str, ...]:
+    return non_deterministic_calls(text) if _CANDIDATE.search(text) else ()
+
+
+def _is_undetermined(key: str, functions: Mapping[str, Function], known: dict[str, bool]) -> bool:
+    if key not in known:
+        function = functions[key]
+        declaration = function.declaration
+        # A circle of calls, which is an error elsewhere, must not keep us here.
+        known[key] = False
+        if not declaration.deterministic:
+            body = declaration.body
+            known[key] = (
+                bool(_calls(body.expression))
+                or any(_is_undetermined(one, functions, known) for one in function.calls if one in functions)
+                if isinstance(body, SqlBody)
+                else True
+            )
+    return known[key]

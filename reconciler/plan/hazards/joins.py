@@ -1,0 +1,37 @@
+"""H909: a view that is computed, and whose query joins everything with everything.
+
+Queries are parsed when a pipeline is compiled, which takes most of the time of a plan. They are parsed again here only
+where their words give cause to.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.diff.model import Diff
+from reconciler.names import fold
+from reconciler.plan.hazards.determinism import computed_views
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program, View
+from reconciler.sql.cross_join_signs import may_cross_join
+from reconciler.sql.cross_joins import cross_joins
+from reconciler.sql.query import parse_query
+
+
+def cross_joins_added(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """See the module."""
+    for view in computed_views(diff, desired):
+        if may_cross_join(view.query) and cross_joins(parse_query(view.query), _columns_read(view, desired)):
+            message = f"view {view.name} joins relations without a condition that links them: each row meets each"
+            yield Hazard("H909", view.name, message)
+
+
+def _columns_read(view: View, program: Program) -> Mapping[str, Mapping[str, str | None]]:
+    """The columns of what the view reads; none where they are not known without Spark."""
+    found: dict[str, Mapping[str, str | None]] = {}
+    for read in view.reads:
+        key = fold(read.relation)
+        table = program.tables.get(key)
+        if table is not None:
+            found[key] = {column.name: column.type for column in table.columns}
+        elif key in program.views:
+            found[key] = dict.fromkeys(program.views[key].column_names)
+    return found

@@ -1,0 +1,29 @@
+"""H911: a protected relation loses its rows.
+
+Protected is what was applied as protected, or is desired so: whoever deletes the entry, the file or the folder takes no
+protection away by it. A view that is no longer materialized loses its stored rows, too.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.diff.model import Action, Diff, KindChanged
+from reconciler.manifest.model import ViewKind
+from reconciler.names import fold
+from reconciler.plan.hazards.clearing import is_cleared
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+
+
+def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """See the module."""
+    protected = {*map(fold, applied.settings.protected), *map(fold, desired.settings.protected)}
+    for change in diff.relations:
+        if protected.isdisjoint({fold(change.name), fold(change.renamed_from or change.name)}):
+            continue
+        subject = f"{change.kind.value} {change.name} is protected, and"
+        if change.action is Action.REMOVED:
+            yield Hazard("H911", change.name, f"{subject} is removed")
+        elif is_cleared(change):
+            yield Hazard("H911", change.name, f"{subject} its rows are deleted")
+        elif any(isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED for cause in change.causes):
+            yield Hazard("H911", change.name, f"{subject} its stored rows are dropped")

@@ -1,0 +1,44 @@
+"""What is removed: tables with their rows (H901), views (H903), everything (H906), a large share (H910).
+
+A relation that has another name now (`moved`) is not removed.
+"""
+
+from collections.abc import Iterator
+
+from reconciler.diff.model import Action, Diff, RelationKind, names_of
+from reconciler.manifest.model import ViewKind
+from reconciler.manifest.policy import Limits
+from reconciler.names import fold
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+
+_FEW = 4
+"""Of fewer relations every removal is a large share, and says nothing."""
+
+
+def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H901."""
+    for name in names_of(diff, Action.REMOVED, RelationKind.TABLE):
+        yield Hazard("H901", name, f"table {name} is removed and its rows are deleted")
+
+
+def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H903."""
+    for name in names_of(diff, Action.REMOVED, RelationKind.VIEW):
+        yield Hazard("H903", name, f"view {name} is removed; whoever reads it loses it")
+
+
+def everything_removed(diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool) -> Iterator[Hazard]:
+    """H906: nothing is left of what is applied."""
+    relations = {*applied.tables, *applied.views}
+    going_on = {*desired.tables, *desired.views, *(fold(change.renamed_from or "") for change in diff.relations)}
+    if relations and (removes_pipeline or not relations & going_on):
+        yield Hazard("H906", applied.name, "everything that this pipeline has is removed")
+
+
+def large_share_removed(diff: Diff, applied: Program, limits: Limits) -> Iterator[Hazard]:
+    """H910: more than the share that policy sets of the tables and views that others can see."""
+    total = len(applied.tables) + sum(view.kind is not ViewKind.LOCAL for view in applied.views.values())
+    removed = sum(change.action is Action.REMOVED for change in diff.relations)
+    if total >= _FEW and removed > limits.removed_share * total:
+        yield Hazard("H910", applied.name, f"{removed} of the {total} tables and views of this pipeline are removed")
