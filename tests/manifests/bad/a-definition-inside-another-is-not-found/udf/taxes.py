@@ -1,0 +1,3 @@
+class A:
+    def tax(x):
+        return x

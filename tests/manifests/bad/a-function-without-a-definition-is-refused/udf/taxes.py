@@ -1,0 +1,2 @@
+def taxes(x):
+    return x

@@ -1,0 +1,5 @@
+from .rats import RATE
+import lib.rats
+
+def tax(x):
+    return x * RATE

@@ -1,0 +1,4 @@
+from ..other import RATE
+
+def tax(x):
+    return x * RATE

@@ -1,0 +1,4 @@
+import numpy
+
+def tax(x):
+    return x

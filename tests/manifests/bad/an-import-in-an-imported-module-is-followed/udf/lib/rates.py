@@ -1,0 +1,4 @@
+def late():
+    import pandas
+
+RATE = 2

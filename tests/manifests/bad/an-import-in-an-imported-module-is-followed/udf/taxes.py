@@ -1,0 +1,4 @@
+from lib.rates import RATE
+
+def tax(x):
+    return x * RATE

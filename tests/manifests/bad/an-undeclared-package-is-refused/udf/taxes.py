@@ -1,0 +1,4 @@
+import numpy as np
+
+def tax(x):
+    return np.abs(x)
