@@ -14,7 +14,7 @@ PARAMETERS = (ParameterDeclaration("amount", "DECIMAL(10,2)", False), ParameterD
 
 
 def test_a_function_in_python() -> None:
-    text = "-- tax\nCREATE FUNCTION tax(amount DECIMAL(10, 2) NOT NULL, \"Country\" VARCHAR NULL) RETURNS NUMERIC NOT NULL;"
+    text = '-- tax\nCREATE FUNCTION tax(amount DECIMAL(10, 2) NOT NULL, "Country" VARCHAR NULL) RETURNS NUMERIC NOT NULL;'
 
     read = read_sql(text, "p.sql")
 
@@ -27,7 +27,9 @@ def test_a_function_in_python() -> None:
 
 @pytest.mark.parametrize("word", ["AS", "return"])
 def test_a_function_in_sql(word: str) -> None:
-    read = read_sql(f"create function half ( ) returns int {word} -- why\n 1 + ';' ; create view v as select half()", "p.sql")
+    read = read_sql(
+        f"create function half ( ) returns int {word} -- why\n 1 + ';' ; create view v as select half()", "p.sql"
+    )
 
     assert read.diagnostics == ()
     (function,) = read.functions

@@ -175,7 +175,10 @@ BAD = {
     "a return type that is unknown": ("S208", "CREATE FUNCTION f(x int) RETURNS ¦itn;"),
     "a function with a qualified name": ("S211", "CREATE FUNCTION ¦db.f(x int) RETURNS int;"),
     "a function of nothing": ("S251", "CREATE FUNCTION f(x int) RETURNS int AS ¦;"),
-    "a missing semicolon after a function": ("S203", "CREATE FUNCTION f(x int) RETURNS int AS x\n¦CREATE VIEW w AS SELECT 2;"),
+    "a missing semicolon after a function": (
+        "S203",
+        "CREATE FUNCTION f(x int) RETURNS int AS x\n¦CREATE VIEW w AS SELECT 2;",
+    ),
     "CREATE TYPE": ("S212", "CREATE ¦TYPE money AS DECIMAL(15, 2);"),
     "an unknown property": ("S204", "CREATE TABLE t (a int) WITH (¦'materialised' = 'true');"),
     "a table's property on a view": ("S204", "CREATE VIEW v WITH (¦'append_only' = 'true') AS SELECT 1;"),
