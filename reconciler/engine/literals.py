@@ -41,28 +41,36 @@ def fitted(value: Any, column: ColumnType) -> Any:
         raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}") from None
 
 
-def matching(record: Mapping[str, Any], columns: Sequence[ColumnType]) -> tuple[Any, ...]:
-    """A record's values in the columns' order, by name; None for those it lacks."""
-    values = {fold(name): value for name, value in record.items()}
+def matching(
+    record: Mapping[str, Any], columns: Sequence[ColumnType], defaults: Mapping[str, str] | None = None
+) -> tuple[Any, ...]:
+    """A record's values in the columns' order, by name; for those it lacks their default, else None."""
+    given = {key: _literal(list(tokens_of(text, Dialect.QUERY)))[0] for key, text in (defaults or {}).items()}
+    values = given | {fold(name): value for name, value in record.items()}
     return tuple(values.get(fold(column.name)) for column in columns)
 
 
-def read_files(paths: Sequence[str], format_: JsonObject, columns: Sequence[ColumnType]) -> list[tuple[Any, ...]]:
-    """The rows of JSON or CSV files, in order, not yet fitted."""
+def read_files(
+    paths: Sequence[str], format_: JsonObject, columns: Sequence[ColumnType], defaults: Mapping[str, str]
+) -> list[tuple[Any, ...]]:
+    """The rows of JSON or CSV files, in order, not yet fitted. In JSON a null where a column has a default is that."""
     config = format_.get("config") or {}
     rows: list[tuple[Any, ...]] = []
     for path in paths:
         text = Path(path).read_text("utf-8-sig")
         match format_.get("name"):
             case "json":
-                rows.extend(matching(record, columns) for record in _records(text, bool(config.get("array")), path))
+                for record in _records(text, bool(config.get("array")), path):
+                    known = {name: value for name, value in record.items() if value is not None}
+                    rows.append(matching(known, columns, defaults))
             case "csv":
                 lines = list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
                 header = lines.pop(0) if config.get("header", True) else [column.name for column in columns]
                 for line in lines:
                     if len(line) != len(header):
                         raise EngineError("X714", f"a line has {len(line)} field(s), not {len(header)}, in {path}")
-                    rows.append(matching({name: part or None for name, part in zip(header, line, strict=True)}, columns))
+                    known = {name: part or None for name, part in zip(header, line, strict=True)}
+                    rows.append(matching(known, columns, defaults))
             case name:
                 raise EngineError("X716", f"the engine can't read the format {name!r}")
     return rows
@@ -79,7 +87,7 @@ def inserted(insert: Insert, target: TableTarget) -> list[tuple[Any, ...]]:
     for values in _tuples(list(tokens_of(insert.query, Dialect.QUERY))):
         if len(values) != len(named):
             raise EngineError("X720", f"the INSERT gives {len(values)} value(s) a row for {len(named)} column(s)")
-        rows.append(matching(dict(zip(named, values, strict=True)), target.columns))
+        rows.append(matching(dict(zip(named, values, strict=True)), target.columns, target.defaults))
     return rows
 
 
@@ -140,7 +148,7 @@ def _literal(words: list[Token]) -> tuple[Any, int]:
     if first.is_symbol("-") and len(words) > 1 and words[1].kind is Kind.NUMBER:
         return -Decimal(words[1].text), 2
     if first.kind is Kind.STRING:
-        return first.text[1:-1].replace(first.text[0] * 2, first.text[0]), 1
+        return re.sub(r"\\(.)", r"\1", first.text[1:-1].replace(first.text[0] * 2, first.text[0])), 1
     if first.is_word("DATE", "TIMESTAMP") and len(words) > 1 and words[1].kind is Kind.STRING:
         return words[1].text[1:-1], 2
     if first.kind is Kind.WORD and first.text.upper() in _CONSTANTS:

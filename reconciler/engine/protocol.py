@@ -9,7 +9,7 @@ Two implementations share the tests in tests/engine/contract.py: `engine.spark` 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from reconciler.digest import JsonObject
@@ -26,11 +26,13 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class StoredSource:
-    """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read."""
+    """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read; `added` are
+    columns to come, which it does not have at that version: they are NULL."""
 
     name: str
     location: str
     version: int
+    added: tuple[ColumnType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,21 @@ class ViewBuild:
 
 
 @dataclass(frozen=True, slots=True)
+class TableBuild:
+    """Write a table's rows under other columns, as a Delta table at `staging` (its version 0 is the whole result).
+
+    Each of `columns` gets the values of the column of `source` that `taken_from` names at its place, converted strictly (a
+    value that does not fit is X712, a NULL in a NOT NULL column X713), or NULL where it names none.
+    """
+
+    table: str
+    source: StoredSource
+    columns: tuple[ColumnType, ...]
+    taken_from: tuple[str | None, ...]
+    staging: str
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed."""
 
@@ -89,12 +106,14 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """A table to write to. `primary_key` empty: a multiset, rows are appended; else rows replace those of equal key."""
+    """A table to write to. `primary_key` empty: a multiset, rows are appended; else rows replace those of equal key.
+    `defaults`: what a column gets in rows that don't have it, by folded name, as a literal of Spark SQL; else it is NULL."""
 
     name: str
     location: str
     columns: tuple[ColumnType, ...]
     primary_key: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +121,7 @@ class Ingestion:
     """Read exactly `range` (a value that `discover` returned) through a connector and write the rows to `target`.
 
     `settings` is the connector's JSON object (transport, format), secrets still as references; `resolve_secrets` on the
-    engine replaces them. Missing nullable columns become NULL; unknown columns are ignored.
+    engine replaces them. Missing columns get their defaults, else NULL where that may stand; unknown columns are ignored.
     """
 
     target: TableTarget
@@ -171,6 +190,10 @@ class Engine(Protocol):
 
     def build_view(self, build: ViewBuild) -> Built:
         """Compute a view into its staging folder, unless that is complete."""
+        ...
+
+    def build_table(self, build: TableBuild) -> Built:
+        """Write a table's rows under other columns into a staging folder, unless that is complete."""
         ...
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:

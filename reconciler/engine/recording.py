@@ -8,7 +8,7 @@ literals, DELETE without condition or by equality with a literal, JSON and CSV f
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,7 @@ from reconciler.engine.protocol import (
     Source,
     Statement,
     StoredSource,
+    TableBuild,
     TableTarget,
     Transaction,
     ViewBuild,
@@ -117,9 +118,20 @@ class RecordingEngine:
         if not reused:
             answer = self.answers.get(fold(build.view)) or self._digest_of(build.query, build.column_names, build.sources)
             self.writer.write(build.staging, answer, None)
-        contents = self.writer.read(build.staging, 0)
-        size = sum(len(str(value)) for row in contents.rows for value in row)
-        return Built(len(contents.rows), size, contents.columns, reused)
+        return _built(self.writer.read(build.staging, 0), reused)
+
+    def build_table(self, build: TableBuild) -> Built:
+        self._record(build)
+        reused = self.writer.latest(build.staging) is not None
+        if not reused:
+            now = self.writer.read(build.source.location, build.source.version)
+            places = {fold(column.name): place for place, column in enumerate(now.columns)}
+            taken = [None if name is None else places[fold(name)] for name in build.taken_from]
+            rows = [[None if place is None else row[place] for place in taken] for row in now.rows]
+            # What is staged says nothing of NULL: the declared columns do, when it is published.
+            staged = tuple(replace(column, nullable=True) for column in build.columns)
+            self.writer.write(build.staging, Contents(staged, tuple(_fitted(row, build.columns) for row in rows)), None)
+        return _built(self.writer.read(build.staging, 0), reused)
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
         self._record(("discover", connector, settings, position))
@@ -141,16 +153,16 @@ class RecordingEngine:
         self._record(ingestion)
 
         def rows() -> list[Row]:
-            columns, wanted = ingestion.target.columns, ingestion.range
+            columns, wanted, defaults = ingestion.target.columns, ingestion.range, ingestion.target.defaults
             if "uri" in wanted:
                 source = self.writer.read(wanted["uri"], wanted["version"])
                 names = [column.name for column in source.columns]
-                return [matching(dict(zip(names, row, strict=True)), columns) for row in source.rows]
+                return [matching(dict(zip(names, row, strict=True)), columns, defaults) for row in source.rows]
             for file in files_of(wanted):
                 if local_file(Path(file.path)) != file:
                     raise changed(file)
             settings = resolved(ingestion.settings)
-            return read_files([file.path for file in files_of(wanted)], settings.get("format") or {}, columns)
+            return read_files([file.path for file in files_of(wanted)], settings.get("format") or {}, columns, defaults)
 
         return self._write(ingestion.target, ingestion.transaction, rows)
 
@@ -190,7 +202,9 @@ class RecordingEngine:
     def _contents(self, source: Source) -> Contents:
         match source:
             case StoredSource():
-                return self.writer.read(source.location, source.version)
+                found = self.writer.read(source.location, source.version)
+                nothing = (None,) * len(source.added)
+                return Contents((*found.columns, *source.added), tuple((*row, *nothing) for row in found.rows))
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():
@@ -205,7 +219,7 @@ class RecordingEngine:
         done = self._done(target, transaction)
         if done is not None:
             return done
-        rows = [tuple(fitted(value, column) for value, column in zip(row, target.columns, strict=True)) for row in read()]
+        rows = [_fitted(row, target.columns) for row in read()]
         now = self._now(target)
         if not target.primary_key:
             return self._commit(target, transaction, (*now.rows, *rows), len(rows))
@@ -236,3 +250,12 @@ class RecordingEngine:
 
     def _commit(self, target: TableTarget, transaction: Transaction, rows: tuple[Row, ...], count: int) -> Written:
         return Written(self.writer.write(target.location, Contents(target.columns, rows), transaction), count)
+
+
+def _fitted(row: Sequence[Any], columns: Sequence[ColumnType]) -> Row:
+    return tuple(fitted(value, column) for value, column in zip(row, columns, strict=True))
+
+
+def _built(contents: Contents, reused: bool) -> Built:
+    size = sum(len(str(value)) for row in contents.rows for value in row)
+    return Built(len(contents.rows), size, contents.columns, reused)

@@ -3,24 +3,38 @@
 | step | pinned | effect | a repeat |
 |---|---|---|---|
 | create_table | version that is there (None) | empty Delta table | sees its own transaction, does nothing |
+| evolve_table | staging folder, version to read | the engine writes the rows there | finds the folder complete |
 | bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
 | clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
+| extend_table | version to follow | one commit: more columns, no file | sees its own transaction |
+| publish_table | version to follow, staging folder | one commit: the staged files | sees its own transaction |
 | publish_view | version to follow, staging folder | one commit: the staged files | sees its own transaction |
+| rename_relation | its folder | none: the last step writes it under its new name | the same |
 | drop_relation | location | the folder is removed | finds nothing |
 
 The transaction of an apply is its serial number, which only rises. Views are bootstrapped from: what is published, for
-relations that stay; no rows, for tables that are created or cleared; the staging folder, for views bootstrapped before
-them in the same apply. Nothing of this depends on when or how often it runs.
+relations that stay, with NULL in the columns that a table is extended by; no rows, for tables that are created or cleared;
+the staging folder, for tables evolved and views bootstrapped before them in the same apply. Nothing of this depends on
+when or how often it runs. Folders are `folders`' to tell: a renamed relation stays where it is.
 """
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import clear_table, create_table, publish, remove_local, table_version
+from reconciler.delta.tables import clear_table, create_table, extend_table, publish, remove_local, table_version
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, Transaction, ViewBuild
+from reconciler.engine.protocol import (
+    ColumnType,
+    EmptySource,
+    Engine,
+    StoredSource,
+    TableBuild,
+    Transaction,
+    ViewBuild,
+)
 from reconciler.names import fold
 from reconciler.plan.model import (
     BootstrapView,
@@ -28,20 +42,24 @@ from reconciler.plan.model import (
     CommitSnapshot,
     CreateTable,
     DropRelation,
+    EvolveTable,
+    ExtendTable,
+    PublishTable,
     PublishView,
+    RenameRelation,
     Step,
 )
 from reconciler.plan.steps import stored_reads
 from reconciler.program.model import Program, Table
+from reconciler.reconcile.folders import folder_for, journal_renames, renamed_placements
 from reconciler.reconcile.reading import Place, published_place, sources_for, table_columns
-from reconciler.reconcile.target import relation_folder
 from reconciler.registry.model import Journal, Placement
 
 APPLY_TRANSACTION = "reconcile/apply"
 
 
 def staging_folder(*parts: str) -> str:
-    """An opaque folder name for one build of one view: the same for a repeat, different for every other build."""
+    """An opaque folder name for one build of one relation: the same for a repeat, different for every other build."""
     return "v-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
@@ -63,11 +81,14 @@ class Effects:
         self._desired = desired
         self._apply_id = journal.apply_id
         self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
-        self._placements = placements
         self._clock = clock
         steps = [entry.step for entry in journal.entries]
+        # Under the names before and after this apply: only what is dropped is known by its old one.
+        self._applied_placements = placements
+        self._placements = renamed_placements(placements, journal_renames(journal))
         self._emptied = {fold(s["relation"]) for s in steps if s["kind"] in ("create_table", "clear_table")}
-        self._bootstrapped = {fold(s["relation"]) for s in steps if s["kind"] == "bootstrap_view"}
+        self._staged = {fold(s["relation"]) for s in steps if s["kind"] in ("bootstrap_view", "evolve_table")}
+        self._extended = {fold(s["relation"]): s["columns"] for s in steps if s["kind"] == "extend_table"}
         self._built_rows: dict[str, int] = {
             fold(entry.step["relation"]): entry.result["rows"]
             for entry in journal.entries
@@ -83,14 +104,20 @@ class Effects:
                 return {"location": self._folder(step.table), "expected": self._found(step.table)}
             case BootstrapView():
                 return {"location": self._folder(step.view), "staging": self._staging(step.view)}
+            case EvolveTable():
+                location = self._folder(step.table)
+                read = self._placements[fold(step.table)].version
+                return {"location": location, "staging": self._staging(step.table), "read": read}
+            case ExtendTable():
+                return {"location": self._folder(step.table), "expected": self._found(step.table)}
+            case PublishTable():
+                return self._publication(step.table)
             case PublishView():
-                return {
-                    "location": self._folder(step.view),
-                    "staging": self._staging(step.view),
-                    "expected": self._found(step.view),
-                }
+                return self._publication(step.view)
+            case RenameRelation():
+                return {"location": self._folder(step.desired)}
             case DropRelation():
-                return {"location": self._folder(step.relation)}
+                return {"location": folder_for(self._desired.name, step.relation, self._applied_placements)}
             case CommitSnapshot():
                 return {}
             case _:
@@ -105,10 +132,18 @@ class Effects:
                 return self._empty(self._table(step.table), intent)
             case BootstrapView():
                 return self._bootstrap(step.view, intent)
+            case EvolveTable():
+                return self._evolve(step, intent)
+            case ExtendTable():
+                wanted = {fold(name) for name in step.columns}
+                columns = tuple(c for c in table_columns(self._table(step.table)) if fold(c.name) in wanted)
+                return {"version": extend_table(self._absolute(intent), columns, intent["expected"], self._transaction)}
+            case PublishTable():
+                return self._publish(intent, table_columns(self._table(step.table)))
             case PublishView():
-                location = self._absolute(intent)
-                version = publish(location, intent["staging"], intent["expected"], self._transaction)
-                return {"version": version}
+                return self._publish(intent)
+            case RenameRelation():
+                return {}
             case DropRelation():
                 remove(self._engine, self._absolute(intent))
                 return {}
@@ -122,6 +157,27 @@ class Effects:
         if intent["expected"] is None:
             return {"version": create_table(location, columns, self._transaction)}
         return {"version": clear_table(location, columns, intent["expected"], self._transaction)}
+
+    def _publication(self, relation: str) -> JsonObject:
+        location, staging = self._folder(relation), self._staging(relation)
+        return {"location": location, "staging": staging, "expected": self._found(relation)}
+
+    def _publish(self, intent: JsonObject, columns: tuple[ColumnType, ...] = ()) -> JsonObject:
+        location, staging = self._absolute(intent), intent["staging"]
+        return {"version": publish(location, staging, intent["expected"], self._transaction, columns)}
+
+    def _evolve(self, step: EvolveTable, intent: JsonObject) -> JsonObject:
+        location = self._absolute(intent)
+        built = self._engine.build_table(
+            TableBuild(
+                table=step.table,
+                source=StoredSource(step.applied, location, intent["read"]),
+                columns=table_columns(self._table(step.table)),
+                taken_from=tuple(column.source for column in step.columns),
+                staging=join_location(location, intent["staging"]),
+            )
+        )
+        return {"rows": built.rows, "bytes": built.bytes}
 
     def _bootstrap(self, name: str, intent: JsonObject) -> JsonObject:
         view = self._desired.views[fold(name)]
@@ -161,11 +217,16 @@ class Effects:
             if key in self._emptied:
                 table = self._desired.tables[key]
                 return EmptySource(table.name, table_columns(table))
-            if key in self._bootstrapped:
-                view = self._desired.views[key]
-                location = join_location(self._warehouse, self._folder(view.name), self._staging(view.name))
-                return StoredSource(view.name, location, 0)
-            return published(key)
+            if key in self._staged:
+                relation = self._desired.tables.get(key) or self._desired.views[key]
+                location = join_location(self._warehouse, self._folder(relation.name), self._staging(relation.name))
+                return StoredSource(relation.name, location, 0)
+            found = published(key)
+            if key in self._extended and isinstance(found, StoredSource):
+                more = {fold(name) for name in self._extended[key]}
+                added = (c for c in table_columns(self._desired.tables[key]) if fold(c.name) in more)
+                return replace(found, added=tuple(added))
+            return found
 
         return place
 
@@ -173,13 +234,13 @@ class Effects:
         return self._desired.tables[fold(name)]
 
     def _folder(self, relation: str) -> str:
-        return relation_folder(self._desired.name, relation)
+        return folder_for(self._desired.name, relation, self._placements)
 
     def _found(self, relation: str) -> int | None:
         return table_version(join_location(self._warehouse, self._folder(relation)))
 
-    def _staging(self, view: str) -> str:
-        return staging_folder(self._desired.name, self._apply_id, fold(view))
+    def _staging(self, relation: str) -> str:
+        return staging_folder(self._desired.name, self._apply_id, fold(relation))
 
     def _absolute(self, intent: JsonObject) -> str:
         return join_location(self._warehouse, intent["location"])
@@ -189,16 +250,24 @@ def placements_after(desired: Program, journal: Journal, before: Mapping[str, Pl
     """Where every stored relation stands once the journal is done."""
     after = {
         key: placement
-        for key, placement in before.items()
+        for key, placement in renamed_placements(before, journal_renames(journal)).items()
         if key in desired.tables or (key in desired.views and desired.views[key].is_stored)
     }
-    built = {fold(e.step["relation"]): e.result for e in journal.entries if e.step["kind"] == "bootstrap_view"}
+    staged = ("bootstrap_view", "evolve_table")
+    built = {fold(e.step["relation"]): e.result for e in journal.entries if e.step["kind"] in staged}
     for entry in journal.entries:
         key = fold(entry.step.get("relation", ""))
         match entry.step["kind"]:
             case "create_table" | "clear_table":
                 columns = table_columns(desired.tables[key])
                 after[key] = Placement(entry.intent["location"], entry.result["version"], 0, columns, bytes=0)
+            case "extend_table":
+                after[key] = replace(after[key], version=entry.result["version"], columns=table_columns(desired.tables[key]))
+            case "publish_table":
+                columns, result = table_columns(desired.tables[key]), built[key]
+                after[key] = Placement(
+                    entry.intent["location"], entry.result["version"], result["rows"], columns, bytes=result["bytes"]
+                )
             case "publish_view":
                 result = built[key]
                 columns = tuple(ColumnType(**column) for column in result["columns"])

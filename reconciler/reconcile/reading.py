@@ -27,6 +27,11 @@ def table_columns(table: Table) -> tuple[ColumnType, ...]:
     )
 
 
+def table_defaults(table: Table) -> dict[str, str]:
+    """What columns get in rows that lack them, by folded name."""
+    return {fold(column.name): column.default for column in table.columns if column.default is not None}
+
+
 def sources_for(program: Program, wanted: Iterable[str], place: Place) -> tuple[Source, ...]:
     """The sources for a query that names these relations (any spelling); `place` pins a stored relation by folded name."""
     needed: set[str] = set()

@@ -38,7 +38,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.locations import with_absolute_location, with_root
-from reconciler.reconcile.reading import published_place, sources_for, table_columns
+from reconciler.reconcile.reading import published_place, sources_for, table_columns, table_defaults
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Placement, Published, Stored
 
@@ -233,7 +233,7 @@ class _Step:
     def _table_target(self, key: str) -> TableTarget:
         table = self._program.tables[key]
         location = join_location(self._target.warehouse, self._before[key].location)
-        return TableTarget(table.name, location, table_columns(table), table.primary_key)
+        return TableTarget(table.name, location, table_columns(table), table.primary_key, table_defaults(table))
 
 
 def _published(head: Head) -> Published:

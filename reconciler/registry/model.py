@@ -117,7 +117,8 @@ class Journal:
 
     `digest` and `record` are those of the desired snapshot (None: the pipeline is removed); `follows` is what
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
-    names the connectors that keep their positions. `aborting`: the apply is being taken back.
+    names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
+    another now kept it until now. `aborting`: the apply is being taken back.
     """
 
     apply_id: str
@@ -134,6 +135,7 @@ class Journal:
     resumes: tuple[str, ...]
     entries: tuple[JournalEntry, ...]
     aborting: bool = False
+    formerly: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ What needs a query evaluated is not here: only one of the engines does that.
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from reconciler.engine.protocol import (
     Source,
     Statement,
     StoredSource,
+    TableBuild,
     TableTarget,
     Transaction,
     ViewBuild,
@@ -171,6 +173,83 @@ class EngineContract:
         engine.remove(build.staging)
         assert storage.version(build.staging) is None
         assert not engine.build_view(build).reused
+
+    def test_a_tables_rows_are_written_under_other_columns_once(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1.5, NULL), (2, NULL, 2, '2025-01-02')", 1))
+        engine.execute(change(grades, "INSERT INTO grades VALUES (3, 'later', 3, NULL)", 2))
+        columns = (
+            ColumnType("points", "DECIMAL(7,3)"),
+            ColumnType("note", "STRING"),
+            ColumnType("Student_Id", "BIGINT", nullable=False),
+            ColumnType("title", "STRING"),
+        )
+        source = StoredSource("grades", grades.location, 1)
+        build = TableBuild(
+            "grades", source, columns, ("grade", None, "student_id", "class"), str(tmp_path / "grades" / "v-1")
+        )
+
+        built, again = engine.build_table(build), engine.build_table(build)
+
+        assert storage.rows(build.staging) == [(Decimal("1.500"), None, 1, "a"), (Decimal("2.000"), None, 2, None)]
+        assert [column.name for column in built.columns] == ["points", "note", "Student_Id", "title"]
+        assert (built.rows, built.reused, again.reused, again.rows) == (2, False, True, 2)
+        assert storage.version(grades.location) == 2
+
+    @pytest.mark.parametrize(
+        ("column", "code"), [(ColumnType("student_id", "TINYINT"), "X712"), (ColumnType("class", "STRING", False), "X713")]
+    )
+    def test_what_other_columns_do_not_hold_is_an_error_and_never_null(
+        self, column: ColumnType, code: str, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1000, NULL, 1, NULL)"))
+        source = StoredSource("grades", grades.location, 1)
+
+        staging = str(tmp_path / "grades" / "v-1")
+
+        with pytest.raises(EngineError) as raised:
+            engine.build_table(TableBuild("grades", source, (column,), (column.name,), staging))
+
+        assert raised.value.code == code
+        assert not engine.build_table(TableBuild("grades", source, GRADES[:1], ("student_id",), staging)).reused
+        assert storage.rows(staging) == [(1000,)]
+
+    def test_columns_that_rows_lack_get_their_defaults(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        target = replace(grades, defaults={"class": "'it\\'s \\\\n'", "grade": "-1.5", "class_date": "DATE '2025-01-02'"})
+        engine.execute(change(target, "INSERT INTO grades (student_id, class) VALUES (1, NULL)", 1))
+        engine.execute(change(target, "INSERT INTO grades VALUES (2, NULL, NULL, NULL)", 2))
+        write(tmp_path / "in" / "a.json", {"student_id": 3, "class": "x", "grade": None}, {"student_id": 4})
+        self._ingest_all(engine, target, json_files(tmp_path / "in"), 3)
+        (tmp_path / "b.csv").write_text("student_id,grade\n5,\n", "utf-8")
+        csv = {
+            "transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}},
+            "format": {"name": "csv", "config": {}},
+        }
+        self._ingest_all(engine, target, csv, 4)
+
+        default, day = Decimal("-1.50"), date(2025, 1, 2)
+        assert storage.rows(grades.location) == [
+            (1, None, default, day),
+            (2, None, None, None),
+            (3, "x", default, day),
+            (4, "it's \\n", default, day),
+            (5, "it's \\n", None, day),
+        ]
+
+    def test_a_delta_table_that_lacks_a_column_gives_its_default(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, NULL, 1, NULL)"))
+        columns = (*GRADES, ColumnType("more", "BOOLEAN", nullable=False))
+        target = TableTarget("copy", str(tmp_path / "copy"), columns, defaults={"more": "TRUE", "class": "'x'"})
+        storage.create(target.location, columns)
+        settings = {"transport": {"name": "delta_table_input", "config": {"uri": grades.location, "mode": "snapshot"}}}
+        self._ingest_all(engine, target, settings, 1)
+
+        assert storage.rows(target.location) == [(1, None, Decimal("1.00"), None, True)]
 
     def test_removing_nothing_is_no_error(self, engine: Engine, tmp_path: Path) -> None:
         engine.remove(str(tmp_path / "none"))

@@ -3,7 +3,8 @@
 A value that does not fit its column stops the write with an error that names column, value and (where rows come from
 files) file; nothing is written. Fitting is SQL's: text is parsed, a decimal is rounded to its column's scale, an integer
 too large for its column is an error, text longer than VARCHAR(n) is an error. A NULL in a NOT NULL column is an error; a
-column that the rows lack is NULL.
+column that the rows lack gets its default, else NULL. Where the rows can't tell a value that is absent from one that is
+NULL (`null_is_absent`: JSON), both get the default.
 """
 
 import re
@@ -46,13 +47,34 @@ def conformed(
     given: Mapping[str, Given],
     origin: str | None = None,
     kept: Iterable[str] = (),
+    defaults: Mapping[str, str] | None = None,
+    null_is_absent: bool = False,
 ) -> DataFrame:
     """The frame's rows with exactly the table's columns, then the `kept` ones of the frame.
 
-    `origin` is an expression of SQL that says where a row comes from, for messages.
+    `origin` is an expression of SQL that says where a row comes from, for messages; `defaults` maps columns, by folded
+    name, to literals of SQL.
     """
-    expressions = [f"{_fitted(column, given, origin)} AS {quoted(column.name)}" for column in columns]
+    known = {**given, **_defaulted(columns, given, defaults or {}, null_is_absent)}
+    expressions = [f"{_fitted(column, known, origin)} AS {quoted(column.name)}" for column in columns]
     return frame.selectExpr(*expressions, *(quoted(name) for name in kept))
+
+
+def _defaulted(
+    columns: tuple[ColumnType, ...], given: Mapping[str, Given], defaults: Mapping[str, str], null_is_absent: bool
+) -> dict[str, Given]:
+    """The columns whose values are their defaults, in all rows or in those that lack them."""
+    found: dict[str, Given] = {}
+    for column in columns:
+        default, source = defaults.get(fold(column.name)), given.get(fold(column.name))
+        if default is None:
+            continue
+        if source is None:
+            found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(_STRING))
+        elif null_is_absent:
+            value = f"CAST({default} AS STRING)" if source.is_text else default
+            found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text)
+    return found
 
 
 def _fitted(column: ColumnType, given: Mapping[str, Given], origin: str | None) -> str:

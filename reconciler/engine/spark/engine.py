@@ -16,10 +16,11 @@ from reconciler.engine.protocol import (
     Rows,
     Selection,
     Statement,
+    TableBuild,
     ViewBuild,
     Written,
 )
-from reconciler.engine.spark import ingest, selection, statements, views
+from reconciler.engine.spark import ingest, selection, statements, tables, views
 from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
@@ -37,6 +38,10 @@ class SparkEngine:
     def build_view(self, build: ViewBuild) -> Built:
         with jvm_watched():
             return views.build(self._spark, build)
+
+    def build_table(self, build: TableBuild) -> Built:
+        with jvm_watched():
+            return tables.build_table(self._spark, build)
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
         with jvm_watched():

@@ -1,9 +1,9 @@
 """Ad-hoc INSERT and DELETE on one table.
 
 `INSERT INTO [TABLE] t [(columns)] query` (a query may be VALUES): the query runs over the sources, its columns are matched
-by position and cast to the table's as `conform` says. Into a table with a key it is an upsert: rows replace those of equal
-key. `DELETE FROM t [[AS] alias] [WHERE condition]`: a condition with a subquery, which Delta's DELETE does not take,
-becomes a merge on the rows it selects.
+by position and cast to the table's as `conform` says; columns that the list leaves out get their defaults. Into a table
+with a key it is an upsert: rows replace those of equal key. `DELETE FROM t [[AS] alias] [WHERE condition]`: a condition
+with a subquery, which Delta's DELETE does not take, becomes a merge on the rows it selects.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +59,7 @@ def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> Dat
         for name, part in zip(named, plain.schema.fields, strict=True)
     }
     ordered = plain.withColumn(writes.ORDER, f.monotonically_increasing_id())
-    return conformed(ordered, target.columns, given, kept=(writes.ORDER,))
+    return conformed(ordered, target.columns, given, kept=(writes.ORDER,), defaults=target.defaults)
 
 
 def _delete_sql(session: SparkSession, delete: Delete, target: TableTarget) -> str:

@@ -74,7 +74,8 @@ def _frame(session: SparkSession, source: Source) -> DataFrame:
     match source:
         case StoredSource():
             reader = session.read.format("delta").option("versionAsOf", str(source.version))
-            return reader.load(spark_location(source.location))
+            added = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in source.added]
+            return reader.load(spark_location(source.location)).selectExpr("*", *added)
         case EmptySource():
             return empty_frame(session, source.columns)
         case InlineSource():

@@ -59,8 +59,17 @@ def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
         transport = _transport(settings)
         session = isolated(sessions, {})
         incoming = transport.read(session, ingestion, settings)
-        rows = conformed(incoming.rows, ingestion.target.columns, incoming.given, incoming.origin, incoming.kept)
-        return writes.write(session, ingestion.target, rows, ingestion.transaction)
+        target = ingestion.target
+        rows = conformed(
+            incoming.rows,
+            target.columns,
+            incoming.given,
+            incoming.origin,
+            incoming.kept,
+            target.defaults,
+            incoming.null_is_absent,
+        )
+        return writes.write(session, target, rows, ingestion.transaction)
 
 
 @contextmanager

@@ -32,4 +32,4 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
         if file_at(file.path, looking) != file:
             raise changed(file)
     paths = [file.path for file in wanted]
-    return formats.read(session, paths, settings.get("format") or {}, ingestion.target.columns, options)
+    return formats.read(session, paths, settings.get("format") or {}, ingestion.target, options)

@@ -7,17 +7,21 @@
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
   `null_value` (default: the empty unquoted field), `multi_line` (default false: a field holds no line breaks, and large
   files are read in parts). Quotes inside of quotes are doubled. All files of a range have one header.
+- A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
+  as absent.
 - Text that is not what the format says stops the ingestion with an error that names the file.
 """
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import ColumnType
+from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.ingest.json_files import read_json
@@ -33,19 +37,21 @@ def read(
     session: SparkSession,
     paths: Sequence[str],
     format_: JsonObject,
-    columns: tuple[ColumnType, ...],
+    target: TableTarget,
     options: Mapping[str, str],
 ) -> Incoming:
     """The rows of these files. `options` are those of the file system that holds them."""
+    columns = target.columns
     locations = [_escaped(spark_location(path)) for path in paths]
     config = format_.get("config") or {}
     match format_.get("name"):
         case "json":
-            return _from_files(read_json(lambda: session.read.options(**options), locations, config, columns))
+            rows = read_json(lambda: session.read.options(**options), locations, config, columns)
+            return replace(_from_files(rows), null_is_absent=True)
         case "csv":
             return _csv(session, locations, config, columns, options)
         case "parquet":
-            return _parquet(session, locations, options)
+            return _parquet(session, locations, options, target)
         case name:
             raise EngineError("X716", f"the engine can't read the format {name!r}: it reads json, csv and parquet")
 
@@ -92,14 +98,42 @@ def _header(reader: DataFrameReader, locations: list[str], delimiter: str) -> li
     return []
 
 
-def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, str]) -> Incoming:
-    rows = session.read.options(**options).option("mergeSchema", "true").parquet(*locations)
-    _check_names(rows.columns)
-    return _from_files(rows)
+def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, str], target: TableTarget) -> Incoming:
+    frames = []
+    for group, lacking in _alike(session, locations, options, target):
+        rows = session.read.options(**options).option("mergeSchema", "true").parquet(*group)
+        _check_names(rows.columns)
+        named = _with_origin(rows)
+        for column in lacking:
+            named = named.withColumn(column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {column.type})"))
+        frames.append(named)
+    return _incoming(reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames))
+
+
+def _alike(
+    session: SparkSession, locations: list[str], options: Mapping[str, str], target: TableTarget
+) -> list[tuple[list[str], tuple[ColumnType, ...]]]:
+    """Files grouped by the columns with a default that they lack: read together, the one that lacks a column would have
+    NULL there as soon as another has it."""
+    defaulted = [column for column in target.columns if fold(column.name) in target.defaults]
+    if not defaulted or len(locations) == 1:
+        return [(locations, ())]
+    groups: dict[tuple[ColumnType, ...], list[str]] = {}
+    for location in locations:
+        known = {fold(name) for name in session.read.options(**options).parquet(location).columns}
+        groups.setdefault(tuple(c for c in defaulted if fold(c.name) not in known), []).append(location)
+    return [(group, lacking) for lacking, group in groups.items()]
 
 
 def _from_files(rows: DataFrame) -> Incoming:
-    with_origin = _ordered(rows, *(quoted(name) for name in rows.columns if name != "_metadata"))
+    return _incoming(_with_origin(rows))
+
+
+def _with_origin(rows: DataFrame) -> DataFrame:
+    return _ordered(rows, *(quoted(name) for name in rows.columns if name != "_metadata"))
+
+
+def _incoming(with_origin: DataFrame) -> Incoming:
     return Incoming(with_origin, by_name(with_origin, (_FILE, ORDER)), quoted(_FILE), (ORDER,))
 
 

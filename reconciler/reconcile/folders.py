@@ -1,0 +1,42 @@
+"""Where a relation's Delta table stands: its folder below the warehouse.
+
+Rules:
+- A relation that is stored keeps its folder for good, whatever it is called later: a rename moves no file, and whoever
+  reads the path reads on. So the registry's placement is asked first, and a name tells where something stands only for
+  what has no placement yet.
+- What is new gets the folder of its name; where a renamed relation stands there, `<name>-2`, `<name>-3`, …: the first
+  that no placement has. No relation's name has a hyphen, so that these are in nobody's way.
+- Nothing else derives a folder from a name.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.names import fold
+from reconciler.registry.model import Journal, Placement
+
+
+def folder_for(pipeline: str, relation: str, placements: Mapping[str, Placement]) -> str:
+    """The folder of a relation. `placements` are those of all stored relations by folded name, under the names that they
+    have by then (`renamed_placements`)."""
+    key = fold(relation)
+    if key in placements:
+        return placements[key].location
+    taken = {placement.location for placement in placements.values()}
+    folder, number = f"{pipeline}/{key}", 1
+    while folder in taken:
+        number += 1
+        folder = f"{pipeline}/{key}-{number}"
+    return folder
+
+
+def renamed_placements(placements: Mapping[str, Placement], renames: Iterable[tuple[str, str]]) -> dict[str, Placement]:
+    """The placements under the names that relations have after these renames (applied name, desired name)."""
+    renamed = {fold(applied): fold(desired) for applied, desired in renames}
+    going_on = {new: placements[old] for old, new in renamed.items() if old in placements}
+    return {key: placement for key, placement in placements.items() if key not in renamed} | going_on
+
+
+def journal_renames(journal: Journal) -> tuple[tuple[str, str], ...]:
+    """The renames among the steps of a journal."""
+    steps = [entry.step for entry in journal.entries]
+    return tuple((str(s["applied"]), str(s["relation"])) for s in steps if s["kind"] == "rename_relation")
