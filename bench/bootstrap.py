@@ -1,6 +1,6 @@
 """What a change costs, against loading everything anew: TPC-H, one session, ratios.
 
-    bash bench/run [--scale 0.1]
+    bash bench/run bootstrap [--scale 0.1]
 
 Measures wall time of: the first load (create tables, ingest, compute five views); a change of Q1's cutoff date (plan,
 bootstrap of Q1, switch) with the source out of reach; an apply with nothing to do; a plan with nothing to do. The figure

@@ -1,0 +1,63 @@
+"""Writes the registry of a generated repository as an apply of it would have left it, without computing a row.
+
+    python -m bench.applied REPOSITORY VIEWS
+
+What `reconcile plan` reads is all there: the stored definitions, and a head with the applied snapshot and every relation
+published. The tables themselves are not: a plan looks for them only where it would add a relation.
+"""
+
+import sys
+from pathlib import Path
+
+from bench.programs import PIPELINE, column_types, make_program
+from reconciler import Project, __version__
+from reconciler.digest import digest_text
+from reconciler.engine.protocol import ColumnType
+from reconciler.program.model import Program
+from reconciler.registry.model import Applied, Approval, Head, Placement, Published
+from reconciler.snapshot.codec import encode_program
+from reconciler.snapshot.model import take_snapshot
+
+_AT = "2025-01-01T00:00:00.000+00:00"
+_ROWS = 1000
+
+
+def write_applied(root: Path, types: dict[str, dict[str, str]]) -> None:
+    """Record the repository's files as applied and published. `types`: relation → column → Spark type."""
+    project = Project.open(root)
+    target, program = project.target, project.pipeline(PIPELINE).validate().program
+    if program is None:
+        raise SystemExit(f"the files of {PIPELINE} in {root} can't be read")
+    desired = take_snapshot(program)
+    target.registry.write_snapshot(PIPELINE, desired.record, encode_program(program))
+    plan_digest = digest_text("the first plan")
+    applied = Applied(
+        digest=desired.digest,
+        record=desired.record,
+        apply_id="first",
+        plan_digest=plan_digest,
+        at=_AT,
+        by="bench",
+        commit="",
+        approval=Approval("first"),
+        reconciler=__version__,
+        follows=plan_digest,
+    )
+    published = Published(step=0, at=_AT, relations=_placements(program, types))
+    target.registry.replace_head(None, Head(PIPELINE, applied=applied, published=published), "first")
+
+
+def _placements(program: Program, types: dict[str, dict[str, str]]) -> dict[str, Placement]:
+    return {
+        key: Placement(
+            location=f"{PIPELINE}/{key}",
+            version=1,
+            rows=_ROWS,
+            columns=tuple(ColumnType(name, type_) for name, type_ in types[key].items()),
+        )
+        for key in sorted({*program.tables, *program.views})
+    }
+
+
+if __name__ == "__main__":
+    write_applied(Path(sys.argv[1]), column_types(make_program(int(sys.argv[2]))))
