@@ -6,7 +6,7 @@ from reconciler.cli.options import format_option, pipelines_argument, target_of,
 from reconciler.cli.output import show_json
 from reconciler.diagnostics import Severity, diagnostic_to_json, render_diagnostic
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
-from reconciler.reconcile.planning import validate_pipeline
+from reconciler.reconcile.compiling import validate_pipeline
 from reconciler.reconcile.source import pipeline_names, require_pipeline
 
 

@@ -15,14 +15,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.cache import Cache, NoCache
 from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.manifest.check import check_pipeline, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
 from reconciler.manifest.functions import read_functions
 from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
+from reconciler.manifest.sql_files import read_sql_file
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import closest, fold
-from reconciler.sql.statements import SqlFile, read_sql
+from reconciler.sql.declared import SqlFile
 
 PIPELINE_FILE: Final = "pipeline.yaml"
 _KEEPS_ITS_STATEMENT: Final = frozenset({"S208"})  # a column of unknown type stays in its table
@@ -38,9 +40,11 @@ class ReadManifest:
     complete: bool = True
 
 
-def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str, str]) -> ReadManifest:
+def read_manifest(
+    folder: str, files: Mapping[str, str], variables: Mapping[str, str], cache: Cache | None = None
+) -> ReadManifest:
     """Read the pipeline in `folder`. `files` maps the paths of its files, from the repository's root, to their texts;
-    `variables` are the environment's."""
+    `variables` are the environment's. SQL files that the cache knows are not parsed again."""
     folder = folder.rstrip("/")
     file = f"{folder}/{PIPELINE_FILE}"
     if file not in files:
@@ -54,7 +58,7 @@ def read_manifest(folder: str, files: Mapping[str, str], variables: Mapping[str,
         found += [problem for problem in check_pipeline(value, document) if problem.location not in told]
         found += _name_problems(folder, value, document)
     sql_files, path_problems = _sql_files(folder, files, value, document)
-    read = [read_sql(files[path], path) for path in sql_files]
+    read = [read_sql_file(files[path], path, cache or NoCache()) for path in sql_files]
     found += path_problems
     found += [problem for sql in read for problem in sql.diagnostics]
     if not isinstance(value, Mapping):

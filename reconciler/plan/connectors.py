@@ -24,6 +24,7 @@ from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationC
 from reconciler.diff.moves import Renames
 from reconciler.names import fold
 from reconciler.plan.model import ConnectorOutcome, Outcome
+from reconciler.plan.unchanged import UNCHANGED_REASONS
 from reconciler.program.model import Connector, Program
 
 _OF_A_BOOTSTRAP = {
@@ -66,7 +67,7 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
         return Outcome.RESETS, "its configuration changed; rows that it brought stay"
     if relation is not None and relation.action is Action.MODIFIED:
         return Outcome.RESUMES, f"table {connector.relation} keeps its rows; resumes from its position"
-    return Outcome.RESUMES, "neither it nor its table changed; resumes from its position"
+    return Outcome.RESUMES, UNCHANGED_REASONS["input"]
 
 
 def _output_outcome(
@@ -81,7 +82,7 @@ def _output_outcome(
         return outcome, f"view {connector.relation} is modified; {reason}"
     if added or modified:
         return Outcome.SENDS_NEW_CHANGES, f"it is {_newness(added)}, its view is not"
-    return Outcome.RESUMES, "neither it nor its view changed"
+    return Outcome.RESUMES, UNCHANGED_REASONS["output"]
 
 
 def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:

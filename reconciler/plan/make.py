@@ -3,24 +3,21 @@
 The steps are `plan.steps`', what becomes of connectors `plan.connectors`', hazards `plan.hazards`'.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Action, Diff, Fate, QueryChanged
 from reconciler.diff.moves import Renames, resolve_moves
-from reconciler.digest import digest_json
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
+from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.model import Plan, Policies, QueryDifference
-from reconciler.plan.policy import judge, policy_content
+from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
 from reconciler.program.model import Program, empty_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
-
-PLAN_FORMAT = 1
 
 
 def make_plan(
@@ -56,33 +53,15 @@ def make_plan(
         judgements=judge(hazards, policies.policy, pipeline),
         kept=_kept(diff, after.program),
         queries=_query_differences(diff, before.program, after.program, renames),
-        digest=_digest(pipeline, environment, applied, desired, policies, follows, _beyond_content(diff, renames)),
-    )
-
-
-def _digest(
-    pipeline: str,
-    environment: str,
-    applied: Snapshot | None,
-    desired: Snapshot | None,
-    policies: Policies,
-    follows: str | None,
-    beyond_content: Mapping[str, Any],
-) -> str:
-    return digest_json(
-        {
-            "format": PLAN_FORMAT,
-            "pipeline": pipeline,
-            "environment": environment,
-            "follows": follows,
-            "applied": applied.digest if applied else None,
-            "desired": desired.digest if desired else None,
-            "bootstrap_policy": policies.bootstrap.value,
-            "approve_first_apply": policies.approve_first_apply,
-            **beyond_content,
-            # Without the file digests are what they were before there could be one.
-            **({"policy": policy_content(policies.policy, pipeline)} if policies.policy is not None else {}),
-        }
+        digest=plan_digest(
+            pipeline,
+            environment,
+            applied.digest if applied else None,
+            desired.digest if desired else None,
+            policies,
+            follows,
+            _beyond_content(diff, renames),
+        ),
     )
 
 

@@ -19,13 +19,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reconciler.digest import digest_text
 from reconciler.engine.protocol import Engine, Rows
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.planning import Validated, known_pipelines, plan_pipeline, require_known, validate_pipeline
+from reconciler.reconcile.compiling import Validated, validate_pipeline
+from reconciler.reconcile.planning import known_pipelines, plan_pipeline, require_known
 from reconciler.reconcile.running import Running, RunResult, execute, query, run_pipeline
 from reconciler.reconcile.source import find_root
 from reconciler.reconcile.status import PipelineStatus, read_status
@@ -147,7 +150,10 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
         raise ReconcileError("A504", f"the plan of {pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:
         raise PlanRejected("A502", f"the plan of {pipeline} is rejected by bootstrap_policy; no approval can change that")
+    forbid_denied(plan, plan.judgements)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
-    target.registry.record(History.APPROVALS, pipeline, [row], f"approval:{plan.environment}:{plan.digest}")
+    # Each person's once: policy may ask for those of several.
+    person = digest_text(by)
+    target.registry.record(History.APPROVALS, pipeline, [row], f"approval:{plan.environment}:{plan.digest}:{person}")
     return plan

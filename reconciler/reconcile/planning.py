@@ -4,36 +4,28 @@ Safety rules: "never applied" is believed only if the registry can be read, does
 where the pipeline's relations would stand (A505). Anything else is an error, never an everything-is-new plan.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
-from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.diff.model import Action
-from reconciler.errors import ManifestInvalid, ReconcileError, RegistryError
-from reconciler.manifest.model import BootstrapPolicy, Manifest
-from reconciler.manifest.read import read_manifest
+from reconciler.errors import ReconcileError, RegistryError
+from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
-from reconciler.plan.make import make_plan
-from reconciler.plan.model import Plan, Policies
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Program
-from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.source import pipeline_folder, pipeline_names, read_pipeline_files, require_pipeline
+from reconciler.plan.model import Plan, Policies, RenameRelation
+from reconciler.reconcile.folders import folder_for, renamed_placements
+from reconciler.reconcile.outlines import recall_outline
+from reconciler.reconcile.policies import policy_in_force
+from reconciler.reconcile.source import pipeline_names, read_pipeline_files, require_pipeline
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
-from reconciler.snapshot.codec import decode_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+
+if TYPE_CHECKING:
+    from reconciler.program.model import Program
+    from reconciler.snapshot.model import Snapshot
 
 _STRICTNESS = (BootstrapPolicy.ALLOW, BootstrapPolicy.AWAIT_APPROVAL, BootstrapPolicy.REJECT)
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """A pipeline's files as compiled, with everything that is to be said of them. `program` is None only when the
-    files could not even be read as a manifest."""
-
-    program: Program | None
-    diagnostics: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,79 +33,96 @@ class AppliedState:
     """What the registry says: the head (None: never applied) and the snapshot in force (None: nothing is applied)."""
 
     head: Stored[Head] | None
-    snapshot: Snapshot | None
-
-
-def validate_pipeline(target: Target, pipeline: str) -> Validated:
-    """Read and compile a pipeline's files. Never raises for what they say."""
-    files = read_pipeline_files(target.root, pipeline)
-    read = read_manifest(pipeline_folder(pipeline), files, target.variables)
-    if read.manifest is None:
-        return Validated(None, in_order(read.diagnostics))
-    manifest = _with_environment_settings(read.manifest, target)
-    compiled = compile_program(manifest, complete=read.complete)
-    return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
-
-
-def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
-    """Settings of the environment that decide results are part of what the pipeline means there: they are planned,
-    approved and recorded with it, and the engine gets them from what is applied only."""
-    inherited = meaning_settings(target.environment.spark)
-    spark = dict(sorted({**inherited, **manifest.settings.spark}.items()))
-    return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
-
-
-def read_desired(target: Target, pipeline: str) -> Snapshot | None:
-    """The desired snapshot, or None when the pipeline's folder is gone. Raises ManifestInvalid with every error."""
-    if pipeline not in pipeline_names(target.root):
-        return None
-    validated = validate_pipeline(target, pipeline)
-    errors = errors_among(validated.diagnostics)
-    if errors or validated.program is None:
-        raise ManifestInvalid(errors)
-    return take_snapshot(validated.program)
+    snapshot: "Snapshot | None"
 
 
 def read_applied(target: Target, pipeline: str) -> AppliedState:
     """What is applied. Raises RegistryError when that can't be told."""
+    from reconciler.reconcile.compiling import read_snapshot
+
     stored = target.registry.head(pipeline)
     if stored is None or stored.value.applied is None or stored.value.applied.record is None:
         return AppliedState(stored, None)
     return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
 
 
-def read_snapshot(target: Target, pipeline: str, record: str) -> Snapshot:
-    """A snapshot by its record digest. Raises RegistryError when it is missing or damaged."""
-    objects = target.registry.snapshot(pipeline, record)
-    try:
-        return take_snapshot(decode_program(objects))
-    except (KeyError, TypeError, ValueError) as error:
-        raise RegistryError("G602", f"the applied definitions {record} of {pipeline!r} are damaged: {error!r}") from error
-
-
-def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None) -> Plan:
+def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: "Snapshot | None") -> Plan:
     """The plan from what is applied to what is desired, in this environment.
 
-    The policy in force is the stricter of applied and desired: a change may not loosen the policy that it is judged by.
+    The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
+    judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, too.
     """
+    from reconciler.plan.make import make_plan
+
     if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
     snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
-    policies = Policies(
-        bootstrap=max((s.program.settings.bootstrap_policy for s in snapshots), key=_STRICTNESS.index),
-        approve_first_apply=target.environment.first_apply == "await_approval",
-    )
+    policies = _policies(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
     plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies, last.follows if last else None)
     _require_vacant(target, plan, applied)
     return plan
 
 
+def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
+    """The policies in force for what has these bootstrap policies on its two sides."""
+    policy, origin = policy_in_force(target)
+    return Policies(
+        bootstrap=max(bootstrap, key=_STRICTNESS.index),
+        approve_first_apply=target.environment.first_apply == "await_approval",
+        policy=policy,
+        origin=origin,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it was made from. The programs are empty where nothing is applied, or nothing desired."""
+
+    plan: Plan
+    head: Stored[Head] | None
+    applied: "Program"
+    desired: "Program"
+
+
 def plan_pipeline(target: Target, pipeline: str) -> Plan:
     """Read both sides and plan. Needs no JVM; starts no process but git."""
     require_known(target, pipeline)
+    return _plan_unchanged(target, pipeline) or plan_with_programs(target, pipeline).plan
+
+
+def plan_with_programs(target: Target, pipeline: str) -> Planned:
+    """Read both sides and plan, for who needs to look at both."""
+    from reconciler.program.model import empty_program
+    from reconciler.reconcile.compiling import read_desired
+
+    require_known(target, pipeline)
     desired = read_desired(target, pipeline)
-    return plan_between(target, pipeline, read_applied(target, pipeline), desired)
+    applied = read_applied(target, pipeline)
+    plan = plan_between(target, pipeline, applied, desired)
+    known = desired or applied.snapshot
+    assert known is not None
+    nothing = empty_program(known.program.settings)
+    return Planned(
+        plan,
+        applied.head,
+        applied.snapshot.program if applied.snapshot else nothing,
+        desired.program if desired else nothing,
+    )
+
+
+def _plan_unchanged(target: Target, pipeline: str) -> Plan | None:
+    """The plan, if the files are known to be those that are applied, byte for byte: then nothing need be compiled."""
+    from reconciler.plan.unchanged import make_unchanged_plan
+
+    if pipeline not in pipeline_names(target.root):
+        return None
+    outline = recall_outline(target, pipeline, read_pipeline_files(target.root, pipeline))
+    stored = target.registry.head(pipeline) if outline is not None else None
+    if outline is None or stored is None or stored.value.applied is None or stored.value.applied.record != outline.record:
+        return None
+    policies = _policies(target, [outline.bootstrap_policy])
+    return make_unchanged_plan(pipeline, target.environment.name, outline, policies, stored.value.applied.follows)
 
 
 def require_known(target: Target, pipeline: str) -> None:
@@ -129,7 +138,7 @@ def known_pipelines(target: Target) -> tuple[str, ...]:
     found = set(pipeline_names(target.root))
     for pipeline in target.registry.pipelines():
         try:
-            if _is_held(target, pipeline):
+            if pipeline not in found and _is_held(target, pipeline):
                 found.add(pipeline)
         except RegistryError:
             found.add(pipeline)
@@ -148,13 +157,15 @@ def _is_applied(head: Head) -> bool:
 
 def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
     head = applied.head.value if applied.head else None
-    ours = set(head.published.relations) if head and head.published else set()
+    published = head.published.relations if head and head.published else {}
+    renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
+    ours = renamed_placements(published, renames)
     if head is not None and head.journal is not None:
         # An apply under way has made some of them; it knows which.
         return
     for change in plan.diff.relations:
         if change.action is Action.ADDED and fold(change.name) not in ours:
-            location = target.location(plan.pipeline, change.name)
+            location = join_location(target.warehouse, folder_for(plan.pipeline, change.name, ours))
             if not is_vacant(location):
                 raise ReconcileError(
                     "A505",

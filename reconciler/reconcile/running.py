@@ -21,9 +21,10 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
+from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
-from reconciler.reconcile.planning import read_applied, read_snapshot
+from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.reading import published_place, sources_for
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target

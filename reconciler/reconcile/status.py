@@ -18,12 +18,12 @@ from reconciler.names import fold
 from reconciler.plan.words import summarise
 from reconciler.program.model import Program
 from reconciler.reconcile.approving import require_approval
+from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.planning import (
     AppliedState,
     plan_between,
     read_applied,
-    read_desired,
     require_known,
 )
 from reconciler.reconcile.target import Target
@@ -137,8 +137,8 @@ def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str,
         require_approval(target, plan)
     except ApprovalRequired as error:
         return summary, error.message
-    except PlanRejected:
-        return f"{summary}; rejected by bootstrap_policy", ""
+    except PlanRejected as error:
+        return f"{summary}; {'denied by policy.yaml' if error.code == 'A508' else 'rejected by bootstrap_policy'}", ""
     return summary, ""
 
 

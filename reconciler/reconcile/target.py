@@ -1,14 +1,17 @@
-"""The target: one environment of a repository, with its warehouse as an absolute location and its registry."""
+"""The target: one environment of a repository, with its warehouse as an absolute location, its registry, and the
+cache of compiled objects."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from reconciler.delta.opening import is_local, join_location, local_path
+from reconciler.cache import Cache, NoCache
+from reconciler.delta.opening import is_local, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.manifest.project import Environment, read_project
-from reconciler.names import did_you_mean, fold
+from reconciler.names import did_you_mean
+from reconciler.reconcile.cache_store import open_cache
 from reconciler.reconcile.source import PROJECT_FILE, read_optional
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.protocol import Registry
@@ -22,19 +25,11 @@ class Target:
     environment: Environment
     warehouse: str
     registry: Registry
+    cache: Cache = field(default_factory=NoCache)
 
     @property
     def variables(self) -> Mapping[str, str]:
         return self.environment.variables
-
-    def location(self, pipeline: str, relation: str) -> str:
-        """The one permanent location of a relation's Delta table."""
-        return join_location(self.warehouse, relation_folder(pipeline, relation))
-
-
-def relation_folder(pipeline: str, relation: str) -> str:
-    """The folder of a relation below the warehouse."""
-    return f"{pipeline}/{fold(relation)}"
 
 
 def open_target(root: Path, environment: str | None) -> Target:
@@ -57,4 +52,4 @@ def open_target(root: Path, environment: str | None) -> Target:
             "give the path of a folder",
         )
     warehouse = str((root / local_path(found.warehouse)).resolve())
-    return Target(root, found, warehouse, DeltaRegistry(warehouse))
+    return Target(root, found, warehouse, DeltaRegistry(warehouse), open_cache())

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, assert_never
 
+from reconciler.cache import Cache
 from reconciler.manifest.model import (
     BootstrapPolicy,
     ColumnDeclaration,
@@ -61,7 +62,7 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
     return sorted(objects, key=lambda item: (item["kind"], item["name"]))
 
 
-def decode_program(objects: Iterable[Mapping[str, Any]]) -> Program:
+def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = None) -> Program:
     """The program of stored definitions. Raises KeyError or ValueError when they are not of the stored form."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {
         "settings": [],
@@ -89,7 +90,7 @@ def decode_program(objects: Iterable[Mapping[str, Any]]) -> Program:
         connectors=tuple(ConnectorDeclaration(**definition) for definition in by_kind["connector"]),
         functions=tuple(_read_function(definition) for definition in by_kind["function"]),
     )
-    return compile_program(manifest).program
+    return compile_program(manifest, cache=cache).program
 
 
 def _settings(settings: Settings) -> dict[str, Any]:

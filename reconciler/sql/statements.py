@@ -18,11 +18,12 @@ Not here: whether a query is good SQL (`check`), names across files (`program.co
 
 from dataclasses import dataclass, field
 
-from reconciler.diagnostics import Diagnostic, in_order
+from reconciler.diagnostics import in_order
 from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.names import did_you_mean, is_identifier
 from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
+from reconciler.sql.declared import SqlFile
 from reconciler.sql.functions import read_function
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, unquote
 from reconciler.sql.properties import TABLE_PROPERTIES, VIEW_PROPERTIES, read_properties
@@ -33,17 +34,6 @@ _STARTS = ("CREATE", "DECLARE")
 _CREATED = ("AGGREGATE", "EXTERNAL", "FUNCTION", "INDEX", "LINEAR", "LOCAL", "MATERIALIZED", "OR", "RECURSIVE")
 _CREATED_TOO = ("TABLE", "TEMP", "TEMPORARY", "TYPE", "VIEW", "GLOBAL")
 _QUERY_STARTS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
-
-
-@dataclass(frozen=True, slots=True)
-class SqlFile:
-    """What one file declares, in the order of the file, and what is wrong with it."""
-
-    tables: tuple[TableDeclaration, ...]
-    views: tuple[ViewDeclaration, ...]
-    connectors: tuple[ConnectorDeclaration, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    functions: tuple[FunctionDeclaration, ...] = ()
 
 
 @dataclass(slots=True)

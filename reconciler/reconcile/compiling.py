@@ -1,0 +1,83 @@
+"""A pipeline's files, and what the registry stores of an applied program, compiled; through the cache.
+
+Three things are kept under digests of all that they depend on, so that what did not change is not looked at again:
+- of a pipeline's files as a whole, with what the environment adds: the outline of their snapshot;
+- of each file, its declarations (`manifest.sql_files`); of each query, what is known of it (`program.analysis`).
+
+Nothing that has an error is kept: a broken file is reported anew with all that is wrong beside it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.diagnostics import Diagnostic, errors_among, in_order
+from reconciler.errors import ManifestInvalid, RegistryError
+from reconciler.manifest.model import Manifest
+from reconciler.manifest.read import read_manifest
+from reconciler.program.compile import compile_program
+from reconciler.program.model import Program
+from reconciler.program.settings import meaning_settings
+from reconciler.reconcile.cache_store import flush
+from reconciler.reconcile.outlines import files_key
+from reconciler.reconcile.source import pipeline_folder, pipeline_names, read_pipeline_files
+from reconciler.reconcile.target import Target
+from reconciler.snapshot.codec import decode_program
+from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.snapshot.outline import outline_of, outline_to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """A pipeline's files as compiled, with everything that is to be said of them. `program` is None only when the
+    files could not even be read as a manifest."""
+
+    program: Program | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def validate_pipeline(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Validated:
+    """Read and compile a pipeline's files. Never raises for what they say."""
+    if files is None:
+        files = read_pipeline_files(target.root, pipeline)
+    read = read_manifest(pipeline_folder(pipeline), files, target.variables, target.cache)
+    if read.manifest is None:
+        return Validated(None, in_order(read.diagnostics))
+    manifest = _with_environment_settings(read.manifest, target)
+    compiled = compile_program(manifest, complete=read.complete, cache=target.cache)
+    flush(target.cache)
+    return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
+
+
+def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
+    """Settings of the environment that decide results are part of what the pipeline means there: they are planned,
+    approved and recorded with it, and the engine gets them from what is applied only."""
+    inherited = meaning_settings(target.environment.spark)
+    spark = dict(sorted({**inherited, **manifest.settings.spark}.items()))
+    return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
+
+
+def read_desired(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Snapshot | None:
+    """The desired snapshot, or None when the pipeline's folder is gone. Raises ManifestInvalid with every error."""
+    if pipeline not in pipeline_names(target.root):
+        return None
+    if files is None:
+        files = read_pipeline_files(target.root, pipeline)
+    validated = validate_pipeline(target, pipeline, files)
+    errors = errors_among(validated.diagnostics)
+    if errors or validated.program is None:
+        raise ManifestInvalid(errors)
+    snapshot = take_snapshot(validated.program)
+    target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
+    flush(target.cache)
+    return snapshot
+
+
+def read_snapshot(target: Target, pipeline: str, record: str) -> Snapshot:
+    """A snapshot by its record digest. Raises RegistryError when it is missing or damaged."""
+    objects = target.registry.snapshot(pipeline, record)
+    try:
+        snapshot = take_snapshot(decode_program(objects, target.cache))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RegistryError("G602", f"the applied definitions {record} of {pipeline!r} are damaged: {error!r}") from error
+    return snapshot

@@ -1,0 +1,26 @@
+"""Whether anything changed at all: the outline of a pipeline's files from the cache, without compiling anything."""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+from reconciler.reconcile.target import Target
+from reconciler.snapshot.outline import Outline, outline_from_json
+
+
+def files_key(target: Target, pipeline: str, files: Mapping[str, str]) -> str:
+    """The key of everything that a pipeline's snapshot depends on: its files, and what the environment adds."""
+    environment = target.environment
+    known = sha256(json.dumps([pipeline, sorted(environment.variables.items()), sorted(environment.spark.items())]).encode())
+    for path in sorted(files):
+        # Lengths keep one file's end from passing for another's beginning.
+        content = files[path].encode("utf-8", "surrogatepass")
+        known.update(f"\0{len(path.encode())} {len(content)}\0{path}".encode())
+        known.update(content)
+    return f"outline:{known.hexdigest()}"
+
+
+def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> Outline | None:
+    """The outline of the snapshot of these files, if they were compiled before."""
+    kept = target.cache.recall(files_key(target, pipeline, files))
+    return None if kept is None else outline_from_json(json.loads(kept))

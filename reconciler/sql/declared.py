@@ -1,0 +1,17 @@
+"""What one SQL file declares. See `statements` for how it is read."""
+
+from dataclasses import dataclass
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """What one file declares, in the order of the file, and what is wrong with it."""
+
+    tables: tuple[TableDeclaration, ...]
+    views: tuple[ViewDeclaration, ...]
+    connectors: tuple[ConnectorDeclaration, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    functions: tuple[FunctionDeclaration, ...] = ()
