@@ -1,16 +1,104 @@
-"""Compare functions."""
+"""Functions compared: (applied, desired) → what changed of each, and which others a change reaches.
 
-from collections.abc import Mapping, Sequence
+A function is changed if its parameters, its type, its body, a module that it imports from the pipeline's folder, its
+requirements, its determinism or the minor version of Python differ; not by comments, layout or a description. It is
+reached by a change if its body in SQL calls, directly or through others, a function that is changed, added or of another
+kind. What that does to views is `compare`'s: a view is modified when a function that it calls is reached.
+"""
 
-from reconciler.diff.model import FunctionChange
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from reconciler.diff.model import Action, FunctionChange
+from reconciler.manifest.model import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
+from reconciler.names import fold
+from reconciler.program.model import Function
+from reconciler.snapshot.fingerprint import function_content, python_meaning
 from reconciler.snapshot.model import Snapshot
+from reconciler.sql.functions import canonical_expression
 
 
 def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionChange, ...]:
-    """The functions that were added, modified or removed, sorted by name."""
-    return ()
+    """The functions that differ, sorted by name."""
+    before, after = applied.program.functions, desired.program.functions
+    if not before and not after:
+        return ()
+    # Both sides by one rule, as for queries.
+    as_spelled = applied.program.names_are_data or desired.program.names_are_data
+    found: list[FunctionChange] = []
+    for key in sorted({*before, *after}):
+        if key not in before:
+            found.append(FunctionChange(Action.ADDED, after[key].name))
+        elif key not in after:
+            found.append(FunctionChange(Action.REMOVED, before[key].name))
+        elif function_content(before[key], as_spelled) != function_content(after[key], as_spelled):
+            causes = _causes(before[key].declaration, after[key].declaration, as_spelled)
+            found.append(FunctionChange(Action.MODIFIED, after[key].name, causes))
+    return tuple(found)
 
 
-def changed_paths(applied: Snapshot, desired: Snapshot, changes: Sequence[FunctionChange]) -> Mapping[str, tuple[str, ...]]:
-    """For each changed function, and each that calls one, the path to where the change began."""
-    return {}
+def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[FunctionChange]) -> Mapping[str, tuple[str, ...]]:
+    """For each function of desired (folded) that is changed or calls what is changed: the names from it to the changed one.
+    An added function counts as changed: what called it before, if anything did, was another."""
+    after = desired.program.functions
+    paths: dict[str, tuple[str, ...]] = {
+        fold(change.name): (change.name,) for change in changes if change.action is not Action.REMOVED
+    }
+    # In the order of nearness, so that each gets its shortest path, ties by name.
+    reached = sorted(paths)
+    while reached:
+        nearer, reached = reached, []
+        for key, function in sorted(after.items()):
+            through = next((one for one in nearer if one in function.calls), None)
+            if key not in paths and through is not None:
+                paths[key] = (function.name, *paths[through])
+                reached.append(key)
+    return dict(sorted(paths.items()))
+
+
+def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, as_spelled: bool) -> tuple[str, ...]:
+    """What differs, in words."""
+    causes: list[str] = []
+    if _signature(applied, as_spelled) != _signature(desired, as_spelled):
+        causes.append("signature changed")
+    causes += _body_causes(applied.body, desired.body, as_spelled)
+    if applied.deterministic != desired.deterministic:
+        causes.append("is now deterministic" if desired.deterministic else "is no longer deterministic")
+    # One spelling of the name became another: Python tells them apart.
+    return tuple(causes) or ("name spelled otherwise",)
+
+
+def _signature(function: FunctionDeclaration, as_spelled: bool) -> object:
+    content = function_content(Function(function), as_spelled)
+    return content["parameters"], content["returns"]
+
+
+def _body_causes(applied: FunctionBody, desired: FunctionBody, as_spelled: bool) -> list[str]:
+    match applied:
+        case SqlBody():
+            if isinstance(desired, PythonBody):
+                return ["is now written in Python"]
+            texts = [canonical_expression(one.expression, as_spelled) for one in (applied, desired)]
+            return [] if texts[0] == texts[1] else ["body changed"]
+        case PythonBody():
+            return ["is now written in SQL"] if isinstance(desired, SqlBody) else _python_causes(applied, desired)
+        case _:
+            assert_never(applied)
+
+
+def _python_causes(applied: PythonBody, desired: PythonBody) -> list[str]:
+    causes: list[str] = []
+    if applied.module != desired.module:
+        causes.append(f"module changed from {applied.module} to {desired.module}")
+    for path in sorted({*applied.sources, *desired.sources}):
+        if path not in applied.sources:
+            causes.append(f"udf/{path} added")
+        elif path not in desired.sources:
+            causes.append(f"udf/{path} removed")
+        elif python_meaning(applied.sources[path]) != python_meaning(desired.sources[path]):
+            causes.append(f"udf/{path} changed")
+    if sorted(applied.requirements) != sorted(desired.requirements):
+        causes.append("requirements changed")
+    if applied.python != desired.python:
+        causes.append(f"Python {applied.python} → {desired.python}")
+    return causes

@@ -2,6 +2,8 @@
 
 - table: name, columns in order (name, type, nullability), primary key, materialized, append_only.
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results.
+- function: name, parameters, what it returns, whether it is deterministic, its body: the canonical expression, or the module
+  with all that it imports from the pipeline's folder as Python understands it, requirements and the minor version of Python.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
 Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`).
@@ -11,13 +13,16 @@ Types inferred without Spark never enter. The rules are the seed's ("A table is 
 considered modified if …"); a change upstream is not hashed in but propagated by `diff`, which can say why.
 """
 
-from typing import Any
+import ast
+from functools import lru_cache
+from typing import Any, assert_never
 
 from reconciler.connectors.catalogue import canonical_settings
-from reconciler.manifest.model import Settings
+from reconciler.manifest.model import FunctionBody, PythonBody, Settings, SqlBody
 from reconciler.names import fold
-from reconciler.program.model import Connector, Table, View
+from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import meaning_settings
+from reconciler.sql.functions import canonical_expression
 
 
 def _spelled(name: str, names_are_data: bool) -> str:
@@ -44,6 +49,60 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
         "query": view.canonical,
         "settings": dict(sorted(meaning_settings(settings.spark).items())),
     }
+
+
+def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:
+    """The meaning of a function, but for what it calls. Python tells spellings of its name apart."""
+    declaration = function.declaration
+    return {
+        "name": fold(function.name) if isinstance(declaration.body, SqlBody) else function.name,
+        "parameters": [
+            [_spelled(one.name, names_are_data), one.type, one.nullable] for one in declaration.parameters
+        ],
+        "returns": [declaration.returns, declaration.returns_nullable],
+        "deterministic": declaration.deterministic,
+        "body": _body_content(declaration.body, names_are_data),
+    }
+
+
+def _body_content(body: FunctionBody, names_are_data: bool) -> dict[str, Any]:
+    match body:
+        case SqlBody():
+            return {"expression": canonical_expression(body.expression, names_are_data)}
+        case PythonBody():
+            return {
+                "module": body.module,
+                "sources": {path: python_meaning(text) for path, text in sorted(body.sources.items())},
+                "requirements": sorted(body.requirements),
+                "python": body.python,
+            }
+        case _:
+            assert_never(body)
+
+
+@lru_cache(maxsize=1024)
+def python_meaning(text: str) -> str:
+    """A text equal for modules that differ in comments, layout and docstrings only. The running Python writes it, for both
+    sides of a comparison; it is never stored."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        # Applied by a newer Python, perhaps.
+        return text
+    if "__doc__" not in text and "inspect" not in text:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                _drop_docstring(node)
+    try:
+        return ast.dump(tree)
+    except RecursionError:
+        return text
+
+
+def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    match node.body:
+        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            node.body = rest
 
 
 def connector_content(connector: Connector) -> dict[str, Any]:

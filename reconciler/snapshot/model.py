@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from reconciler.digest import digest_json
 from reconciler.program.model import Program
 from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.fingerprint import connector_content, table_content, view_content
+from reconciler.snapshot.fingerprint import connector_content, function_content, table_content, view_content
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """See the module. `fingerprints` maps `table:<key>`, `view:<key>`, `connector:<relation key>.<name key>` to digests."""
+    """See the module. `fingerprints` maps `table:<key>`, `view:<key>`, `function:<key>`,
+    `connector:<relation key>.<name key>` to digests."""
 
     program: Program
     fingerprints: Mapping[str, str]
@@ -34,5 +35,7 @@ def take_snapshot(program: Program) -> Snapshot:
         fingerprints[f"view:{key}"] = digest_json(view_content(view, program.settings, as_spelled))
     for key, connector in program.connectors.items():
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
+    for key, function in program.functions.items():
+        fingerprints[f"function:{key}"] = digest_json(function_content(function, as_spelled))
     ordered = dict(sorted(fingerprints.items()))
     return Snapshot(program, ordered, digest_json(ordered), digest_json(encode_program(program)))

@@ -1,0 +1,89 @@
+"""Functions compared: what changed is said in words, and whoever calls the changed one is reached."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.diff.functions import changed_paths, compare_functions
+from reconciler.diff.model import Action, FunctionChange
+from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
+from reconciler.program.model import Function, Program
+from reconciler.snapshot.model import Snapshot, take_snapshot
+
+PARAMETERS = (ParameterDeclaration("x", "INT"),)
+BODY = PythonBody("taxes", {"taxes.py": "import rates\n", "rates.py": "RATE = 1\n"}, ("numpy==2.1.0",), "3.11")
+TAX = FunctionDeclaration("Tax", PARAMETERS, "INT", BODY, False, "")
+GROSS = FunctionDeclaration("Gross", PARAMETERS, "INT", SqlBody("x + tax(x)"), False, "")
+TOTAL = FunctionDeclaration("Total", PARAMETERS, "INT", SqlBody("gross(x)"), False, "")
+OTHER = FunctionDeclaration("Other", PARAMETERS, "INT", SqlBody("x"), False, "")
+CALLS = {"gross": ("tax",), "total": ("gross",)}
+
+
+def snapshot(*functions: FunctionDeclaration) -> Snapshot:
+    compiled = {one.name.lower(): Function(one, CALLS.get(one.name.lower(), ())) for one in functions}
+    return take_snapshot(Program(Settings("shop"), {}, {}, {}, functions=compiled))
+
+
+@pytest.mark.parametrize(
+    ("changes", "causes"),
+    [
+        ({"returns": "BIGINT"}, ("signature changed",)),
+        ({"body": SqlBody("x")}, ("is now written in SQL",)),
+        ({"deterministic": True}, ("is now deterministic",)),
+        ({"name": "TAX"}, ("name spelled otherwise",)),
+        ({"body": replace(BODY, python="3.12")}, ("Python 3.11 → 3.12",)),
+        ({"body": replace(BODY, requirements=())}, ("requirements changed",)),
+        (
+            {"body": replace(BODY, sources={"taxes.py": "import rates2\n", "rates2.py": "RATE = 1\n"})},
+            ("udf/rates.py removed", "udf/rates2.py added", "udf/taxes.py changed"),
+        ),
+        (
+            {"body": replace(BODY, module="rates", sources={**BODY.sources, "rates.py": "RATE = 2\n"})},
+            ("module changed from taxes to rates", "udf/rates.py changed"),
+        ),
+    ],
+)
+def test_causes(changes: dict[str, Any], causes: tuple[str, ...]) -> None:
+    desired = replace(TAX, **changes)
+
+    assert compare_functions(snapshot(TAX), snapshot(desired)) == (FunctionChange(Action.MODIFIED, desired.name, causes),)
+
+
+def test_a_body_in_sql() -> None:
+    def causes(applied: str, desired: str) -> list[tuple[str, ...]]:
+        sides = [snapshot(replace(OTHER, body=SqlBody(text))) for text in (applied, desired)]
+        return [change.causes for change in compare_functions(*sides)]
+
+    assert causes("x * 2", "X*2 -- twice") == []
+    assert causes("x * 2", "x * 3") == [("body changed",)]
+
+
+def test_added_and_removed() -> None:
+    assert compare_functions(snapshot(TAX, OTHER), snapshot(GROSS, OTHER)) == (
+        FunctionChange(Action.ADDED, "Gross"),
+        FunctionChange(Action.REMOVED, "Tax"),
+    )
+    assert compare_functions(snapshot(), snapshot()) == ()
+
+
+def test_a_change_reaches_those_that_call_it() -> None:
+    applied = snapshot(TAX, GROSS, TOTAL, OTHER)
+    desired = snapshot(replace(TAX, deterministic=True), GROSS, TOTAL, OTHER)
+    changes = compare_functions(applied, desired)
+
+    assert [change.name for change in changes] == ["Tax"]
+    assert changed_paths(applied, desired, changes) == {
+        "gross": ("Gross", "Tax"),
+        "tax": ("Tax",),
+        "total": ("Total", "Gross", "Tax"),
+    }
+
+
+def test_what_changed_of_its_own_says_so() -> None:
+    applied = snapshot(TAX, GROSS, TOTAL)
+    desired = snapshot(replace(TAX, deterministic=True), replace(GROSS, returns="BIGINT"), TOTAL)
+
+    paths = changed_paths(applied, desired, compare_functions(applied, desired))
+
+    assert paths == {"gross": ("Gross",), "tax": ("Tax",), "total": ("Total", "Gross")}
