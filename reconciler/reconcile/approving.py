@@ -6,23 +6,31 @@ else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
+Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
+it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
+the authors of what is applied don't count, as far as git tells who they are; and where no lock was merged, the recorded
+approval that stands for it is one more.
 Where the environment names a branch, plans that need no approval are applied from that branch only, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never
 
 from reconciler import __version__
+from reconciler.diff.wording import printable
 from reconciler.digest import short
 from reconciler.errors import ApprovalRequired, PlanRejected
 from reconciler.manifest.model import BootstrapPolicy
+from reconciler.manifest.policy import POLICY_FILE
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
-from reconciler.plan.model import Plan
+from reconciler.plan.model import Hazard, Judgement, Plan
+from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
 from reconciler.reconcile.source import (
     PIPELINES_FOLDER,
     PROJECT_FILE,
+    authors_since,
     is_on_branch,
     is_pipeline_folder,
     lock_path,
@@ -35,10 +43,77 @@ from reconciler.registry.model import Approval
 from reconciler.registry.protocol import History
 
 
-def require_approval(target: Target, plan: Plan) -> Approval:
-    """The approval under which this plan may be applied. Raises PlanRejected (A502), ApprovalRequired (A501)."""
+def require_approval(target: Target, plan: Plan, measured: Sequence[Hazard] = ()) -> Approval:
+    """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509).
+    `measured` are hazards of size, which are no part of the plan."""
     if plan.is_empty:
         return Approval("empty")
+    judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
+    forbid_denied(plan, judgements)
+    approval = _bootstrap_approval(target, plan)
+    _require_more(target, plan, judgements, approval)
+    return approval
+
+
+def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
+    """Raises PlanRejected (A508) when policy denies a hazard of the plan."""
+    found = denied(judgements)
+    if found:
+        raise PlanRejected(
+            "A508",
+            f"{plan.pipeline}: {POLICY_FILE} denies the plan: {'; '.join(map(_words, found))}",
+            f"change the files so that the hazard goes away; or change the rule in {POLICY_FILE} and merge that first",
+        )
+
+
+def _words(judgement: Judgement) -> str:
+    reason = f" ({printable(judgement.reason)})" if judgement.reason else ""
+    return f"{judgement.hazard.code} {judgement.hazard.message}{reason}"
+
+
+def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], approval: Approval) -> None:
+    """Raises ApprovalRequired (A509) unless as many people approved as policy asks for."""
+    wanted = approvals_demanded(judgements)
+    if wanted == 0:
+        return
+    rows = recorded_approvals(target, plan)
+    approvers = {_person(row["by"]): str(row["by"]) for row in rows}
+    authors = {_person(name) for name in _authors(target, plan)}
+    others = {person: name for person, name in approvers.items() if person not in authors}
+    missing = wanted - len(others)
+    if approval.kind == "recorded" and lock_problem(target, plan) is not None:
+        missing = max(missing, wanted + 1 - len(approvers))
+    if missing <= 0:
+        return
+    given = f"approved so far by {', '.join(sorted(others.values()))}" if others else "approved by nobody so far"
+    barred = sorted(name for person, name in approvers.items() if person in authors)
+    if barred:
+        given += f"; {', '.join(barred)} made the change and can't approve it"
+    hazards = "; ".join(map(_words, demanding(judgements)))
+    who = "somebody" if missing == 1 else f"{missing} people"
+    raise ApprovalRequired(
+        "A509",
+        f"{plan.pipeline}: plan {short(plan.digest)} needs {describe_demand(judgements)}: {hazards}. "
+        f"Missing: {missing} ({printable(given)})",
+        f"let {who} run `reconcile approve {plan.pipeline} {short(plan.digest)}`",
+    )
+
+
+def _authors(target: Target, plan: Plan) -> frozenset[str]:
+    """Names and addresses of those whose commits made the change."""
+    stored = target.registry.head(plan.pipeline)
+    applied = stored.value.applied if stored is not None else None
+    paths = (target.root / PIPELINES_FOLDER / plan.pipeline, target.root / PROJECT_FILE)
+    return authors_since(target.root, applied.commit if applied is not None else "", paths)
+
+
+def _person(name: str) -> str:
+    """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is."""
+    return " ".join(name.casefold().split()).partition("@")[0]
+
+
+def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
+    """What `bootstrap_policy` and the environment ask for."""
     if plan.is_rejected:
         raise PlanRejected(
             "A502",
@@ -51,9 +126,9 @@ def require_approval(target: Target, plan: Plan) -> Approval:
         if reason is not None:
             raise _awaiting(plan, reason)
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
-    recorded = recorded_approval(target, plan)
-    if recorded is not None:
-        return Approval("recorded", recorded["by"], recorded["at"])
+    recorded = recorded_approvals(target, plan)
+    if recorded:
+        return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     reason = lock_problem(target, plan)
     if reason is None:
         return Approval("lock")
@@ -69,10 +144,9 @@ def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
     )
 
 
-def recorded_approval(target: Target, plan: Plan) -> Mapping[str, Any] | None:
-    """The approval of this digest in this environment that the registry holds, if any."""
-    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
-    return rows[0] if rows else None
+def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
+    """The approvals of this digest in this environment that the registry holds, the first one first."""
+    return target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
 
 
 def read_lock_state(target: Target, plan: Plan) -> LockState:

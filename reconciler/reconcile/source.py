@@ -189,6 +189,39 @@ def _below(path: Path, top: Path) -> str:
     return (path.parent.resolve() / path.name).relative_to(top).as_posix()
 
 
+def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset[str]:
+    """Names and addresses of the authors, co-authors among them, of what changed at these paths since a commit; where
+    that commit is not known or nothing changed since, of the last change there. Empty outside of git."""
+    from git import GitCommandError
+
+    repository = open_repository(root)
+    if repository is None:
+        return frozenset()
+    with repository:
+        if not repository.head.is_valid():
+            return frozenset()
+        top = Path(str(repository.working_tree_dir)).resolve()
+        places = [_below(path, top) for path in paths]
+        for revisions in ((f"{commit}..HEAD",) if commit else (), ("-n", "1", "HEAD")):
+            try:
+                found = repository.git.log(_AUTHORS, *revisions, "--", *places) if revisions else ""
+            except GitCommandError:
+                # That commit was never here, or was fetched without its history.
+                continue
+            if found:
+                return frozenset(name for line in found.split("\n") for name in _names(line) if name)
+        return frozenset()
+
+
+_AUTHORS = "--format=%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
+
+
+def _names(line: str) -> tuple[str, ...]:
+    """`name NUL address NUL co-author <address> NUL …` as names and addresses."""
+    author, address, *others = line.split("\0")
+    return (author, address, *(part.strip(" >") for other in others for part in other.split("<")))
+
+
 def is_on_branch(root: Path, branch: str) -> bool:
     """Whether the working tree's commit is on the branch: origin's, if there is one, else the one here."""
     from git import BadName, GitCommandError

@@ -1,0 +1,311 @@
+"""Hazards: each is found where it is, and not in the nearest case that is none."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
+from reconciler.manifest.model import (
+    FunctionDeclaration,
+    PythonBody,
+    SqlBody,
+)
+from reconciler.manifest.policy import Limits
+from reconciler.manifest.read import read_manifest
+from reconciler.plan.hazards import find_hazards
+from reconciler.plan.hazards.large import find_impact_hazards
+from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
+from reconciler.plan.model import Hazard
+from reconciler.program.compile import compile_program
+from reconciler.program.model import Function, Program, empty_program
+from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.snapshot.model import take_snapshot
+
+YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+T = "CREATE TABLE t (id BIGINT, name VARCHAR);\n"
+U = "CREATE TABLE u (id BIGINT, name VARCHAR);\n"
+
+
+def program(sql: str, spec: str = "", protected: tuple[str, ...] = ()) -> Program:
+    yaml = YAML + (f"spec:\n{spec}" if spec else "")
+    read = read_manifest("pipelines/shop", {"pipelines/shop/pipeline.yaml": yaml, "pipelines/shop/program.sql": sql}, {})
+    assert read.manifest is not None, read.diagnostics
+    compiled = compile_program(read.manifest).program
+    return replace(compiled, settings=replace(compiled.settings, protected=protected))
+
+
+def between(applied: Program, desired: Program | None, limits: Limits | None = None) -> tuple[Hazard, ...]:
+    after = desired if desired is not None else empty_program(applied.settings)
+    diff = compare(take_snapshot(applied), take_snapshot(after))
+    return find_hazards(diff, applied, after, removes_pipeline=desired is None, limits=limits)
+
+
+def codes(hazards: Sequence[Hazard], code: str) -> list[str]:
+    """The subjects of the hazards of one code."""
+    return [hazard.subject for hazard in hazards if hazard.code == code]
+
+
+def output(view: str, name: str = "out", more: str = "") -> str:
+    return (
+        f"  connectors:\n    - name: {name}\n      view: {view}\n{more}"
+        "      transport: {name: delta_table_output, config: {uri: somewhere}}\n"
+    )
+
+
+def test_a_removed_table_and_a_removed_view() -> None:
+    applied = program(T + U + "CREATE VIEW v AS SELECT id FROM t;")
+    found = between(applied, program(T))
+    assert codes(found, "H901") == ["u"]
+    assert codes(found, "H903") == ["v"]
+    assert codes(found, "H906") == []
+
+
+@pytest.mark.parametrize(
+    ("fate", "expected"),
+    [(None, ["t"]), (Fate.CLEARED, ["t"]), (Fate.EVOLVED, []), (Fate.EXTENDED, []), (Fate.KEPT, [])],
+)
+def test_a_table_is_cleared_unless_its_rows_are_kept(fate: Fate | None, expected: list[str]) -> None:
+    applied, desired = program(T, protected=("t",)), program(T)
+    causes = (PrimaryKeyChanged((), ("id",)),)
+    diff = Diff((RelationChange(Action.MODIFIED, RelationKind.TABLE, "t", causes, fate),), ())
+    found = find_hazards(diff, applied, desired, removes_pipeline=False)
+    assert codes(found, "H902") == expected
+    assert codes(found, "H911") == expected
+
+
+@pytest.mark.parametrize(("fate", "expected"), [(Fate.CLEARED, []), (Fate.EVOLVED, ["t.live"])])
+def test_rows_come_in_twice_only_where_the_table_keeps_its_own(fate: Fate, expected: list[str]) -> None:
+    live = "  connectors:\n    - name: live\n      table: t\n      transport: {{name: file_input, config: {{path: {}}}}}\n"
+    live += "      format: {{name: json}}\n"
+    applied, desired = program(T, live.format("a")), program(T, live.format("b"))
+    diff = compare(take_snapshot(applied), take_snapshot(desired))
+    changed = RelationChange(Action.MODIFIED, RelationKind.TABLE, "t", (PrimaryKeyChanged((), ()),), fate)
+    found = find_hazards(replace(diff, relations=(changed,)), applied, desired, removes_pipeline=False)
+    assert codes(found, "H904") == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("full", ["v.out"]), ("silent", ["v.out"]), ("changes", []), ("truncate", [])]
+)
+def test_a_sink_is_stale_unless_it_is_told_what_is_gone(mode: str, expected: list[str]) -> None:
+    spec = output("v", more=f"      on_bootstrap: {mode}\n")
+    view = "CREATE MATERIALIZED VIEW v AS SELECT {} AS id FROM t;"
+    applied, desired = program(T + view.format("id"), spec), program(T + view.format("id + 1"), spec)
+    assert codes(between(applied, desired), "H905") == expected
+    assert codes(between(applied, applied), "H905") == []
+
+
+def test_a_new_outputs_sink_is_not_known_to_hold_anything() -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT {} AS id FROM t;"
+    spec = output("v", more="      on_bootstrap: full\n")
+    assert codes(between(program(T + view.format("id")), program(T + view.format("id + 1"), spec)), "H905") == []
+
+
+def test_everything_is_removed() -> None:
+    applied = program(T + U)
+    assert codes(between(applied, None), "H906") == ["shop"]
+    assert codes(between(applied, program("CREATE TABLE other (id BIGINT);")), "H906") == ["shop"]
+    assert codes(between(applied, program(T)), "H906") == []
+    assert between(program(""), None) == ()
+
+
+def test_a_rename_removes_nothing() -> None:
+    applied, desired = program(T), program(T.replace("TABLE t", "TABLE other"))
+    change = RelationChange(Action.MODIFIED, RelationKind.TABLE, "other", (), Fate.KEPT, renamed_from="t")
+    assert find_hazards(Diff((change,), ()), applied, desired, removes_pipeline=False) == ()
+
+
+VIEW = "CREATE {}VIEW v AS SELECT {} FROM t;"
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "columns", "expected"),
+    [
+        ("MATERIALIZED ", "", "id", ["v"]),
+        ("MATERIALIZED ", "", "id, name AS title", ["v"]),
+        ("MATERIALIZED ", "", "name, id", ["v"]),
+        ("MATERIALIZED ", "", "0 AS zero, id, name", ["v"]),
+        ("MATERIALIZED ", "", "id, name, 0 AS zero", []),
+        ("MATERIALIZED ", "", "id + 1 AS ID, name", []),
+        ("", output("v"), "id", ["v"]),
+        ("", "", "id", []),
+    ],
+)
+def test_public_columns_are_those_that_somebody_outside_reads(
+    kind: str, spec: str, columns: str, expected: list[str]
+) -> None:
+    applied, desired = program(T + VIEW.format(kind, "id, name"), spec), program(T + VIEW.format(kind, columns), spec)
+    assert codes(between(applied, desired), "H907") == expected
+
+
+def test_the_words_of_changed_columns_name_readers_and_columns() -> None:
+    applied = program(T + VIEW.format("MATERIALIZED ", "id, name"), output("v"))
+    (lost,) = [
+        one for one in between(applied, program(T + VIEW.format("MATERIALIZED ", "id"), output("v"))) if one.code == "H907"
+    ]
+    assert lost.message == "view v, which v.out and whoever opens its table may read, no longer has column name"
+    (moved,) = [
+        one for one in between(applied, program(T + VIEW.format("MATERIALIZED ", "name, id"), "")) if one.code == "H907"
+    ]
+    assert moved.message == (
+        "view v, which whoever opens its table may read, has its columns at other places: (id, name) is now (name, id)"
+    )
+
+
+def test_an_output_that_is_new_knows_no_older_columns() -> None:
+    applied = program(T + VIEW.format("", "id, name"))
+    assert codes(between(applied, program(T + VIEW.format("", "id"), output("v"))), "H907") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("id, rand() AS r", ["v"]),
+        ("id, CURRENT_DATE AS d", ["v"]),
+        ("id, t.name AS current_date", []),
+        ("id, 'rand()' AS r", []),
+        ("id, sqrt(id) AS r", []),
+    ],
+)
+def test_a_view_of_chance_or_the_clock(query: str, expected: list[str]) -> None:
+    found = between(program(T), program(T + VIEW.format("MATERIALIZED ", query)))
+    assert codes(found, "H908") == expected
+
+
+def test_only_views_that_are_computed_are_looked_at() -> None:
+    old = T + VIEW.format("MATERIALIZED ", "id, rand() AS r")
+    crossing = "CREATE MATERIALIZED VIEW w AS SELECT t.id FROM t CROSS JOIN u;"
+    found = between(program(old + U + crossing), program(old + U + crossing + "CREATE VIEW x AS SELECT id FROM t;"))
+    assert found == ()
+
+
+def test_what_a_local_view_calls_reaches_its_readers() -> None:
+    local = "CREATE LOCAL VIEW l AS SELECT id, {} AS r FROM t;\nCREATE MATERIALIZED VIEW v AS SELECT id, r FROM l;"
+    found = between(program(T + local.format("0")), program(T + local.format("rand()")))
+    assert codes(found, "H908") == ["l"]
+
+
+def function(name: str, body: SqlBody | PythonBody, deterministic: bool, calls: tuple[str, ...] = ()) -> Function:
+    return Function(FunctionDeclaration(name, (), "INT", body, deterministic, ""), calls)
+
+
+PYTHON = PythonBody("m", {"m.py": ""})
+
+
+@pytest.mark.parametrize(
+    ("functions", "expected"),
+    [
+        ([function("f", PYTHON, False)], ["v"]),
+        ([function("f", PYTHON, True)], []),
+        ([function("f", SqlBody("1 + 1"), False)], []),
+        ([function("f", SqlBody("rand()"), False)], ["v"]),
+        ([function("f", SqlBody("g()"), False, ("g",)), function("g", PYTHON, False)], ["v"]),
+        ([function("f", SqlBody("g()"), False, ("g",)), function("g", PYTHON, True)], []),
+        ([function("f", SqlBody("f()"), False, ("f",))], []),
+    ],
+)
+def test_a_function_of_the_pipeline_is_judged_by_its_declaration_or_its_sql(
+    functions: list[Function], expected: list[str]
+) -> None:
+    applied, desired = program(T), program(T + VIEW.format("", "id"))
+    diff = compare(take_snapshot(applied), take_snapshot(desired))
+    views = {"v": replace(desired.views["v"], calls=("f",))}
+    desired = replace(desired, views=views, functions={one.name: one for one in functions})
+    found = find_hazards(diff, applied, desired, removes_pipeline=False)
+    assert codes(found, "H908") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("t CROSS JOIN u", ["v"]),
+        ("t, u", ["v"]),
+        ("t JOIN u", ["v"]),
+        ("t JOIN u ON true", ["v"]),
+        ("t JOIN (SELECT a.id FROM u a, u b) x ON t.id = x.id", ["v"]),
+        ("t, u WHERE t.id = u.id", []),
+        ("t JOIN u ON t.id = u.id", []),
+        ("t LEFT JOIN u USING (id)", []),
+        ("t NATURAL JOIN u", []),
+        ("t, (SELECT max(id) AS m FROM u)", []),
+    ],
+)
+def test_a_join_of_everything_with_everything(source: str, expected: list[str]) -> None:
+    found = between(program(T + U), program(T + U + f"CREATE VIEW v AS SELECT t.id FROM {source};"))
+    assert codes(found, "H909") == expected
+
+
+FOUR = "".join(f"CREATE TABLE a{number} (id BIGINT);\n" for number in range(4))
+
+
+@pytest.mark.parametrize(
+    ("kept", "share", "expected"),
+    [(1, 0.5, ["shop"]), (2, 0.5, []), (2, 0.4, ["shop"]), (3, 0.0, ["shop"]), (1, 1.0, [])],
+)
+def test_a_large_share_is_removed(kept: int, share: float, expected: list[str]) -> None:
+    desired = program("".join(FOUR.splitlines(keepends=True)[:kept]))
+    assert codes(between(program(FOUR), desired, Limits(removed_share=share)), "H910") == expected
+
+
+def test_of_few_relations_no_share_is_large_and_of_all_the_other_hazard_speaks() -> None:
+    three = program("".join(FOUR.splitlines(keepends=True)[:3]))
+    assert codes(between(three, program(FOUR.splitlines()[0])), "H910") == []
+    assert codes(between(program(FOUR), None), "H910") == []
+
+
+def test_a_protected_relation_is_removed() -> None:
+    view = "CREATE VIEW v AS SELECT id FROM t;"
+    assert codes(between(program(T + view, protected=("v",)), program(T)), "H911") == ["v"]
+    assert codes(between(program(T + view, protected=("t",)), program(T)), "H911") == []
+    assert codes(between(program(T + view), program(T)), "H911") == []
+
+
+def test_deleting_the_folder_or_the_protection_with_the_table_takes_no_protection_away() -> None:
+    applied = program(T + U, protected=("t",))
+    assert codes(between(applied, None), "H911") == ["t"]
+    assert codes(between(applied, program(U)), "H911") == ["t"]
+    assert codes(between(program(T + U), program(U, protected=("t",))), "H911") == ["t"]
+
+
+def test_protection_follows_a_renamed_table() -> None:
+    applied, desired = program(T, protected=("t",)), program(T.replace("TABLE t", "TABLE other"))
+    change = RelationChange(Action.MODIFIED, RelationKind.TABLE, "other", (), Fate.CLEARED, renamed_from="t")
+    found = find_hazards(Diff((change,), ()), applied, desired, removes_pipeline=False)
+    assert codes(found, "H911") == ["other"]
+
+
+def test_a_protected_view_that_is_no_longer_stored_loses_its_rows() -> None:
+    applied = program(T + VIEW.format("MATERIALIZED ", "id"), protected=("v",))
+    assert codes(between(applied, program(T + VIEW.format("", "id"))), "H911") == ["v"]
+    assert codes(between(applied, program(T + VIEW.format("MATERIALIZED ", "id + 1 AS id"))), "H911") == []
+
+
+def test_protection_is_kept_in_the_registry() -> None:
+    stored = decode_program(encode_program(program(T, protected=("t",))))
+    assert codes(between(stored, None), "H911") == ["t"]
+
+
+def impact(*reads: ReadImpact) -> Impact:
+    return Impact((ViewImpact("v", reads, None, (), None),), (), 0, 0, True, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        ((ReadImpact("t", 100, 10),), []),
+        ((ReadImpact("t", 101, 10),), ["v"]),
+        ((ReadImpact("t", 51, 5), ReadImpact("u", 50, 5)), ["v"]),
+        ((ReadImpact("t", None, 1001),), ["v"]),
+        ((ReadImpact("t", None, None),), []),
+    ],
+)
+def test_a_view_that_reads_much(reads: tuple[ReadImpact, ...], expected: list[str]) -> None:
+    found = find_impact_hazards(impact(*reads), Limits(large_rows=100, large_bytes=1000))
+    assert codes(found, "H912") == expected
+
+
+def test_the_words_of_a_large_view_say_how_large() -> None:
+    (found,) = find_impact_hazards(impact(ReadImpact("t", 2_000_000, 5_000)), Limits(large_rows=1000))
+    assert found.message == "view v is computed from 2,000,000 rows and 5,000 bytes"
