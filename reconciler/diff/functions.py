@@ -62,7 +62,8 @@ def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, as_spell
     if _signature(applied, as_spelled) != _signature(desired, as_spelled):
         causes.append("signature changed")
     causes += _body_causes(applied.body, desired.body, as_spelled)
-    if applied.deterministic != desired.deterministic:
+    written_in_python = isinstance(applied.body, PythonBody) and isinstance(desired.body, PythonBody)
+    if written_in_python and applied.deterministic != desired.deterministic:
         causes.append("is now deterministic" if desired.deterministic else "is no longer deterministic")
     # One spelling of the name became another: Python tells them apart.
     return tuple(causes) or ("name spelled otherwise",)

@@ -3,7 +3,8 @@
 Rules:
 - `CREATE FUNCTION f(…) RETURNS …` without AS is written in Python: exactly one `def f`, spelled the same, stands at the top
   level of some module below `udf/`, and can be called with as many arguments as there are parameters.
-- A function is not deterministic unless `spec.functions.<name>.deterministic` says so: only the author can know.
+- A function in Python is not deterministic unless `spec.functions.<name>.deterministic` says so: only the author can know.
+  One in SQL is, if all that it calls is, unless it is said otherwise.
 - `requirements` are distributions with exact versions, so that a result depends on nothing unsaid. They, the minor version
   of the running Python and the texts of every module imported from `udf/` belong to the function.
 Nothing of the repository is run: `manifest.modules` reads the files.
@@ -21,6 +22,8 @@ from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
 from reconciler.manifest.modules import Module, Modules, read_modules, sources_of
 from reconciler.names import closest, did_you_mean, fold
 from reconciler.places import Places
+from reconciler.sql.determinism import non_deterministic_calls
+from reconciler.sql.functions import functions_called
 
 FOLDER: Final = "udf"
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -49,9 +52,9 @@ def read_functions(
     functions: list[FunctionDeclaration] = []
     for function in declared:
         name, own = settings.get(fold(function.name), (function.name, {}))
-        function = replace(
-            function, deterministic=own.get("deterministic") is True, description=_text(own.get("description"))
-        )
+        said = own.get("deterministic")
+        deterministic = said is True or (said is None and isinstance(function.body, SqlBody))
+        function = replace(function, deterministic=deterministic, description=_text(own.get("description")))
         requirements = own.get("requirements")
         required = tuple(
             sorted({one for one in requirements if isinstance(one, str)} if isinstance(requirements, list) else ())
@@ -66,7 +69,23 @@ def read_functions(
         functions.append(replace(function, body=_body(function, modules, required, bool(problems), found)))
     # Files that no function needs may be anything.
     found += problems if any(isinstance(one.body, PythonBody) for one in functions) else []
-    return tuple(functions), tuple(found)
+    return _with_determinism_of_calls(functions, settings), tuple(found)
+
+
+def _with_determinism_of_calls(
+    functions: list[FunctionDeclaration], settings: Mapping[str, tuple[str, Mapping[str, Any]]]
+) -> tuple[FunctionDeclaration, ...]:
+    """A body in SQL is what it calls, where its author has not said what it is."""
+    doubtful = {fold(one.name) for one in functions if not one.deterministic}
+    open_ones = {
+        fold(one.name): one.body.expression
+        for one in functions
+        if isinstance(one.body, SqlBody) and settings.get(fold(one.name), ("", {}))[1].get("deterministic") is None
+    }
+    doubtful |= {key for key, expression in open_ones.items() if non_deterministic_calls(expression)}
+    while more := {key for key, text in open_ones.items() if functions_called(text, doubtful)} - doubtful:
+        doubtful |= more
+    return tuple(replace(one, deterministic=fold(one.name) not in doubtful) for one in functions)
 
 
 def _settings(value: Any) -> Mapping[str, Any]:

@@ -119,9 +119,11 @@ FunctionBody: TypeAlias = SqlBody | PythonBody
 
 @dataclass(frozen=True, slots=True)
 class FunctionDeclaration:
-    """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [NOT NULL] [AS expression]`. One in Python is presumed not
-    deterministic unless pipeline.yaml says otherwise. `sql` is the statement as written, `body_location` where the
-    expression of a SQL body begins."""
+    """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [NOT NULL] [AS expression]`.
+
+    One in Python is presumed not deterministic unless pipeline.yaml says otherwise, one in SQL is what it calls. `sql` is
+    the statement as written, `body_location` where the expression of a SQL body begins.
+    """
 
     name: str
     parameters: tuple[ParameterDeclaration, ...]

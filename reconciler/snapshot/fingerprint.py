@@ -2,8 +2,8 @@
 
 - table: name, columns in order (name, type, nullability), primary key, materialized, append_only.
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results.
-- function: name, parameters, what it returns, whether it is deterministic, its body: the canonical expression, or the module
-  with all that it imports from the pipeline's folder as Python understands it, requirements and the minor version of Python.
+- function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
+  from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
 Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`).
@@ -52,20 +52,18 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
 
 
 def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:
-    """The meaning of a function, but for what it calls. Python tells spellings of its name apart."""
+    """The meaning of a function, but for what it calls. Python tells spellings of its name apart; of a body in SQL, Spark
+    knows by itself whether it is deterministic."""
     declaration = function.declaration
     return {
         "name": fold(function.name) if isinstance(declaration.body, SqlBody) else function.name,
-        "parameters": [
-            [_spelled(one.name, names_are_data), one.type, one.nullable] for one in declaration.parameters
-        ],
+        "parameters": [[_spelled(one.name, names_are_data), one.type, one.nullable] for one in declaration.parameters],
         "returns": [declaration.returns, declaration.returns_nullable],
-        "deterministic": declaration.deterministic,
-        "body": _body_content(declaration.body, names_are_data),
+        "body": _body_content(declaration.body, declaration.deterministic, names_are_data),
     }
 
 
-def _body_content(body: FunctionBody, names_are_data: bool) -> dict[str, Any]:
+def _body_content(body: FunctionBody, deterministic: bool, names_are_data: bool) -> dict[str, Any]:
     match body:
         case SqlBody():
             return {"expression": canonical_expression(body.expression, names_are_data)}
@@ -75,6 +73,7 @@ def _body_content(body: FunctionBody, names_are_data: bool) -> dict[str, Any]:
                 "sources": {path: python_meaning(text) for path, text in sorted(body.sources.items())},
                 "requirements": sorted(body.requirements),
                 "python": body.python,
+                "deterministic": deterministic,
             }
         case _:
             assert_never(body)

@@ -42,7 +42,18 @@ def test_a_function_has_its_definition_and_settings() -> None:
     assert diagnostics == ()
     tax, twice = functions
     assert tax.body == PythonBody("lib.taxes", {"lib/taxes.py": text}, ("PyYAML==6.0", "numpy==2.1.0"), PYTHON)
-    assert (tax.deterministic, tax.description, twice.deterministic) == (True, "The tax", False)
+    assert (tax.deterministic, tax.description, twice.deterministic) == (True, "The tax", True)
+
+
+def test_a_function_in_sql_is_deterministic_if_all_that_it_calls_is() -> None:
+    functions, _ = read(
+        {"other.py": "def other(x): ...\n", "taxes.py": "def tax(x): ...\n"},
+        "CREATE FUNCTION tax(x INT) RETURNS INT; CREATE FUNCTION other(x INT) RETURNS INT;"
+        "CREATE FUNCTION a(x INT) RETURNS INT AS tax(x) + 1; CREATE FUNCTION b(x INT) RETURNS INT AS a(x) + other(x);"
+        "CREATE FUNCTION c(x INT) RETURNS INT AS b(x); CREATE FUNCTION d(x INT) RETURNS INT AS x + rand();",
+    )
+
+    assert [one.name for one in functions if one.deterministic] == ["tax", "a"]
 
 
 TAX = "def tax(x):\n    return x\n"
