@@ -1,11 +1,19 @@
-"""A plan as JSON (schemas/plan.schema.json), versioned; steps and back, for the journal."""
+"""A plan as JSON (schemas/plan.schema.json), versioned; steps and back, for the journal.
 
-from dataclasses import asdict
-from typing import Any, assert_never
+Everything that the plan says is in it, whatever its size. Members are only ever added while the form's name stays.
+"""
 
-from reconciler.diff.model import RelationKind, approval_diff
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from enum import Enum
+from typing import Any, assert_never, get_args
+
+from reconciler.diff.model import Cause, RelationKind, approval_diff
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.digest import JsonObject
+from reconciler.plan.changes import rows_of
+from reconciler.plan.impact import Impact
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -21,13 +29,15 @@ from reconciler.plan.model import (
     RenameRelation,
     Step,
 )
-from reconciler.plan.words import describe_approval, describe_effect, describe_step, summarise
+from reconciler.plan.policy import describe_demand
+from reconciler.plan.words import describe_approval, describe_step, summarise
 
 FORM = "reconciler/plan/v1"
 
 
-def plan_to_json(plan: Plan) -> JsonObject:
-    """The plan as a JSON object; `approval_diff` is the seed's diff object, member for member."""
+def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
+    """The plan as a JSON object; `approval_diff` is the seed's diff object, member for member. `impact` is null when
+    nobody measured."""
     return {
         "form": FORM,
         "pipeline": plan.pipeline,
@@ -40,40 +50,102 @@ def plan_to_json(plan: Plan) -> JsonObject:
             "rejected": plan.is_rejected,
             "policy": plan.policies.bootstrap.value,
             "reason": describe_approval(plan),
+            "denied": plan.is_denied,
+            "extra_approvals": plan.extra_approvals,
+            "demand": describe_demand(plan.judgements),
         },
         "relations": [
             {
-                "action": change.action.value,
-                "kind": change.kind.value,
-                "name": change.name,
-                "effect": describe_effect(plan, change),
-                "causes": [describe_cause(cause) for cause in change.causes],
+                "action": row.change.action.value,
+                "kind": row.change.kind.value,
+                "name": row.change.name,
+                "renamed_from": row.change.renamed_from,
+                "effect": row.effect,
+                "fate": row.change.fate.value if row.change.fate is not None else None,
+                "causes": [describe_cause(cause) for cause in row.change.causes],
+                "cause_details": [cause_to_json(cause) for cause in row.change.causes],
             }
-            for change in plan.diff.relations
+            for row in rows_of(plan)
+        ],
+        "functions": [
+            {"action": function.action.value, "name": function.name, "causes": list(function.causes)}
+            for function in plan.diff.functions
         ],
         "connectors": [
             {
                 "action": change.action.value,
                 "direction": change.direction.value,
                 "name": change.name,
+                "renamed_from": change.renamed_from,
                 "differences": [describe_difference(difference) for difference in change.differences],
             }
             for change in plan.diff.connectors
         ],
         "connector_outcomes": [
-            {"name": outcome.connector, "outcome": outcome.outcome.value, "reason": outcome.reason}
+            {
+                "name": outcome.connector,
+                "renamed_from": outcome.renamed_from,
+                "outcome": outcome.outcome.value,
+                "reason": outcome.reason,
+            }
             for outcome in plan.connectors
         ],
         "kept": list(plan.kept),
+        "spared": [
+            {"view": spared.view, "relation": spared.relation, "columns": list(spared.columns)}
+            for spared in plan.diff.spared
+        ],
+        "metadata_changed": plan.diff.metadata_changed,
+        "metadata": [{"subject": change.subject, "what": change.what} for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
         "hazards": [asdict(hazard) for hazard in plan.hazards],
+        "judgements": [
+            {
+                "code": one.hazard.code,
+                "subject": one.hazard.subject,
+                "verdict": one.verdict.value,
+                "approvals": one.approvals,
+                "reason": one.reason,
+            }
+            for one in plan.judgements
+        ],
         "queries": [asdict(difference) for difference in plan.queries],
+        "impact": _plain(asdict(impact)) if impact is not None else None,
         "approval_diff": approval_diff(plan.diff),
         "follows": plan.follows,
         "applied_digest": plan.applied_digest,
         "desired_digest": plan.desired_digest,
         "digest": plan.digest,
     }
+
+
+def cause_to_json(cause: Cause) -> dict[str, Any]:
+    """A cause as {kind, words, …}: its members are those of the value. The origin of what is read is a cause itself."""
+    kind, names = _FORMS[type(cause)]
+    value: dict[str, Any] = {"kind": kind, "words": describe_cause(cause)}
+    for name in names:
+        member = getattr(cause, name)
+        value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
+    return value
+
+
+_FORMS: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    # `column_added` for ColumnAdded, and the names of its members.
+    kind: (re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(), tuple(member.name for member in fields(kind)))
+    for kind in get_args(Cause)
+}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Enum():
+            return value.value
+        case tuple() | list():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return {key: _plain(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def step_to_json(step: Step) -> dict[str, Any]:

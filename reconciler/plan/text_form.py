@@ -1,15 +1,45 @@
-"""A plan as text for a terminal. Plain characters; colour, if any, is added by the caller through `paint`."""
+"""A plan as text for a terminal or a pipe. Plain characters; colour, if any, is added by the caller through `paint`.
+
+Order: title; what changes, each with its causes and the lines of its query that differ; what stays in spite of changes;
+connectors; impact; steps; hazards; changes of metadata; summary, approval and digest, where a terminal's reader looks.
+
+Rules:
+- With a width, lines are broken between words and nothing is lost. Without one (pipes), lines stand as they are.
+- A plan of thousands of changes stays readable: the most telling changes in full, the others as counts with names, long
+  lists of names cut where nothing is lost by the change. What loses rows is always named. `whole` shows everything.
+- What users wrote is shown and does not act.
+"""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from reconciler.diff.model import Action, RelationChange
+from reconciler.diff.model import Action, ConnectorChange
 from reconciler.diff.wording import describe_cause, describe_difference, printable
 from reconciler.digest import short
-from reconciler.plan.model import Plan
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
+from reconciler.plan.changes import Group, Row, divide, rows_of
+from reconciler.plan.impact import Impact
+from reconciler.plan.impact_words import describe_table, describe_totals, describe_view
+from reconciler.plan.model import Hazard, Plan, QueryDifference
+from reconciler.plan.policy import describe_demand
+from reconciler.plan.words import (
+    SYMBOLS,
+    describe_approval,
+    describe_function,
+    describe_spared,
+    describe_step,
+    judged_hazards,
+    step_groups,
+    summarise,
+)
+from reconciler.plan.wrapping import wrap
 
 Paint = Callable[[str, str], str]
+
+MOST_CHANGES = 50
+MOST_STEPS = 30
+_MOST_NAMES = 12
+_MOST_OF_A_GROUP = 100
+_FLAG = "--all shows them"
 
 
 def no_paint(text: str, style: str) -> str:
@@ -17,43 +47,176 @@ def no_paint(text: str, style: str) -> str:
     return text
 
 
-def render_text(plan: Plan, paint: Paint = no_paint) -> str:
+def render_text(
+    plan: Plan,
+    paint: Paint = no_paint,
+    width: int | None = None,
+    impact: Impact | None = None,
+    whole: bool = False,
+) -> str:
     """The plan in lines, ending in a newline. `paint(text, style)` gets styles added, modified, removed, hazard, title."""
-    lines = [paint(f"{plan.pipeline} ({plan.environment})", "title")]
+    page = _Page(paint, width)
+    page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     if plan.is_empty:
-        lines.append("  no changes" + (" in meaning; what is written is updated" if plan.diff.metadata_changed else ""))
-        return "\n".join(lines) + "\n"
-    queries = {difference.view: difference for difference in plan.queries}
-    for change in plan.diff.relations:
-        heading = f"  {SYMBOLS[change.action]} {change.kind.value} {change.name}"
-        lines.append(f"{paint(heading, change.action.value)}: {describe_effect(plan, change)}")
-        lines += [f"      {cause}" for cause in _causes(change)]
-        if change.name in queries:
-            difference = queries[change.name]
-            lines += [
-                f"        {_painted(line, paint)}" for line in query_difference(difference.applied, difference.desired)
-            ]
-    for connector in plan.diff.connectors:
-        heading = f"  {SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}"
-        lines.append(paint(heading, connector.action.value))
-        lines += [f"      {describe_difference(difference)}" for difference in connector.differences]
+        page.line("  no changes" + (" in meaning; what is written is updated" if plan.diff.metadata_changed else ""))
+        page.lines(f"    {change.what} of {change.subject}" for change in plan.diff.metadata)
+        return page.text()
+    _relations(page, plan, whole)
+    _functions(page, plan, whole)
+    _connector_changes(page, plan.diff.connectors, whole)
+    if plan.diff.spared:
+        page.section("untouched")
+        page.lines(_cut([f"    {describe_spared(spared)}" for spared in plan.diff.spared], whole))
     if plan.kept:
-        lines += ["", f"  kept as they are: {_some(plan.kept)}"]
-    if plan.connectors:
-        lines += ["", "  connectors"]
-        lines += [f"    {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors]
-    lines += ["", "  steps"]
-    lines += [f"    {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
-    if plan.hazards:
-        lines += ["", paint("  hazards", "hazard")]
-        lines += [paint(f"    {hazard.code} {hazard.message}", "hazard") for hazard in plan.hazards]
-    lines += [
-        "",
-        f"  Plan: {summarise(plan)}.",
-        f"  Approval: {describe_approval(plan)}",
-        f"  Digest: {short(plan.digest)}",
-    ]
-    return "\n".join(lines) + "\n"
+        page.line()
+        page.line(f"  kept as they are: {_names(plan.kept, None if whole else _MOST_NAMES)}")
+    _connector_outcomes(page, plan, whole)
+    if impact is not None:
+        page.section("impact")
+        page.line(f"    {describe_totals(impact)}")
+        page.lines(f"    {describe_table(table)}" for table in impact.tables)
+        page.lines(_cut([f"    {describe_view(view)}" for view in impact.views], whole))
+    _steps(page, plan, whole)
+    _hazards(page, plan, whole)
+    if plan.diff.metadata:
+        page.section("changed in what is written only, not in meaning")
+        page.lines(_cut([f"    {change.what} of {change.subject}" for change in plan.diff.metadata], whole))
+    page.line()
+    page.line(f"  Plan: {summarise(plan)}.")
+    page.line(f"  Approval: {describe_approval(plan)}")
+    if demand := describe_demand(plan.judgements):
+        page.line(f"  Policy: {demand}", "hazard" if plan.is_denied else None)
+    page.line(f"  Digest: {short(plan.digest)}")
+    return page.text()
+
+
+class _Page:
+    """Lines as they are put together: made printable, broken to the width, then painted."""
+
+    def __init__(self, paint: Paint, width: int | None) -> None:
+        self._paint = paint
+        self._width = width
+        self._lines: list[str] = []
+
+    def line(self, text: str = "", style: str | None = None, painted: int | None = None, hanging: int | None = None) -> None:
+        """One line. `painted`: only so many of its first characters are in the style. Continuations stand four columns
+        right of the line's begin unless `hanging` says where."""
+        text = printable(text)
+        if hanging is None:
+            hanging = len(text) - len(text.lstrip(" ")) + 4
+        first, *others = wrap(text, self._width, hanging)
+        if style is None:
+            self._lines += [first, *others]
+        elif painted is None:
+            self._lines += [self._paint(line, style) for line in (first, *others)]
+        else:
+            self._lines += [self._paint(first[:painted], style) + first[painted:], *others]
+
+    def lines(self, texts: Iterable[str], style: str | None = None) -> None:
+        for text in texts:
+            self.line(text, style)
+
+    def section(self, heading: str, style: str | None = None) -> None:
+        self.line()
+        self.line(f"  {heading}", style)
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+def _relations(page: _Page, plan: Plan, whole: bool) -> None:
+    queries = {difference.view: difference for difference in plan.queries}
+    shown, groups = divide(rows_of(plan), None if whole else MOST_CHANGES)
+    for row in shown:
+        _relation(page, row, queries)
+    for group in groups:
+        _group(page, group)
+
+
+def _relation(page: _Page, row: Row, queries: dict[str, QueryDifference]) -> None:
+    change = row.change
+    heading = f"  {SYMBOLS[change.action]} {change.kind.value} {change.name}"
+    page.line(f"{heading}: {row.effect}", change.action.value, painted=len(heading), hanging=6)
+    page.lines(f"      {describe_cause(cause)}" for cause in change.causes)
+    if change.name in queries and change.action is not Action.REMOVED:
+        difference = queries[change.name]
+        for line in query_difference(difference.applied, difference.desired):
+            page.line(f"        {line}", _STYLES.get(line[:1]), hanging=13)
+
+
+_STYLES = {"+": Action.ADDED.value, "-": Action.REMOVED.value}
+
+
+def _group(page: _Page, group: Group) -> None:
+    why = " because of what they read" if group.is_affected_only else ""
+    heading = f"  {SYMBOLS[group.action]} {len(group.names)} more {group.kind.value}s {group.action.value}{why}"
+    most = None if group.action is Action.REMOVED else _MOST_OF_A_GROUP
+    page.line(f"{heading}, {group.effect}: {_names(group.names, most)}", group.action.value, painted=len(heading), hanging=6)
+
+
+def _functions(page: _Page, plan: Plan, whole: bool) -> None:
+    most = None if whole else MOST_CHANGES
+    for function in plan.diff.functions[:most]:
+        heading = f"  {SYMBOLS[function.action]} function {function.name}"
+        words = describe_function(function)
+        page.line(heading + (f": {words}" if words else ""), function.action.value, painted=len(heading), hanging=6)
+    if most is not None and len(plan.diff.functions) > most:
+        rest = plan.diff.functions[most:]
+        page.line(f"  and {len(rest)} more functions: {', '.join(function.name for function in rest)}", hanging=6)
+
+
+def _connector_changes(page: _Page, changes: Sequence[ConnectorChange], whole: bool) -> None:
+    most = None if whole else MOST_CHANGES
+    for connector in changes[:most]:
+        heading = f"  {SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}"
+        renamed = f": renamed from {connector.renamed_from}" if connector.renamed_from else ""
+        page.line(heading + renamed, connector.action.value, painted=len(heading), hanging=6)
+        page.lines(f"      {describe_difference(difference)}" for difference in connector.differences)
+    if most is not None:
+        for action in Action:
+            names = [connector.name for connector in changes[most:] if connector.action is action]
+            if names:
+                heading = f"  {SYMBOLS[action]} {len(names)} more connectors {action.value}"
+                page.line(f"{heading}: {', '.join(names)}", action.value, painted=len(heading), hanging=6)
+
+
+def _connector_outcomes(page: _Page, plan: Plan, whole: bool) -> None:
+    if not plan.connectors:
+        return
+    page.section("connectors")
+    if whole or len(plan.connectors) <= MOST_CHANGES:
+        page.lines(f"    {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors)
+        return
+    outcomes: dict[str, list[str]] = {}
+    for item in plan.connectors:
+        outcomes.setdefault(item.outcome.value, []).append(item.connector)
+    for outcome, names in sorted(outcomes.items()):
+        page.line(f"    {len(names)}: {outcome}: {_names(names, _MOST_OF_A_GROUP)}")
+
+
+def _steps(page: _Page, plan: Plan, whole: bool) -> None:
+    if whole or len(plan.steps) <= MOST_STEPS:
+        page.section("steps")
+        page.lines(f"    {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1))
+        return
+    page.section(f"{len(plan.steps)} steps, summed up")
+    for words, names in step_groups(plan.steps):
+        page.line(f"    {words}" + (f": {_names(names, _MOST_NAMES)}" if names else ""))
+
+
+def _hazards(page: _Page, plan: Plan, whole: bool) -> None:
+    if not plan.hazards:
+        return
+    page.section("hazards", "hazard")
+    codes: dict[str, list[tuple[Hazard, str]]] = {}
+    for hazard, message in judged_hazards(plan):
+        codes.setdefault(hazard.code, []).append((hazard, message))
+    for code, found in codes.items():
+        shown = found if whole or len(found) <= MOST_CHANGES else found[:_MOST_NAMES]
+        page.lines((f"    {code} {message}" for _, message in shown), "hazard")
+        if len(shown) < len(found):
+            subjects = ", ".join(hazard.subject for hazard, _ in found[len(shown) :])
+            page.line(f"    {code} the same of {len(found) - len(shown)} more: {subjects}", "hazard")
 
 
 def query_difference(applied: str, desired: str) -> list[str]:
@@ -68,17 +231,15 @@ def _lines(text: str) -> list[str]:
     return [printable(line.removesuffix("\r").expandtabs(4)) for line in text.split("\n")]
 
 
-def _some(names: tuple[str, ...]) -> str:
-    """All names, or the first dozen and how many more: a terminal is not a place for thousands."""
-    shown = ", ".join(names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+def _names(names: Sequence[str], most: int | None) -> str:
+    """All names, or the first ones and how many more."""
+    if most is None or len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
-def _causes(change: RelationChange) -> list[str]:
-    return [describe_cause(cause) for cause in change.causes]
-
-
-def _painted(line: str, paint: Paint) -> str:
-    if line.startswith("+"):
-        return paint(line, Action.ADDED.value)
-    return paint(line, Action.REMOVED.value) if line.startswith("-") else line
+def _cut(lines: Sequence[str], whole: bool) -> Iterator[str]:
+    """All lines, or the first ones and how many more."""
+    yield from lines if whole else lines[:MOST_CHANGES]
+    if not whole and len(lines) > MOST_CHANGES:
+        yield f"    and {len(lines) - MOST_CHANGES} more ({_FLAG})"

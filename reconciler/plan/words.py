@@ -1,9 +1,12 @@
 """A plan in words that every form shares: the summary, the steps, the need for approval."""
 
+from itertools import groupby
 from typing import assert_never
 
-from reconciler.diff.model import Action, RelationChange
+from reconciler.diff.model import Action, Fate, FunctionChange, RelationChange, RelationKind, Spared
+from reconciler.diff.wording import printable
 from reconciler.manifest.model import BootstrapPolicy
+from reconciler.names import fold
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -12,12 +15,15 @@ from reconciler.plan.model import (
     DropRelation,
     EvolveTable,
     ExtendTable,
+    Hazard,
+    Judgement,
     Plan,
     PublishTable,
     PublishView,
     RenameRelation,
     Step,
 )
+from reconciler.plan.policy import describe_judgement
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
 
@@ -28,8 +34,10 @@ def summarise(plan: Plan) -> str:
         return "no changes"
     bootstrapped = sum(isinstance(step, BootstrapView) for step in plan.steps)
     counts = dict.fromkeys(Action, 0)
-    for action in (*(r.action for r in plan.diff.relations), *(c.action for c in plan.diff.connectors)):
-        counts[action] += 1
+    diff = plan.diff
+    for changes in (diff.relations, diff.connectors, diff.functions):
+        for change in changes:
+            counts[change.action] += 1
     return (
         f"{bootstrapped} to bootstrap, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
         f"{counts[Action.REMOVED]} to remove"
@@ -72,34 +80,110 @@ def _column_words(step: EvolveTable) -> list[str]:
     ]
 
 
+def describe_effects(plan: Plan) -> tuple[str, ...]:
+    """What becomes of each changed relation, in the order of `plan.diff.relations`; linear in the size of the plan."""
+    kinds: dict[str, set[type]] = {}
+    for step in plan.steps:
+        name = _subject(step)
+        if name is not None:
+            kinds.setdefault(fold(name), set()).add(type(step))
+    return tuple(_effect(change, kinds.get(fold(change.name), set())) for change in plan.diff.relations)
+
+
 def describe_effect(plan: Plan, change: RelationChange) -> str:
-    """What becomes of a changed relation: `bootstrapped`, `created empty`, `cleared`, `dropped`; or, for what stores
-    nothing, `computed where it is read` and `gone`; or `replaced`, when another of its name takes its place."""
-    kinds = {type(step): step for step in plan.steps if change.name in _subjects(step)}
+    """What becomes of one changed relation. For all of a plan, `describe_effects` looks at its steps but once."""
+    return describe_effects(plan)[plan.diff.relations.index(change)]
+
+
+_KEPT_ROWS = {
+    Fate.CLEARED: "cleared",
+    Fate.EVOLVED: "rows kept, rewritten under the new columns",
+    Fate.EXTENDED: "rows kept; new columns are NULL",
+    Fate.KEPT: "rows kept",
+}
+
+
+def _effect(change: RelationChange, kinds: set[type]) -> str:
+    """`bootstrapped`, `created empty`, `cleared`, `dropped`, `rows kept`; or, for what stores nothing, `computed where it is
+    read` and `gone`; or `replaced`, when another of its name takes its place. `kinds` are those of the steps about it."""
     if change.action is Action.REMOVED:
         if DropRelation in kinds:
             return "dropped"
         return "replaced" if kinds else "gone"
+    stores = change.kind is RelationKind.TABLE or RenameRelation in kinds
+    if stores and change.fate is not None and change.fate in _KEPT_ROWS:
+        return _KEPT_ROWS[change.fate]
     for kind, words in ((CreateTable, "created empty"), (ClearTable, "cleared"), (BootstrapView, "bootstrapped")):
         if kind in kinds:
             return words
     return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
 
 
-def _subjects(step: Step) -> tuple[str, ...]:
+def _subject(step: Step) -> str | None:
     match step:
         case CreateTable() | ClearTable() | EvolveTable() | ExtendTable() | PublishTable():
-            return (step.table,)
+            return step.table
         case BootstrapView() | PublishView():
-            return (step.view,)
+            return step.view
         case DropRelation():
-            return (step.relation,)
+            return step.relation
         case RenameRelation():
-            return (step.desired,)
+            return step.desired
         case CommitSnapshot():
-            return ()
+            return None
         case _:
             assert_never(step)
+
+
+def step_groups(steps: tuple[Step, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Steps summed up in their order: (`bootstrap 600 views`, their names) for every run of one kind."""
+    groups: list[tuple[str, tuple[str, ...]]] = []
+    for kind, run in groupby(steps, type):
+        found = list(run)
+        verb, one, many = _VERBS[kind]
+        names = tuple(name for step in found if (name := _subject(step)) is not None)
+        words = f"{verb} {len(names)} {one if len(names) == 1 else many}" if names else describe_step(found[0])
+        groups.append((words, names))
+    return tuple(groups)
+
+
+_VERBS: dict[type, tuple[str, str, str]] = {
+    CreateTable: ("create", "table", "tables"),
+    BootstrapView: ("bootstrap", "view", "views"),
+    EvolveTable: ("evolve", "table", "tables"),
+    ClearTable: ("clear", "table", "tables"),
+    ExtendTable: ("extend", "table", "tables"),
+    PublishTable: ("publish", "table", "tables"),
+    PublishView: ("publish", "view", "views"),
+    RenameRelation: ("rename", "relation", "relations"),
+    DropRelation: ("drop the data of", "relation", "relations"),
+    CommitSnapshot: ("", "", ""),
+}
+
+
+def judged_hazards(plan: Plan) -> tuple[tuple[Hazard, str], ...]:
+    """Every hazard with its message, and what policy does about it where that is more than to show it."""
+    judgements = {judgement.hazard: judgement for judgement in plan.judgements}
+    return tuple((hazard, _judged(hazard.message, judgements.get(hazard))) for hazard in plan.hazards)
+
+
+def _judged(message: str, judgement: Judgement | None) -> str:
+    words = describe_judgement(judgement) if judgement is not None else ""
+    if judgement is None or not words:
+        return message
+    return f"{message} ({words}: {judgement.reason})" if judgement.reason else f"{message} ({words})"
+
+
+def describe_spared(spared: Spared) -> str:
+    """For example: `report reads orders, of which only orders.note changed`."""
+    columns = ", ".join(f"{spared.relation}.{column}" for column in spared.columns)
+    what = f"{columns} changed" if columns else "how it is kept or named changed"
+    return printable(f"{spared.view} reads {spared.relation}, of which only {what}")
+
+
+def describe_function(change: FunctionChange) -> str:
+    """For example: `body changed, an imported module changed`; empty where there is nothing to say."""
+    return printable(", ".join(change.causes))
 
 
 def describe_approval(plan: Plan) -> str:

@@ -1,0 +1,98 @@
+"""What a plan costs, in words that every form shares. What is not known is called so, never zero."""
+
+from reconciler.diff.wording import printable
+from reconciler.plan.impact import Impact, ReadImpact, TableImpact, ViewImpact
+
+_FATES = {"cleared": "rows deleted", "dropped": "rows deleted", "evolved": "rows written anew"}
+
+
+def describe_totals(impact: Impact) -> str:
+    """For example: `reads 1.2 M rows (340 MB) · deletes 12,000 rows · about 40 s (learnt from earlier runs)`."""
+    known = "" if impact.is_complete else "at least "
+    parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"]
+    rewritten = [table for table in impact.tables if table.fate == "evolved"]
+    if rewritten:
+        parts.append(f"writes {_sum_words(rewritten)} anew")
+    if impact.rows_deleted or any(table.fate != "evolved" for table in impact.tables):
+        parts.append(
+            f"deletes {_sum_words([table for table in impact.tables if table.fate != 'evolved'], impact.rows_deleted)}"
+        )
+    parts.append(_time(impact.seconds) if impact.seconds is not None else "time unknown")
+    return " · ".join(parts)
+
+
+def describe_view(view: ViewImpact) -> str:
+    """For example: `revenue reads orders (1.2 M rows, 340 MB); replaces 400 rows; lake receives the difference`."""
+    reads = ", ".join(f"{read.relation} ({_measure(read)})" for read in view.reads) or "no table"
+    parts = [f"{view.view} reads {reads}", "is new" if view.rows is None else f"replaces {rows_words(view.rows)}"]
+    parts += [f"{output.connector} receives {output.receives}" for output in view.outputs]
+    if view.seconds is not None:
+        parts.append(f"about {seconds_words(view.seconds)}")
+    return printable("; ".join(parts))
+
+
+def describe_table(table: TableImpact) -> str:
+    """For example: `orders is cleared: 1.2 M rows deleted (340 MB)`."""
+    fate = _FATES.get(table.fate, f"rows {table.fate}")
+    if table.rows is None:
+        return printable(f"{table.table} is {table.fate}: {fate}, how many is not known")
+    count = rows_words(table.rows).removesuffix(" rows").removesuffix(" row")
+    size = "" if table.bytes is None else f" ({bytes_words(table.bytes)})"
+    return printable(f"{table.table} is {table.fate}: {count} {fate}{size}")
+
+
+def rows_words(rows: int) -> str:
+    """`950 rows`, `340,112 rows`, `1.2 M rows`, `3.4 bn rows`."""
+    if rows == 1:
+        return "1 row"
+    if rows < 999_950:
+        return f"{rows:,} rows"
+    return f"{_scaled(rows, 1_000_000, (' M', ' bn'))} rows"
+
+
+def bytes_words(size: int) -> str:
+    """`512 B`, `340 kB`, `1.2 GB`."""
+    return f"{size} B" if size < 1000 else _scaled(size, 1000, (" kB", " MB", " GB", " TB", " PB"))
+
+
+def seconds_words(seconds: float) -> str:
+    """`less than 1 s`, `40 s`, `3 min`, `2 h 10 min`."""
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
+def _time(seconds: float) -> str:
+    return f"about {seconds_words(seconds)} (learnt from earlier runs)".replace("about less", "less")
+
+
+def _sum_words(tables: list[TableImpact], rows: int | None = None) -> str:
+    known = rows if rows is not None else sum(table.rows for table in tables if table.rows is not None)
+    least = "at least " if any(table.rows is None for table in tables) else ""
+    return f"{least}{rows_words(known)}"
+
+
+def _measure(read: ReadImpact) -> str:
+    if read.rows is None:
+        return "size not known yet"
+    return rows_words(read.rows) + ("" if read.bytes is None else f", {bytes_words(read.bytes)}")
+
+
+def _scaled(number: int, unit: int, names: tuple[str, ...]) -> str:
+    value = number / unit
+    for name in names[:-1]:
+        if value < 999.5:
+            return _digits(value) + name
+        value /= 1000
+    return _digits(value) + names[-1]
+
+
+def _digits(value: float) -> str:
+    text = f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
+    return text.removesuffix(".0")
