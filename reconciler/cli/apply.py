@@ -11,7 +11,7 @@ from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileErro
 from reconciler.plan.words import summarise
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.planning import require_known
+from reconciler.reconcile.pipelines import require_known
 
 
 @click.command()

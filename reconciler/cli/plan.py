@@ -10,7 +10,8 @@ from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileErro
 from reconciler.plan.lock import Matches, with_section
 from reconciler.plan.model import Plan
 from reconciler.reconcile.approving import describe_lock, read_lock_state
-from reconciler.reconcile.planning import known_pipelines, plan_pipeline, require_known
+from reconciler.reconcile.pipelines import known_pipelines, require_known
+from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
 

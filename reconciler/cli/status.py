@@ -7,7 +7,7 @@ from reconciler.cli.options import format_option, pipelines_argument, target_of,
 from reconciler.cli.output import show_json, show_table
 from reconciler.digest import canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
-from reconciler.reconcile.planning import known_pipelines
+from reconciler.reconcile.pipelines import known_pipelines
 from reconciler.reconcile.status import PipelineStatus, read_status, status_to_json
 
 

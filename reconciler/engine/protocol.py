@@ -13,15 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from reconciler.digest import JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnType:
-    """A column as stored: its name, its Spark type in SQL (`decimal(9,6)`, `string`), whether NULL may stand in it."""
-
-    name: str
-    type: str
-    nullable: bool = True
+from reconciler.engine.columns import ColumnType as ColumnType
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,40 +5,20 @@ relative to the repository's root; this module only reads, whoever uses a wareho
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Any, Final
 
 from reconciler.connectors.references import resolve_variables
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.manifest.check import part
+from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
 from reconciler.manifest.read import option_text
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import did_you_mean
 from reconciler.places import Below
 from reconciler.schema_check import MANIFEST_CODES, check_against
 
-PROJECT_FILE: Final = "reconcile.yaml"
 SCHEMA_FILE: Final = "project.schema.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """One environment. `branch` is the branch that merged locks must be on; `spark` holds session settings as texts."""
-
-    name: str
-    warehouse: str
-    variables: Mapping[str, str] = field(default_factory=dict)
-    first_apply: Literal["allow", "await_approval"] = "allow"
-    branch: str | None = None
-    spark: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """The environments by name, sorted, and the one that is meant when a command names none."""
-
-    environments: Mapping[str, Environment]
-    default: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +32,7 @@ class ReadProject:
 def read_project(text: str | None, file: str = PROJECT_FILE) -> ReadProject:
     """Read the project's file; `text` is None when there is none."""
     if text is None:
-        return ReadProject(Project({"dev": Environment("dev", ".reconcile/warehouse")}, "dev"), ())
+        return ReadProject(project_without_file(), ())
     document = load_yaml(text, file)
     found = list(document.diagnostics)
     if document.value is not None:

@@ -28,7 +28,9 @@ from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.compiling import Validated, validate_pipeline
-from reconciler.reconcile.planning import known_pipelines, plan_pipeline, require_known
+from reconciler.reconcile.explaining import Explanation, explain
+from reconciler.reconcile.pipelines import known_pipelines, require_known
+from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.running import Running, RunResult, execute, query, run_pipeline
 from reconciler.reconcile.source import find_root
 from reconciler.reconcile.status import PipelineStatus, read_status
@@ -98,6 +100,10 @@ class Pipeline:
     def plan(self) -> Plan:
         """The plan from what is applied to what the files say. Needs no JVM."""
         return plan_pipeline(self._project.target, self.name)
+
+    def explain(self, relation: str | None = None) -> Explanation:
+        """The tables and views, each with its place in the plan and why; or one of them in full. Needs no JVM."""
+        return explain(self._project.target, self.name, relation)
 
     def approve(self, digest: str, by: str = "", comment: str = "") -> None:
         """Record an approval of the plan with this digest. Raises ReconcileError (A504) when that is not the plan."""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 
+from reconciler.reconcile.source import pipeline_names, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.outline import Outline, outline_from_json
 
@@ -24,3 +25,16 @@ def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> O
     """The outline of the snapshot of these files, if they were compiled before."""
     kept = target.cache.recall(files_key(target, pipeline, files))
     return None if kept is None else outline_from_json(json.loads(kept))
+
+
+def find_unchanged(target: Target, pipeline: str) -> tuple[Outline, str] | None:
+    """The outline of a pipeline's files and the digest of the plan applied last, if the files are known to be those that
+    are applied, to the letter. Raises RegistryError when what is applied can't be told."""
+    if pipeline not in pipeline_names(target.root):
+        return None
+    outline = recall_outline(target, pipeline, read_pipeline_files(target.root, pipeline))
+    stored = target.registry.head(pipeline) if outline is not None else None
+    applied = stored.value.applied if stored is not None else None
+    if outline is None or applied is None or applied.record != outline.record:
+        return None
+    return outline, applied.follows

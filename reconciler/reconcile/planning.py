@@ -5,25 +5,26 @@ where the pipeline's relations would stand (A505). Anything else is an error, ne
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
 from reconciler.diff.model import Action
-from reconciler.errors import ReconcileError, RegistryError
+from reconciler.diff.moves import resolve_moves
+from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
+from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
+from reconciler.plan.unchanged import make_unchanged_plan
+from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.compiling import read_desired, read_snapshot
 from reconciler.reconcile.folders import folder_for, renamed_placements
-from reconciler.reconcile.outlines import recall_outline
+from reconciler.reconcile.outlines import find_unchanged
+from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import policy_in_force
-from reconciler.reconcile.source import pipeline_names, read_pipeline_files, require_pipeline
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
-
-if TYPE_CHECKING:
-    from reconciler.program.model import Program
-    from reconciler.snapshot.model import Snapshot
+from reconciler.snapshot.model import Snapshot
 
 _STRICTNESS = (BootstrapPolicy.ALLOW, BootstrapPolicy.AWAIT_APPROVAL, BootstrapPolicy.REJECT)
 
@@ -33,30 +34,31 @@ class AppliedState:
     """What the registry says: the head (None: never applied) and the snapshot in force (None: nothing is applied)."""
 
     head: Stored[Head] | None
-    snapshot: "Snapshot | None"
+    snapshot: Snapshot | None
 
 
 def read_applied(target: Target, pipeline: str) -> AppliedState:
     """What is applied. Raises RegistryError when that can't be told."""
-    from reconciler.reconcile.compiling import read_snapshot
-
     stored = target.registry.head(pipeline)
     if stored is None or stored.value.applied is None or stored.value.applied.record is None:
         return AppliedState(stored, None)
     return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
 
 
-def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: "Snapshot | None") -> Plan:
+def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None) -> Plan:
     """The plan from what is applied to what is desired, in this environment.
 
     The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
-    judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, too.
+    judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
+    `moved` entries that are wrong about what is applied.
     """
-    from reconciler.plan.make import make_plan
-
     if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
     snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
+    if applied.snapshot is not None and desired is not None:
+        wrong = resolve_moves(applied.snapshot.program, desired.program).diagnostics
+        if wrong:
+            raise ManifestInvalid(wrong)
     policies = _policies(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
     plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies, last.follows if last else None)
@@ -81,8 +83,8 @@ class Planned:
 
     plan: Plan
     head: Stored[Head] | None
-    applied: "Program"
-    desired: "Program"
+    applied: Program
+    desired: Program
 
 
 def plan_pipeline(target: Target, pipeline: str) -> Plan:
@@ -93,9 +95,6 @@ def plan_pipeline(target: Target, pipeline: str) -> Plan:
 
 def plan_with_programs(target: Target, pipeline: str) -> Planned:
     """Read both sides and plan, for who needs to look at both."""
-    from reconciler.program.model import empty_program
-    from reconciler.reconcile.compiling import read_desired
-
     require_known(target, pipeline)
     desired = read_desired(target, pipeline)
     applied = read_applied(target, pipeline)
@@ -113,46 +112,13 @@ def plan_with_programs(target: Target, pipeline: str) -> Planned:
 
 def _plan_unchanged(target: Target, pipeline: str) -> Plan | None:
     """The plan, if the files are known to be those that are applied, byte for byte: then nothing need be compiled."""
-    from reconciler.plan.unchanged import make_unchanged_plan
-
-    if pipeline not in pipeline_names(target.root):
+    unchanged = find_unchanged(target, pipeline)
+    if unchanged is None:
         return None
-    outline = recall_outline(target, pipeline, read_pipeline_files(target.root, pipeline))
-    stored = target.registry.head(pipeline) if outline is not None else None
-    if outline is None or stored is None or stored.value.applied is None or stored.value.applied.record != outline.record:
-        return None
-    policies = _policies(target, [outline.bootstrap_policy])
-    return make_unchanged_plan(pipeline, target.environment.name, outline, policies, stored.value.applied.follows)
-
-
-def require_known(target: Target, pipeline: str) -> None:
-    """Raises NotFound (U812) when neither files nor registry know the pipeline. Looks at this one only: damage to another
-    pipeline's part of the registry is none of its business."""
-    if pipeline not in pipeline_names(target.root) and not _is_held(target, pipeline):
-        require_pipeline(pipeline, tuple(sorted({*pipeline_names(target.root), *target.registry.pipelines()} - {pipeline})))
-
-
-def known_pipelines(target: Target) -> tuple[str, ...]:
-    """Pipelines that have files, or that were applied and not removed, sorted. One whose head can't be read is among
-    them: whoever looks at it is told why."""
-    found = set(pipeline_names(target.root))
-    for pipeline in target.registry.pipelines():
-        try:
-            if pipeline not in found and _is_held(target, pipeline):
-                found.add(pipeline)
-        except RegistryError:
-            found.add(pipeline)
-    return tuple(sorted(found))
-
-
-def _is_held(target: Target, pipeline: str) -> bool:
-    """Whether something of the pipeline is applied, or an apply of it is open."""
-    stored = target.registry.head(pipeline)
-    return stored is not None and (_is_applied(stored.value) or stored.value.journal is not None)
-
-
-def _is_applied(head: Head) -> bool:
-    return head.applied is not None and head.applied.record is not None
+    outline, follows = unchanged
+    return make_unchanged_plan(
+        pipeline, target.environment.name, outline, _policies(target, [outline.bootstrap_policy]), follows
+    )
 
 
 def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:

@@ -20,12 +20,8 @@ from reconciler.program.model import Program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.lease import is_free, this_process
-from reconciler.reconcile.planning import (
-    AppliedState,
-    plan_between,
-    read_applied,
-    require_known,
-)
+from reconciler.reconcile.pipelines import require_known
+from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Applied, EntryState, Head, Lease
 

@@ -1,18 +1,20 @@
 """The target: one environment of a repository, with its warehouse as an absolute location, its registry, and the
 cache of compiled objects."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from reconciler.cache import Cache, NoCache
 from reconciler.delta.opening import is_local, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
-from reconciler.manifest.project import Environment, read_project
+from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
 from reconciler.names import did_you_mean
-from reconciler.reconcile.cache_store import open_cache
-from reconciler.reconcile.source import PROJECT_FILE, read_optional
+from reconciler.reconcile.cache_store import flush, open_cache
+from reconciler.reconcile.source import read_optional
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.protocol import Registry
 
@@ -35,11 +37,8 @@ class Target:
 def open_target(root: Path, environment: str | None) -> Target:
     """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814), and
     ReconcileError (U815) for a warehouse that this version can't use."""
-    read = read_project(read_optional(root / PROJECT_FILE, root))
-    errors = errors_among(read.diagnostics)
-    if errors or read.project is None:
-        raise ManifestInvalid(errors)
-    project = read.project
+    cache = open_cache()
+    project = _project(read_optional(root / PROJECT_FILE, root), cache)
     name = environment or project.default
     found = project.environments.get(name)
     if found is None:
@@ -52,4 +51,26 @@ def open_target(root: Path, environment: str | None) -> Target:
             "give the path of a folder",
         )
     warehouse = str((root / local_path(found.warehouse)).resolve())
-    return Target(root, found, warehouse, DeltaRegistry(warehouse), open_cache())
+    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache)
+
+
+def _project(text: str | None, cache: Cache) -> Project:
+    """The project that the file says; a file that was read before without a complaint is not read again."""
+    if text is None:
+        return project_without_file()
+    key = f"project:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    kept = cache.recall(key)
+    if kept is not None:
+        environments, default = json.loads(kept)
+        return Project({name: Environment(**one) for name, one in environments.items()}, default)
+    from reconciler.manifest.project import read_project
+
+    read = read_project(text)
+    errors = errors_among(read.diagnostics)
+    if errors or read.project is None:
+        raise ManifestInvalid(errors)
+    if not read.diagnostics:
+        found = {name: asdict(one) for name, one in read.project.environments.items()}
+        cache.remember(key, json.dumps([found, read.project.default]))
+        flush(cache)
+    return read.project

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import ColumnType
+from reconciler.engine.columns import ColumnType
 from reconciler.errors import RegistryError
 from reconciler.registry.model import (
     FORMAT,
