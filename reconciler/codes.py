@@ -180,6 +180,7 @@ _USAGE: Final[dict[str, str]] = {
     "U890": "an unexpected error",
     "U815": "the warehouse is no folder",
     "U816": "the base branch is not known here",
+    "U817": "no such table or view",
 }
 
 _HAZARDS: Final = {

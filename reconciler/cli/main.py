@@ -22,6 +22,7 @@ EXIT_INTERRUPTED = 130
 _COMMANDS = {
     "validate": "Check the files of pipelines; report every problem with its place.",
     "plan": "Show what would change, why, and what it takes.",
+    "explain": "Show what a table or view is made of, and why it is or is not in the plan.",
     "approve": "Record an approval of one plan, for work without a pull request.",
     "apply": "Carry out approved plans.",
     "run": "Ingest from connectors and bring views up to date.",

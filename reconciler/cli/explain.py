@@ -1,0 +1,44 @@
+"""`reconcile explain`: what a pipeline or a relation is, and why it is or is not in the plan."""
+
+import click
+
+from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
+from reconciler.cli.output import note, paint, show_json
+from reconciler.errors import EXIT_DONE
+from reconciler.plan.words import summarise
+from reconciler.reconcile.explaining import Explanation, explain
+
+
+@click.command()
+@pipeline_argument
+@click.argument("relation", required=False, metavar="[RELATION]")
+@target_options
+@format_option("text", "json")
+def command(pipeline: str, relation: str | None, repo: str, environment: str | None, form: str) -> int:
+    """Show a pipeline's tables and views in the order of what reads what, and why each is or is not in the plan; of one
+    that is named, also its columns and where they come from, its fingerprint, what reads it, where it is stored.
+
+    Needs no Java. If the files have errors, what is applied is explained.
+
+    Example: reconcile explain student_grades avg_grade
+    """
+    found = explain(target_of(repo, environment), pipeline, relation)
+    if found.problems:
+        note(f"the files of {pipeline} have {len(found.problems)} error(s); run: reconcile validate {pipeline}")
+    summary = summarise(found.plan) if found.plan is not None else None
+    if form == "json":
+        from reconciler.plan.explain.json_form import explanation_to_json
+
+        show_json(explanation_to_json(found.pipeline, found.environment, summary, found.relations, found.relation))
+    else:
+        click.echo(_text(found, summary), nl=False)
+    return EXIT_DONE
+
+
+def _text(found: Explanation, summary: str | None) -> str:
+    from reconciler.plan.explain.text_form import render_lines, render_relation
+
+    if found.relation is not None:
+        return render_relation(f"{found.pipeline}, {found.environment}", found.relation, paint)
+    title = f"{found.pipeline} ({found.environment}): {summary or 'no plan, because the files have errors'}"
+    return render_lines(title, found.relations, paint)

@@ -1,0 +1,1 @@
+"""Explanations of pipelines and relations: see `make`."""

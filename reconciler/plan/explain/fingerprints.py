@@ -1,0 +1,75 @@
+"""What of a relation is hashed, part by part, and what is written and not hashed.
+
+Both sides are hashed by one rule of spelling, as the diff compares them. A query that is written otherwise and means the
+same has one canonical text on both sides.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from reconciler.digest import digest_json, short
+from reconciler.plan.explain.model import Part, Sides, Written
+from reconciler.program.model import Program, Table, View
+from reconciler.snapshot.fingerprint import table_content, view_content
+from reconciler.sql.canonicalise import canonical_query
+
+
+def fingerprint_parts(sides: Sides, before: Table | View | None, after: Table | View | None) -> tuple[Part, ...]:
+    """Digests of the parts that `snapshot.fingerprint` hashes, in its order."""
+    old = _content(before, sides.applied, sides.as_spelled)
+    new = _content(after, sides.desired, sides.as_spelled)
+    return tuple(Part(name, old.get(name), new.get(name)) for name in {**old, **new})
+
+
+def _content(relation: Table | View | None, program: Program | None, as_spelled: bool) -> dict[str, str]:
+    if relation is None or program is None:
+        return {}
+    content: dict[str, Any]
+    if isinstance(relation, Table):
+        content = table_content(relation, as_spelled)
+    else:
+        view = replace(relation, canonical=_canonical(relation, program, as_spelled))
+        content = view_content(view, program.settings, as_spelled)
+    return {name: short(digest_json(value)) for name, value in content.items()}
+
+
+def _canonical(view: View, program: Program, as_spelled: bool) -> str:
+    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+
+
+def texts_of_one_meaning(
+    sides: Sides, before: Table | View | None, after: Table | View | None
+) -> tuple[str, tuple[str, str]] | None:
+    """The canonical text, and both texts as written, of a query that is written otherwise and means the same."""
+    if not isinstance(before, View) or not isinstance(after, View) or before.query == after.query:
+        return None
+    assert sides.applied is not None
+    assert sides.desired is not None
+    canonical = _canonical(after, sides.desired, sides.as_spelled)
+    if canonical != _canonical(before, sides.applied, sides.as_spelled):
+        return None
+    return canonical, (before.query, after.query)
+
+
+def written_besides(
+    sides: Sides, applied_key: str, key: str, before: Table | View | None, after: Table | View | None
+) -> tuple[Written, ...]:
+    """What is kept of the definition besides its meaning, and whether it differs."""
+    old = _metadata(sides.applied, applied_key, before)
+    new = _metadata(sides.desired, key, after)
+    both = bool(old) and bool(new)
+    return tuple(Written(what, both and old.get(what) != new.get(what)) for what in {**old, **new})
+
+
+def _metadata(program: Program | None, key: str, relation: Table | View | None) -> dict[str, Any]:
+    if program is None or relation is None:
+        return {}
+    found: dict[str, Any] = {
+        "SQL text": relation.declaration.sql,
+        "description": program.settings.descriptions.get(key),
+        "protect": key in program.settings.protected,
+    }
+    if isinstance(relation, Table):
+        found["comments of columns"] = [column.comment for column in relation.columns]
+        found["evolution"] = program.evolution_of(key).value
+    return found

@@ -1,0 +1,72 @@
+"""Why a relation is, or is not, in the plan: its state, and at least one reason in words without a subject of their own.
+
+A view that stays as it is although something about it changed is told why: its text differs and its meaning does not, or
+what changed upstream is nothing that it depends on.
+"""
+
+from collections.abc import Mapping
+
+from reconciler.diff.model import Action, RelationChange, Spared
+from reconciler.diff.wording import describe_cause
+from reconciler.names import fold
+from reconciler.plan.explain.model import Sides, State
+from reconciler.program.model import Read, Table, View
+
+
+def state_and_why(
+    sides: Sides, key: str, before: Table | View | None, after: Table | View | None
+) -> tuple[State, tuple[str, ...]]:
+    """What the plan says of a relation, and why; at least one reason."""
+    if sides.plan is None:
+        return State.UNKNOWN, ("the files have errors, so that there is no plan: this is what is applied",)
+    changes = sides.changes.get(key, ())
+    if not changes and key in sides.plan.diff.local_views:
+        action = sides.plan.diff.local_views[key].value
+        return State(action), (f"it is {action}; a LOCAL view is no part of a plan, though its readers are",)
+    state = State.UNTOUCHED
+    reasons: list[str] = []
+    for change in sorted(changes, key=lambda one: one.action is Action.REMOVED):
+        reasons += _change_reasons(change, sides, before, after)
+        state = State(change.action.value) if state is State.UNTOUCHED else state
+    if changes:
+        return state, tuple(reasons)
+    spared = sides.spared.get(key, ())
+    reads = {fold(read.relation): read for read in after.reads} if isinstance(after, View) else {}
+    reasons = [_spared_reason(one, reads) for one in spared]
+    if before is not None and after is not None and _text(before) != _text(after):
+        reasons.append("its meaning is equal: the text changed only in layout, comments, letter case or spelling")
+    told = sorted({change.what for change in sides.metadata.get(key, ())})
+    if told:
+        reasons.append(f"what is written of it changed and is no part of its meaning: {', '.join(told)}")
+    if isinstance(after, View) and not spared:
+        reasons.append("nothing that it reads changed")
+    return (State.SPARED if spared else State.UNTOUCHED), tuple(reasons) or ("nothing of it changed",)
+
+
+def _change_reasons(
+    change: RelationChange, sides: Sides, before: Table | View | None, after: Table | View | None
+) -> list[str]:
+    match change.action:
+        case Action.ADDED:
+            if sides.applied is None:
+                return ["it is new: nothing of this pipeline is applied"]
+            if isinstance(before, View) and isinstance(after, View):
+                return [f"it is new to its readers: it was a {before.kind.value} view, and is a {after.kind.value} view now"]
+            return ["it is new: nothing of that name and kind is applied"]
+        case Action.MODIFIED:
+            return [describe_cause(cause) for cause in change.causes]
+        case Action.REMOVED:
+            if sides.desired is None:
+                return [f"the pipeline's files are gone, and with them this {change.kind.value}"]
+            return [f"the {change.kind.value} of that name is applied, and the files do not declare it any more"]
+
+
+def _spared_reason(spared: Spared, reads: Mapping[str, Read]) -> str:
+    changed = f"only {', '.join(spared.columns)} changed" if spared.columns else "only how it is kept or named changed"
+    read = reads.get(fold(spared.relation))
+    used = f"; it reads {', '.join(read.columns)}" if read is not None and read.columns else ""
+    return f"it reads {spared.relation}, of which {changed}{used}"
+
+
+def _text(relation: Table | View) -> str:
+    return relation.query if isinstance(relation, View) else relation.declaration.sql

@@ -1,0 +1,158 @@
+"""Explanations as text for a terminal or a pipe. Plain characters; colour, if any, is added by the caller through `paint`.
+
+What users wrote is shown and does not act. With a width, lines are broken between words and nothing is lost.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from reconciler.diff.wording import printable
+from reconciler.plan.explain.model import (
+    ColumnExplanation,
+    Part,
+    RelationExplanation,
+    RelationLine,
+    State,
+    Stored,
+    Written,
+)
+from reconciler.plan.explain.origins import Origins
+from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
+from reconciler.plan.text_form import no_paint, query_difference
+from reconciler.plan.wrapping import columns_of, wrap
+
+Paint = Callable[[str, str], str]
+
+_PAINTED = frozenset({State.ADDED, State.MODIFIED, State.REMOVED})
+
+
+def render_lines(title: str, lines: Sequence[RelationLine], paint: Paint = no_paint, width: int | None = None) -> str:
+    """A pipeline's relations in dependency order, a line each, ending in a newline."""
+    cells = [(line.name, line.kind, _count(line.columns), line.state.value) for line in lines]
+    widths = [max((columns_of(printable(row[place])) for row in cells), default=0) for place in range(4)]
+    text = [paint(printable(title), "title")]
+    for line, row in zip(lines, cells, strict=True):
+        start = "  ".join(_padded(printable(cell), widths[place]) for place, cell in enumerate(row))
+        broken = wrap(f"  {start}  {printable(line.why)}", width, 6)
+        text += [paint(one, line.state.value) for one in broken] if line.state in _PAINTED else broken
+    return "\n".join(text) + "\n"
+
+
+def render_relation(title: str, one: RelationExplanation, paint: Paint = no_paint, width: int | None = None) -> str:
+    """One relation, ending in a newline."""
+    page = _Page(paint, width)
+    effect = f", {one.effect}" if one.effect else ""
+    page.heading(f"{one.kind} {one.name} ({title}): {one.state.value}{effect}")
+    if one.declared is not None:
+        page.line(f"  declared at {one.declared}")
+    elif not one.is_declared and one.state is not State.UNKNOWN:
+        page.line("  not declared any more; this is how it is applied")
+    page.line(f"  {_place(one.stored)}")
+    page.section("why", one.why)
+    page.section("columns", _column_lines(one.columns))
+    if not one.columns:
+        page.section("columns", ["not known without Spark"])
+    if one.rows_from is not None:
+        page.section("which rows it has is decided by", [_origin_words(one.rows_from) or "the rows of what it reads alone"])
+    page.section("reads", [f"{read.relation}: {', '.join(read.columns) or 'its rows only'}" for read in one.reads])
+    page.section("read by", [", ".join(one.read_by)] if one.read_by else [])
+    page.section("fingerprint", [_part_words(part) for part in one.parts])
+    page.section("written, and no part of the fingerprint", [", ".join(map(_written_words, one.written))])
+    if one.same_meaning is not None and one.texts is not None:
+        page.section("written otherwise", query_difference(*one.texts))
+        page.section("with the same meaning on both sides", one.same_meaning.split("\n"))
+    page.section("connectors", [f"{item.connector}: {item.outcome.value} ({item.reason})" for item in one.connectors])
+    page.section("hazards", [f"{hazard.code} {hazard.message}" for hazard in one.hazards], "hazard")
+    return page.text()
+
+
+class _Page:
+    """Lines as they come, broken and painted."""
+
+    def __init__(self, paint: Paint, width: int | None) -> None:
+        self._paint = paint
+        self._width = width
+        self._lines: list[str] = []
+
+    def heading(self, text: str) -> None:
+        self._lines.append(self._paint(printable(text), "title"))
+
+    def line(self, text: str) -> None:
+        indent = len(text) - len(text.lstrip())
+        self._lines += wrap(printable(text), self._width, indent + 4)
+
+    def section(self, title: str, lines: Iterable[str], style: str | None = None) -> None:
+        """A title and lines under it; nothing when there are none."""
+        found = list(lines)
+        if not found:
+            return
+        self._lines += ["", f"  {title}"]
+        for line in found:
+            broken = wrap(f"    {printable(line)}", self._width, 8)
+            self._lines += [self._paint(one, style) for one in broken] if style is not None else broken
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+def _place(stored: Stored | None) -> str:
+    if stored is None:
+        return "not stored"
+    size = [rows_words(stored.measure.rows)] if stored.measure.rows is not None else []
+    size += [bytes_words(stored.measure.bytes)] if stored.measure.bytes is not None else []
+    learnt = stored.measure.seconds
+    took = f"; its last bootstrap took {seconds_words(learnt)}" if learnt is not None else ""
+    return f"stored at {stored.location}, Delta version {stored.version}: {', '.join(size) or 'size not known'}{took}"
+
+
+def _column_lines(columns: Sequence[ColumnExplanation]) -> list[str]:
+    names = max((columns_of(printable(column.name)) for column in columns), default=0)
+    kinds = [_type_words(column) for column in columns]
+    widest = max(map(columns_of, kinds), default=0)
+    return [
+        "  ".join(
+            part
+            for part in (_padded(printable(column.name), names), _padded(kind, widest), _from_words(column.origins))
+            if part
+        ).rstrip()
+        for column, kind in zip(columns, kinds, strict=True)
+    ]
+
+
+def _type_words(column: ColumnExplanation) -> str:
+    if column.type is None:
+        return ""
+    return column.type if column.nullable else f"{column.type} NOT NULL"
+
+
+def _from_words(origins: Origins | None) -> str:
+    if origins is None:
+        return ""
+    words = _origin_words(origins)
+    return f"from {words}" if words else "from no column"
+
+
+def _origin_words(origins: Origins) -> str:
+    columns = ", ".join(origins.columns)
+    if origins.is_exact:
+        return columns
+    return f"anything that is read ({columns})" if columns else "anything that is read"
+
+
+def _part_words(part: Part) -> str:
+    if part.applied == part.desired:
+        return f"{part.name}  {part.applied}"
+    return f"{part.name}  {part.applied or '(none)'} → {part.desired or '(none)'}"
+
+
+def _written_words(written: Written) -> str:
+    return f"{written.what} (changed)" if written.differs else written.what
+
+
+def _count(columns: int | None) -> str:
+    if columns is None:
+        return "? columns"
+    return "1 column" if columns == 1 else f"{columns} columns"
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - columns_of(text))
