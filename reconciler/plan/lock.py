@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from reconciler.diff.wording import describe_cause, describe_difference
-from reconciler.plan.model import Plan
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_effect, describe_step, summarise
+from reconciler.plan.model import Judgement, Plan
+from reconciler.plan.policy import describe_demand, describe_judgement
+from reconciler.plan.words import SYMBOLS, describe_approval, describe_effects, describe_step, summarise
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
@@ -57,9 +58,12 @@ LockState: TypeAlias = Matches | Missing | Spent | OtherVersion | Differs
 def render_section(plan: Plan, version: str) -> str:
     """The plan's section, ending in a newline."""
     lines = [f"[{plan.pipeline} / {plan.environment}]", f"reconciler: {version}", summarise(plan), ""]
-    for change in plan.diff.relations:
-        lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}: {describe_effect(plan, change)}")
+    for change, effect in zip(plan.diff.relations, describe_effects(plan), strict=True):
+        lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}: {effect}")
         lines += [f"    {_one_line(describe_cause(cause))}" for cause in change.causes]
+    for function in plan.diff.functions:
+        lines.append(f"{SYMBOLS[function.action]} function {function.name}")
+        lines += [f"    {_one_line(cause)}" for cause in function.causes]
     for connector in plan.diff.connectors:
         lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")
         lines += [f"    {_one_line(describe_difference(difference))}" for difference in connector.differences]
@@ -70,10 +74,11 @@ def render_section(plan: Plan, version: str) -> str:
         lines += [f"  {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors]
     if plan.hazards:
         lines += ["", "hazards:"]
-        lines += [f"  {hazard.code} {hazard.message}" for hazard in plan.hazards]
+        lines += [f"  {one.hazard.code} {one.hazard.message}{_verdict(one)}" for one in plan.judgements]
     lines += [
         "",
         f"approval: {describe_approval(plan)}",
+        *([f"policy: {describe_demand(plan.judgements)}"] if plan.is_denied or plan.extra_approvals else []),
         f"follows: {plan.follows or 'nothing'}",
         f"applied: {plan.applied_digest or 'nothing'}",
         f"desired: {plan.desired_digest or 'nothing'}",
@@ -133,6 +138,11 @@ def judge_lock(text: str | None, plan: Plan, version: str) -> LockState:
     if fields.get("desired") != (plan.desired_digest or "nothing"):
         return Differs("the pipeline's files changed since it was written")
     return Differs("the policies in force changed since it was written")
+
+
+def _verdict(judgement: Judgement) -> str:
+    words = describe_judgement(judgement)
+    return f" [{words}]" if words else ""
 
 
 def _one_line(text: str) -> str:

@@ -42,7 +42,7 @@ def policy_in_force(target: Target) -> tuple[Policy | None, PolicyOrigin]:
     if repository is None:
         return _parsed(read_optional(root / POLICY_FILE, root), POLICY_FILE), PolicyOrigin("", "")
     with repository:
-        if not repository.head.is_valid():
+        if _commit(repository, "HEAD") is None:
             return _parsed(read_optional(root / POLICY_FILE, root), POLICY_FILE), PolicyOrigin("", "")
         reference = _base(repository, target)
         commit = _commit(repository, reference)
@@ -86,16 +86,15 @@ def _base(repository: "Repo", target: Target) -> str:
         if default is None:
             raise _unknown("the default branch of origin")
         return default
-    # Where there is an origin, it says what is merged: a local branch may be ahead of it.
-    for reference in (_ORIGIN + branch, _LOCAL + branch):
-        if _commit(repository, reference) is not None:
-            return reference
-    raise _unknown(f"branch {branch} of environment {target.environment.name}")
+    reference = (_ORIGIN if _has_origin(repository) else _LOCAL) + branch
+    if _commit(repository, reference) is None:
+        raise _unknown(f"branch {branch} of environment {target.environment.name}")
+    return reference
 
 
 def _default(repository: "Repo") -> str | None:
     """The reference of the default branch; None when there is an origin and it can't be told."""
-    if not any(remote.name == "origin" for remote in repository.remotes):
+    if not _has_origin(repository):
         local = (_LOCAL + name for name in _USUAL)
         return next((one for one in local if _commit(repository, one) is not None), "HEAD")
     pointed = _pointed_at(repository, f"{_ORIGIN}HEAD")
@@ -103,8 +102,13 @@ def _default(repository: "Repo") -> str | None:
     found = next((one for one in candidates if _commit(repository, one) is not None), None)
     if found is not None:
         return found
-    branches = [one.path for one in repository.references if one.path.startswith(_ORIGIN)]
-    return branches[0] if len(branches) == 1 else None
+    paths = [one.path for one in repository.references if one.path.startswith(_ORIGIN) and one.path != f"{_ORIGIN}HEAD"]
+    return paths[0] if len(paths) == 1 else None
+
+
+def _has_origin(repository: "Repo") -> bool:
+    """Where there is an origin, it says what is merged: a local branch may be ahead of it."""
+    return any(remote.name == "origin" for remote in repository.remotes)
 
 
 def _named_branch(repository: "Repo", target: Target, default: str | None) -> str | None:

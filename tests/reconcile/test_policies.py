@@ -1,0 +1,239 @@
+"""The policy in force is the base branch's, in repositories of every shape; and who made a change, by git."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.errors import ManifestInvalid, ReconcileError
+from reconciler.manifest.policy import Policy, Rule, Verdict
+from reconciler.manifest.project import Environment
+from reconciler.plan.model import PolicyOrigin
+from reconciler.reconcile.policies import policy_in_force, validate_policy
+from reconciler.reconcile.source import authors_since
+from reconciler.reconcile.target import Target
+from reconciler.registry.memory import MemoryRegistry
+
+DENY = Policy((Rule("H901", Verdict.DENY),))
+ALLOW = Policy((Rule("H901", Verdict.ALLOW),))
+
+
+def text(verdict: str) -> str:
+    return f"apiVersion: reconciler/v1\nkind: Policy\nrules:\n  - {{hazard: H901, verdict: {verdict}}}\n"
+
+
+class Repository:
+    """A repository, and the target that stands at its root or in a folder of it."""
+
+    def __init__(self, root: Path, folder: str = ".", branch: str = "main") -> None:
+        self.root = root
+        self.folder = root / folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.target = Target(self.folder, Environment("dev", "warehouse"), "warehouse", MemoryRegistry())
+        self.git("init", "-q", "-b", branch)
+        self.as_user("Ann", "ann@example.org")
+
+    def as_user(self, name: str, address: str) -> None:
+        self.git("config", "user.name", name)
+        self.git("config", "user.email", address)
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    def commit(self, files: dict[str, str | None], message: str = "change") -> str:
+        for name, content in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if content is None:
+                path.unlink()
+            else:
+                path.write_text(content)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+    def on_branch(self, branch: str | None) -> Target:
+        return replace(self.target, environment=replace(self.target.environment, branch=branch))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "repository")
+
+
+def clone(repository: Repository, to: Path, *options: str) -> Repository:
+    subprocess.run(["git", "clone", "-q", *options, f"file://{repository.root}", str(to)], check=True)
+    return Repository(to)
+
+
+def code_of(target: Target) -> str:
+    with pytest.raises(ReconcileError) as caught:
+        policy_in_force(target)
+    return caught.value.code
+
+
+def test_the_base_branch_wins_over_the_pull_requests_file(repository: Repository) -> None:
+    base = repository.commit({"policy.yaml": text("deny")})
+    repository.git("checkout", "-q", "-b", "change")
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+
+
+def test_a_pull_request_that_deletes_the_file_is_under_it(repository: Repository) -> None:
+    base = repository.commit({"policy.yaml": text("deny")})
+    repository.git("checkout", "-q", "-b", "change")
+    repository.commit({"policy.yaml": None})
+    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+
+
+def test_a_file_that_only_the_pull_request_has_is_not_in_force(repository: Repository) -> None:
+    base = repository.commit({})
+    repository.git("checkout", "-q", "-b", "change")
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.target) == (None, PolicyOrigin("main", base, differs_here=True))
+
+
+def test_what_is_not_committed_is_not_in_force(repository: Repository) -> None:
+    base = repository.commit({"policy.yaml": text("deny")})
+    (repository.root / "policy.yaml").write_text("not: [yaml")
+    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+
+
+def test_a_merged_change_is_in_force_at_once(repository: Repository) -> None:
+    repository.commit({"policy.yaml": text("deny")})
+    assert policy_in_force(repository.target)[0] == DENY
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.target)[0] == ALLOW
+
+
+def test_a_repository_of_other_branches_goes_by_what_is_checked_out(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "r", branch="trunk")
+    base = repository.commit({"policy.yaml": text("deny")})
+    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("HEAD", base))
+    repository.git("branch", "master")
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.target)[1].reference == "master"
+
+
+def test_the_environments_branch_is_the_base(repository: Repository) -> None:
+    repository.commit({"policy.yaml": text("allow")})
+    repository.git("branch", "prod")
+    repository.commit({"policy.yaml": text("deny")})
+    assert policy_in_force(repository.on_branch("prod"))[0] == ALLOW
+    assert policy_in_force(repository.on_branch(None))[0] == DENY
+
+
+def test_the_default_branch_says_which_branch_the_environment_has(repository: Repository) -> None:
+    """Else a pull request would name its own branch, and with it its own policy."""
+    project = "environments: {dev: {warehouse: w}}\n"
+    repository.commit({"policy.yaml": text("deny"), "reconcile.yaml": project})
+    repository.git("checkout", "-q", "-b", "evil")
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.on_branch("evil"))[0] == DENY
+    repository.git("checkout", "-q", "main")
+    repository.commit({"reconcile.yaml": project.replace("w}", "w, branch: evil}")})
+    assert policy_in_force(repository.on_branch(None))[0] == ALLOW
+
+
+def test_where_there_is_an_origin_it_says_what_a_branch_holds(repository: Repository, tmp_path: Path) -> None:
+    base = repository.commit({"policy.yaml": text("deny")})
+    copy = clone(repository, tmp_path / "copy")
+    copy.commit({"policy.yaml": text("allow")})
+    expected = (DENY, PolicyOrigin("origin/main", base, differs_here=True))
+    assert policy_in_force(copy.target) == expected
+    assert policy_in_force(copy.on_branch("main")) == expected
+    copy.git("remote", "set-head", "origin", "--delete")
+    assert policy_in_force(copy.target) == expected
+
+
+def test_the_head_of_origin_may_have_any_name(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "r", branch="trunk")
+    repository.commit({"policy.yaml": text("deny")})
+    repository.git("branch", "release")
+    copy = clone(repository, tmp_path / "copy")
+    assert policy_in_force(copy.target)[1].reference == "origin/trunk"
+    copy.git("remote", "set-head", "origin", "--delete")
+    assert code_of(copy.target) == "U816"
+
+
+def test_a_copy_without_the_base_branch_is_an_error_and_no_missing_policy(repository: Repository, tmp_path: Path) -> None:
+    repository.commit({"policy.yaml": text("deny")})
+    repository.git("branch", "prod")
+    copy = clone(repository, tmp_path / "copy", "--depth", "1", "--branch", "main")
+    assert policy_in_force(copy.target)[0] == DENY
+    assert code_of(copy.on_branch("prod")) == "U816"
+    copy.git("update-ref", "-d", "refs/remotes/origin/main")
+    assert code_of(copy.target) == "U816"
+
+
+def test_the_file_stands_beside_the_pipelines_and_not_at_gits_top(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "r", folder="data")
+    repository.commit({"policy.yaml": text("deny"), "../policy.yaml": text("allow")})
+    assert policy_in_force(repository.target)[0] == DENY
+
+
+@pytest.mark.parametrize("kind", ["outside of git", "before the first commit"])
+def test_where_nothing_can_have_been_merged_the_file_itself_is_in_force(kind: str, tmp_path: Path) -> None:
+    if kind == "outside of git":
+        target = Target(tmp_path, Environment("dev", "w"), "w", MemoryRegistry())
+    else:
+        target = Repository(tmp_path).target
+    assert policy_in_force(target) == (None, PolicyOrigin("", ""))
+    (tmp_path / "policy.yaml").write_text(text("deny"))
+    assert policy_in_force(target) == (DENY, PolicyOrigin("", ""))
+    (tmp_path / "policy.yaml").write_text("kind: Policy")
+    assert code_of(target) == "M100"
+
+
+def test_a_policy_with_a_mistake_is_none_at_all(repository: Repository) -> None:
+    repository.commit({"policy.yaml": text("forbid")})
+    repository.git("checkout", "-q", "-b", "change")
+    repository.commit({"policy.yaml": None})
+    with pytest.raises(ManifestInvalid) as caught:
+        policy_in_force(repository.target)
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, str(problem.location)) == ("M113", "main:policy.yaml:4:29")
+
+
+@pytest.mark.parametrize("kind", ["a link", "a folder", "not UTF-8", "too long"])
+def test_a_policy_that_cannot_be_read_is_an_error(kind: str, repository: Repository) -> None:
+    path = repository.root / "policy.yaml"
+    match kind:
+        case "a link":
+            path.symlink_to("elsewhere")
+        case "a folder":
+            path.mkdir()
+            (path / "file").touch()
+        case "not UTF-8":
+            path.write_bytes(b"\xff\xfe")
+        case _:
+            path.write_bytes(b"#" * (4 * 1024 * 1024 + 1))
+    repository.commit({})
+    assert code_of(repository.target) == "U813"
+
+
+def test_the_working_trees_file_can_be_checked_before_it_is_merged(repository: Repository) -> None:
+    assert validate_policy(repository.root) == ()
+    repository.commit({"policy.yaml": text("deny")})
+    (repository.root / "policy.yaml").write_text(text("forbid"))
+    assert [problem.code for problem in validate_policy(repository.root)] == ["M113"]
+
+
+def test_authors_are_those_who_changed_it_since(repository: Repository) -> None:
+    paths = (repository.root / "pipelines" / "shop",)
+    first = repository.commit({"pipelines/shop/a.sql": "1"})
+    repository.as_user("Bob Brown", "bob@example.org")
+    repository.commit({"pipelines/shop/a.sql": "2"}, "two\n\nCo-authored-by: Cleo <cleo@example.org>\n")
+    repository.as_user("Dan", "dan@example.org")
+    last = repository.commit({"pipelines/other/a.sql": "1"})
+    those = {"Bob Brown", "bob@example.org", "Cleo", "cleo@example.org"}
+    assert {name.strip() for name in authors_since(repository.root, first, paths)} == those
+    assert {name.strip() for name in authors_since(repository.root, last, paths)} == those
+    assert {name.strip() for name in authors_since(repository.root, "0" * 40, paths)} == those
+    assert {name.strip() for name in authors_since(repository.root, "", paths)} == those
+
+
+def test_outside_of_git_nobody_is_known_to_have_made_it(tmp_path: Path) -> None:
+    assert authors_since(tmp_path, "", (tmp_path / "pipelines",)) == frozenset()
