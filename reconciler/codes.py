@@ -83,6 +83,12 @@ _SQL: Final[dict[str, str]] = {
     "S241": "not one INSERT or DELETE",
     "S250": "a function has a name of Spark's",
     "S251": "a function's body is not one value",
+    "S261": "a default is no constant",
+    "S262": "a default does not fit its column",
+    "S263": "a lateness is neither an interval nor a number",
+    "S264": "a lateness does not fit its column",
+    "S265": "a clause of a column is given twice",
+    "S266": "lateness is not enforced yet",
 }
 
 _PROGRAM: Final[dict[str, str]] = {
@@ -99,6 +105,14 @@ _PROGRAM: Final[dict[str, str]] = {
     "P311": "a LOCAL view has a connector",
     "P320": "two functions have one name",
     "P321": "functions call each other in a circle",
+    "P322": "a move to something that is not declared",
+    "P323": "a move from something that is still declared",
+    "P324": "a move from a name to itself",
+    "P325": "a move between different sorts of things",
+    "P326": "two moves of one name",
+    "P327": "moves in a chain",
+    "P328": "a move of a name that means two things",
+    "P329": "a part moves without its relation",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

@@ -15,14 +15,9 @@ from reconciler.schema_check import MANIFEST_CODES, check_against, path_words
 SCHEMA_FILE: Final = "pipeline.schema.json"
 
 _ANY: Final = "*"
-_EVOLVING: Final = "tables are cleared when their columns change: evolve is not supported by this version"
 _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
-    ("spec", "evolution"): _EVOLVING,
-    ("spec", "moved"): "renames are not supported by this version: a new name is a new table",
     ("spec", "runtime", "checkpoint_interval"): "every step is a checkpoint in this version",
     ("spec", "streams"): "streams are not supported by this version",
-    ("spec", "tables", _ANY, "evolution"): _EVOLVING,
-    ("spec", "tables", _ANY, "protect"): "protected tables are not supported by this version",
     ("spec", "views", _ANY, "retention"): "old versions of views are not kept by this version",
     ("spec", "views", _ANY, "version"): "pinning a view's version is not supported by this version",
 }
@@ -85,8 +80,6 @@ def _without_later_features(value: Any, path: Path, places: Places, found: list[
 
 def _asks_for_it(key: str, value: Any) -> bool:
     """Whether the value under a key of _NOT_YET asks for what this version lacks; the schema judges other values."""
-    if key == "evolution":
-        return bool(value == "evolve")
     return key != "streams" or (isinstance(value, list) and value != [])
 
 

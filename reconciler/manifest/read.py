@@ -20,14 +20,15 @@ from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.manifest.check import check_pipeline, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
 from reconciler.manifest.functions import read_functions
-from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
+from reconciler.manifest.model import BootstrapPolicy, Evolution, Manifest, Move, Settings
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
 
 PIPELINE_FILE: Final = "pipeline.yaml"
-_KEEPS_ITS_STATEMENT: Final = frozenset({"S208"})  # a column of unknown type stays in its table
+# A column stays in its table, whatever is wrong with its type or what stands after it.
+_KEEPS_ITS_STATEMENT: Final = frozenset({"S208", "S262", "S264", "S265"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,8 @@ def _assembled(
     functions, problems = read_functions(declared, folder, files, value, document)
     found += problems
     settings = _settings(folder, value)
-    return Manifest(settings, tables, views, connectors.declarations, document.of_value(()), functions), found
+    moves = _moves(value, document)
+    return Manifest(settings, tables, views, connectors.declarations, document.of_value(()), functions, moves), found
 
 
 def _mapping(value: Any, *path: str) -> Mapping[str, Any]:
@@ -182,7 +184,38 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         workers=int(workers) if isinstance(workers, int | float) and not isinstance(workers, bool) else None,
         spark={name: option_text(spark[name]) for name in sorted(spark)},
         descriptions=dict(sorted(descriptions.items())),
+        evolution=_evolution(part(value, "spec", "evolution")) or Evolution.CLEAR,
+        table_evolution=_table_evolution(_mapping(value, "spec", "tables")),
+        protected=_protected(value),
     )
+
+
+def _evolution(value: Any) -> Evolution | None:
+    return Evolution(value) if value in list(Evolution) else None
+
+
+def _table_evolution(tables: Mapping[str, Any]) -> dict[str, Evolution]:
+    found = {fold(name): _evolution(part(entry, "evolution")) for name, entry in tables.items()}
+    return {name: evolution for name, evolution in sorted(found.items()) if evolution is not None}
+
+
+def _protected(value: Mapping[str, Any]) -> tuple[str, ...]:
+    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
+    return tuple(sorted({fold(name) for name, entry in relations if part(entry, "protect") is True}))
+
+
+def _moves(value: Mapping[str, Any], document: YamlDocument) -> tuple[Move, ...]:
+    """The entries of `spec.moved` that have both names; the schema has said what is wrong with others."""
+    entries = part(value, "spec", "moved")
+    return tuple(
+        Move(entry["from"], entry["to"], document.of_value(("spec", "moved", index)))
+        for index, entry in enumerate(entries if isinstance(entries, list) else ())
+        if isinstance(entry, Mapping) and all(_is_movable(entry.get(key)) for key in ("from", "to"))
+    )
+
+
+def _is_movable(name: Any) -> bool:
+    return isinstance(name, str) and 1 <= len(name.split(".")) <= 2 and all(name.split("."))
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,7 @@
 """What of a definition is its meaning: the content that fingerprints are taken of.
 
-- table: name, columns in order (name, type, nullability), primary key, materialized, append_only.
+- table: name, columns in order (name, type, nullability, and where there are: default, lateness), primary key,
+  materialized, append_only.
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
   from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
@@ -18,7 +19,7 @@ from functools import lru_cache
 from typing import Any, assert_never
 
 from reconciler.connectors.catalogue import canonical_settings
-from reconciler.manifest.model import FunctionBody, PythonBody, Settings, SqlBody
+from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
 from reconciler.names import fold
 from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import meaning_settings
@@ -33,11 +34,18 @@ def table_content(table: Table, names_are_data: bool = False) -> dict[str, Any]:
     """The meaning of a table."""
     return {
         "name": fold(table.name),
-        "columns": [[_spelled(column.name, names_are_data), column.type, column.nullable] for column in table.columns],
+        "columns": [_column_content(column, names_are_data) for column in table.columns],
         "primary_key": [fold(column) for column in table.primary_key],
         "materialized": table.declaration.materialized,
         "append_only": table.declaration.append_only,
     }
+
+
+def _column_content(column: ColumnDeclaration, names_are_data: bool) -> list[Any]:
+    # What is absent is left out, so that tables without it mean what they always meant.
+    optional = {"default": column.default, "lateness": column.lateness}
+    given = {key: text for key, text in optional.items() if text is not None}
+    return [_spelled(column.name, names_are_data), column.type, column.nullable, *([given] if given else [])]
 
 
 def view_content(view: View, settings: Settings, names_are_data: bool = False) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""The column list of CREATE TABLE: `(name type [NOT NULL | NULL] [PRIMARY KEY], …, [PRIMARY KEY (a, b)])`.
+"""The column list of CREATE TABLE: `(name type [NOT NULL | NULL] [PRIMARY KEY] […], …, [PRIMARY KEY (a, b)])`; what else may
+stand after a type is read by `column_clauses`.
 
 Rules:
 - A type is read as far as types go; what follows must be a constraint, a comma or the closing parenthesis, so that a
@@ -13,12 +14,13 @@ from typing import NoReturn
 
 from reconciler.manifest.model import ColumnDeclaration
 from reconciler.names import did_you_mean, fold, is_identifier
+from reconciler.sql.column_clauses import CLAUSES, Clauses, check_clauses, read_clause
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
 from reconciler.sql.types import KNOWN_TYPES, canonical_type
 
 UNKNOWN_TYPE = "UNKNOWN"
-_LATER = ("DEFAULT", "LATENESS", "WATERMARK", "GENERATED", "COMMENT", "INTERNED", "CHECK", "UNIQUE", "REFERENCES")
+_LATER = ("WATERMARK", "GENERATED", "INTERNED", "CHECK", "UNIQUE", "REFERENCES")
 _LATER_CONSTRAINTS = ("FOREIGN", "CONSTRAINT", "UNIQUE", "CHECK")
 
 
@@ -83,6 +85,7 @@ def _read_column(read: _Columns, token: Token) -> None:
         cursor.report("S209", token, f"column {name!r} is declared twice", "column names differ by more than letter case")
     column_type = read_type(cursor, f"column {name!r}")
     nullable: bool | None = None
+    clauses = Clauses()
     while True:
         word = cursor.peek()
         if word.is_word("NOT"):
@@ -103,11 +106,24 @@ def _read_column(read: _Columns, token: Token) -> None:
                 cursor.report("S210", word, "the primary key is given twice", "list its columns: PRIMARY KEY (a, b)")
             else:
                 read.key = [token]
+        elif word.is_word(*CLAUSES):
+            read_clause(cursor, name, column_type, clauses)
         elif word.is_word(*_LATER):
             _unsupported(cursor, word)
         else:
             break
-    read.columns.append(ColumnDeclaration(name, column_type, nullable is not False, cursor.at(token.start)))
+    check_clauses(cursor, name, nullable is not False, clauses)
+    read.columns.append(
+        ColumnDeclaration(
+            name,
+            column_type,
+            nullable is not False,
+            cursor.at(token.start),
+            clauses.default,
+            clauses.lateness,
+            clauses.comment,
+        )
+    )
 
 
 def read_type(cursor: Cursor, owner: str) -> str:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.diagnostics import errors_among
-from reconciler.manifest.model import BootstrapPolicy, Manifest, Settings
+from reconciler.manifest.model import BootstrapPolicy, Evolution, Manifest, Settings
 from reconciler.manifest.project import read_project
 from reconciler.manifest.read import ReadManifest, read_manifest
 from reconciler.manifest.yaml_text import load_yaml
@@ -26,10 +26,13 @@ metadata: {name: shop, description: Orders, owner: me, tags: [b, a]}
 spec:
   sql: [program.sql]
   bootstrap_policy: reject
-  evolution: clear
+  evolution: evolve
   runtime: {workers: 2, spark: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false}}
-  tables: {ORDERS: {description: One row an order, evolution: clear}}
-  views: {totals: {description: One row a customer}}
+  tables: {ORDERS: {description: One row an order, evolution: clear, protect: true}}
+  views: {totals: {description: One row a customer, protect: true}}
+  moved:
+    - {from: sales, to: orders}
+    - {from: sales.Who, to: orders.customer}
   connectors:
     - table: Orders
       name: second
@@ -67,7 +70,12 @@ def test_settings_are_those_of_the_file() -> None:
         workers=2,
         spark={"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "8"},
         descriptions={"orders": "One row an order", "totals": "One row a customer"},
+        evolution=Evolution.EVOLVE,
+        table_evolution={"orders": Evolution.CLEAR},
+        protected=("orders", "totals"),
     )
+    assert [(move.source, move.target) for move in manifest.moves] == [("sales", "orders"), ("sales.Who", "orders.customer")]
+    assert [str(move.location) for move in manifest.moves] == [f"{FOLDER}/pipeline.yaml:{line}:7" for line in (12, 13)]
 
 
 def test_defaults_stand_in_for_what_is_not_said() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from reconciler.manifest.model import ViewKind
+from reconciler.diagnostics import Severity
+from reconciler.manifest.model import ColumnDeclaration, ViewKind
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks
 
@@ -160,8 +161,40 @@ BAD = {
     "a name with a blank": ("S211", "CREATE TABLE ¦`a b` (a int);"),
     "a column with a blank": ("S211", "CREATE TABLE t (¦`a b` int);"),
     "an empty name": ("S211", 'CREATE TABLE ¦"" (a int);'),
-    "DEFAULT": ("S212", "CREATE TABLE t (a int ¦DEFAULT 3);"),
-    "LATENESS": ("S212", "CREATE TABLE t (a timestamp ¦LATENESS INTERVAL 1 HOUR);"),
+    "CHECK": ("S212", "CREATE TABLE t (a int ¦CHECK (a > 0));"),
+    "a default that is a call": ("S261", "CREATE TABLE t (a timestamp DEFAULT ¦CURRENT_TIMESTAMP);"),
+    "a default that is a sum": ("S261", "CREATE TABLE t (a int DEFAULT 1 ¦+ 1);"),
+    "a default that is called": ("S261", "CREATE TABLE t (a int DEFAULT ¦abs(1));"),
+    "a default with a type's letter": ("S261", "CREATE TABLE t (a bigint DEFAULT ¦5L);"),
+    "no default": ("S261", "CREATE TABLE t (a int DEFAULT¦);"),
+    "a date without text": ("S261", "CREATE TABLE t (a date DEFAULT ¦DATE 2025);"),
+    "a default out of range": ("S262", "CREATE TABLE t (a tinyint DEFAULT ¦-129);"),
+    "a default that is no whole number": ("S262", "CREATE TABLE t (a int DEFAULT ¦1.5);"),
+    "a default with too many digits": ("S262", "CREATE TABLE t (a decimal(5,2) DEFAULT ¦1.005);"),
+    "a default that is too large": ("S262", "CREATE TABLE t (a decimal(5,2) DEFAULT ¦1e3);"),
+    "a default that is too long": ("S262", "CREATE TABLE t (a varchar(2) DEFAULT ¦'abc');"),
+    "a text for a number": ("S262", "CREATE TABLE t (a int DEFAULT ¦'1');"),
+    "a number for a text": ("S262", "CREATE TABLE t (a string DEFAULT ¦1);"),
+    "a number for a list": ("S262", "CREATE TABLE t (a array<int> DEFAULT ¦1);"),
+    "a truth for a number": ("S262", "CREATE TABLE t (a int DEFAULT ¦TRUE);"),
+    "a date that is none": ("S262", "CREATE TABLE t (a date DEFAULT ¦DATE '2025-02-30');"),
+    "a date for a timestamp": ("S262", "CREATE TABLE t (a timestamp DEFAULT ¦DATE '2025-02-03');"),
+    "a zone where there is none": (
+        "S262",
+        "CREATE TABLE t (a timestamp_ntz DEFAULT ¦TIMESTAMP_NTZ '2025-02-03 00:00:00Z');",
+    ),
+    "half a byte": ("S262", "CREATE TABLE t (a binary DEFAULT ¦X'1');"),
+    "a default NULL where none may be": ("S262", "CREATE TABLE t (a int NOT NULL DEFAULT ¦NULL);"),
+    "a lateness without bound": ("S263", "CREATE TABLE t (a timestamp LATENESS¦);"),
+    "a lateness without unit": ("S263", "CREATE TABLE t (a timestamp LATENESS INTERVAL '4'¦);"),
+    "a lateness in months": ("S263", "CREATE TABLE t (a timestamp LATENESS INTERVAL '4' MONTHS¦);"),
+    "a negative lateness": ("S263", "CREATE TABLE t (a int LATENESS ¦-4);"),
+    "a lateness of a text": ("S264", "CREATE TABLE t (a string LATENESS ¦INTERVAL 1 HOUR);"),
+    "a number of a timestamp": ("S264", "CREATE TABLE t (a timestamp LATENESS ¦5);"),
+    "an interval of a number": ("S264", "CREATE TABLE t (a int LATENESS ¦INTERVAL 1 HOUR);"),
+    "two defaults": ("S265", "CREATE TABLE t (a int DEFAULT 1 NOT NULL ¦DEFAULT 1);"),
+    "two comments": ("S265", "CREATE TABLE t (a int COMMENT 'x' ¦COMMENT 'x');"),
+    "a comment that is no text": ("S203", "CREATE TABLE t (a int COMMENT ¦x);"),
     "FOREIGN KEY": ("S212", "CREATE TABLE t (a int, ¦FOREIGN KEY (a) REFERENCES u (b));"),
     "a function with a name of Spark's": ("S250", "CREATE FUNCTION ¦round(x int) RETURNS int;"),
     "a function named like a word": ("S250", "CREATE FUNCTION ¦partition(x int) RETURNS int;"),
@@ -216,6 +249,57 @@ BAD = {
     "an unclosed comment": ("S201", "CREATE TABLE t (a int); ¦/* x /* y */"),
     "an unclosed comment in a query": ("S201", "CREATE VIEW v AS SELECT 1 ¦/* x"),
 }
+
+
+def _column(text: str) -> ColumnDeclaration:
+    read = read_sql(f"CREATE TABLE t (a {text});", "p")
+    assert [one.code for one in read.diagnostics] in ([], ["S266"])
+    return read.tables[0].columns[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("int default + 5 not null", "5"),
+        ("tinyint DEFAULT -128", "-128"),
+        ("decimal(5,2) DEFAULT 1.500", "1.500"),
+        ("double DEFAULT 1e-3", "1E-3"),
+        ("varchar(4) DEFAULT 'it''s'", r"'it\'s'"),
+        (r"string DEFAULT 'a\n'", r"'a\\n'"),
+        ("boolean DEFAULT true", "TRUE"),
+        ("date DEFAULT date '2025-01-31'", "DATE '2025-01-31'"),
+        ("timestamp DEFAULT TIMESTAMP '2025-01-31 10:00:00Z'", "TIMESTAMP '2025-01-31 10:00:00Z'"),
+        ("binary DEFAULT x'ff'", "X'FF'"),
+        ("int DEFAULT NULL", None),
+        ("int COMMENT 'x' DEFAULT 7", "7"),
+    ],
+)
+def test_defaults_are_canonical(text: str, canonical: str | None) -> None:
+    assert _column(text).default == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("timestamp LATENESS INTERVAL '4' HOURS", "INTERVAL '4' HOUR"),
+        ("date lateness interval 01 day", "INTERVAL '1' DAY"),
+        ("timestamp_ntz LATENESS INTERVAL '90 seconds'", "INTERVAL '90' SECOND"),
+        ("bigint LATENESS 100", "100"),
+        ("decimal(5,2) LATENESS 1.50", "1.5"),
+        ("bigint LATENESS 0", "0"),
+    ],
+)
+def test_lateness_is_canonical_and_warned_about(text: str, canonical: str) -> None:
+    assert _column(text).lateness == canonical
+    (warning,) = read_sql(f"CREATE TABLE t (a {text});", "p").diagnostics
+    assert (warning.code, warning.severity) == ("S266", Severity.WARNING)
+
+
+def test_clauses_and_constraints_stand_in_any_order() -> None:
+    column = _column(
+        "timestamp COMMENT 'it''s' LATENESS INTERVAL 1 HOUR NOT NULL DEFAULT TIMESTAMP '2025-01-01' PRIMARY KEY"
+    )
+    assert (column.comment, column.nullable, column.default) == ("it's", False, "TIMESTAMP '2025-01-01'")
 
 
 @pytest.mark.parametrize("claim", BAD)

@@ -1,3 +1,0 @@
-CREATE TABLE orders (
-  id BIGINT DEFAULT 0
-);
