@@ -6,9 +6,9 @@ Rules:
 - An open journal is finished first, under the digest that it recorded, whatever the files say now; then the files are
   planned again.
 - A run's step that its writer left open is replayed first, so that the plan starts from a published step.
-- Until the first table is cleared or view published, nothing that anybody reads has changed. If the engine fails before
-  that point, the apply takes itself back: staged folders and new tables go, the journal is closed, everything is as it
-  was. After that point it can only go forward, and applying again does so.
+- Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
+  changed. If the engine fails before that point, the apply takes itself back: staged folders and new tables go, the journal
+  is closed, everything is as it was. After that point it can only go forward, and applying again does so.
 - The last entry is one commit: applied snapshot, published versions and positions change together. Histories are
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
@@ -31,13 +31,15 @@ from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
-from reconciler.reconcile.effects import Effects, placements_after, remove, staging_folder
+from reconciler.reconcile.compiling import read_desired, read_snapshot
+from reconciler.reconcile.effects import Effects, placements_after, remove
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.planning import plan_between, read_applied, read_desired, read_snapshot
+from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.running import replay_intent
+from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.source import read_commit
-from reconciler.reconcile.target import Target, relation_folder
+from reconciler.reconcile.target import Target
 from reconciler.registry.model import (
     Applied,
     Approval,
@@ -52,7 +54,15 @@ from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
 
-_POINT_OF_NO_RETURN = ("clear_table", "publish_view", "drop_relation", "commit_snapshot")
+# A rename is done by the last step: by itself it changes nothing that anybody reads.
+_POINT_OF_NO_RETURN = (
+    "clear_table",
+    "extend_table",
+    "publish_table",
+    "publish_view",
+    "drop_relation",
+    "commit_snapshot",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +111,11 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyRe
     """
     applied = read_applied(target, pipeline)
     if applied.head is None or applied.head.value.journal is None:
-        plan = plan_between(target, pipeline, applied, read_desired(target, pipeline))
+        desired = read_desired(target, pipeline)
+        plan = plan_between(target, pipeline, applied, desired)
         if plan.changes_nothing:
             return ApplyResult(pipeline, plan, finished=False, steps=())
-        require_approval(target, plan)
+        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
     with hold_lease(target.registry, pipeline, this_process("apply"), report=applying.tell):
         # Before the files are looked at: what is open needs none of them, and they may be broken.
         finished = _finish_open_work(target, pipeline, applying)
@@ -115,7 +126,7 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyRe
         plan = plan_between(target, pipeline, applied, desired)
         if plan.changes_nothing:
             return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
-        approval = require_approval(target, plan)
+        approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
         work = _open_journal(target, plan, approval, applied.head, desired, applying)
         steps = _carry_out(target, work, applying)
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
@@ -160,6 +171,9 @@ def _open_journal(
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,
         resumes=tuple(item.connector for item in plan.connectors if item.outcome is Outcome.RESUMES),
+        formerly={
+            fold(item.connector): fold(item.renamed_from) for item in plan.connectors if item.renamed_from is not None
+        },
         entries=entries,
     )
     head = stored.value if stored else Head(plan.pipeline)
@@ -227,7 +241,7 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
         at=now,
         relations=placements_after(program, journal, before.relations if before else {}),
     )
-    kept = {fold(name) for name in journal.resumes}
+    kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
     work.replace_head(
         replace(
             head,
@@ -244,7 +258,7 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
                 follows=journal.follows,
             ),
             published=published if journal.record is not None else None,
-            positions={key: position for key, position in head.positions.items() if key in kept},
+            positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
             journal=None,
         )
     )
@@ -300,17 +314,16 @@ def _take_back(target: Target, work: OpenJournal, applying: Applying) -> None:
     journal, head = work.journal, work.head
     if not journal.aborting:
         work.replace_head(replace(head, journal=replace(journal, aborting=True)))
-    before = head.published.relations if head.published else {}
+    known = {placement.location for placement in (head.published.relations if head.published else {}).values()}
     for entry in journal.entries:
-        key = fold(entry.step.get("relation", ""))
-        folder = relation_folder(head.pipeline, key)
-        location = f"{target.warehouse}/{folder}"
+        # What has no intent was not begun; what was there before keeps all but what was staged below it.
+        folder, staging = entry.intent.get("location"), entry.intent.get("staging")
         match entry.step["kind"]:
-            case "create_table" if key not in before:
-                remove(applying.engine, location)
-            case "bootstrap_view":
-                staging = staging_folder(head.pipeline, journal.apply_id, key)
-                remove(applying.engine, f"{location}/{staging}" if key in before else location)
+            case "create_table" if folder is not None and folder not in known:
+                remove(applying.engine, f"{target.warehouse}/{folder}")
+            case "bootstrap_view" | "evolve_table" if folder is not None:
+                location = f"{target.warehouse}/{folder}"
+                remove(applying.engine, f"{location}/{staging}" if folder in known else location)
     registry_row = {"event": "apply taken back", "at": _now(), "by": journal.by, "details": journal.plan_digest}
     target.registry.record(History.AUDIT, head.pipeline, [registry_row], f"abort:{journal.apply_id}")
     work.replace_head(replace(work.head, journal=None))
