@@ -1,5 +1,8 @@
 """`reconcile explain`: what a pipeline or a relation is, and why it is or is not in the plan."""
 
+import shutil
+import sys
+
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
@@ -38,7 +41,8 @@ def command(pipeline: str, relation: str | None, repo: str, environment: str | N
 def _text(found: Explanation, summary: str | None) -> str:
     from reconciler.plan.explain.text_form import render_lines, render_relation
 
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if found.relation is not None:
-        return render_relation(f"{found.pipeline}, {found.environment}", found.relation, paint)
+        return render_relation(f"{found.pipeline}, {found.environment}", found.relation, paint, width)
     title = f"{found.pipeline} ({found.environment}): {summary or 'no plan, because the files have errors'}"
-    return render_lines(title, found.relations, paint)
+    return render_lines(title, found.relations, paint, width)

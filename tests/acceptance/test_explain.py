@@ -107,8 +107,8 @@ def test_a_modified_view_in_full(root: Path, capsys: pytest.CaptureFixture[str])
         "  which rows it has is decided by",
         "    orders.id, prices.id",
         "    priced: amount, id",
-        f"    query  {before} → {after}",
-        f"    kind  {others['kind']}",
+        f"    query         {before} → {after}",
+        f"    kind          {others['kind']}",
         "    SQL text (changed), description, protect",
     ):
         assert line in lines

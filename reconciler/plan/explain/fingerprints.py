@@ -1,6 +1,7 @@
 """What of a relation is hashed, part by part, and what is written and not hashed.
 
-Both sides are hashed by one rule of spelling, as the diff compares them. A query that is written otherwise and means the
+Both sides are hashed by one rule of spelling, as the diff compares them. Functions are hashed by themselves, and shown with
+each view that calls them, because a view is another when they are. A query that is written otherwise and means the
 same has one canonical text on both sides.
 """
 
@@ -9,8 +10,8 @@ from typing import Any
 
 from reconciler.digest import digest_json, short
 from reconciler.plan.explain.model import Part, Sides, Written
-from reconciler.program.model import Program, Table, View
-from reconciler.snapshot.fingerprint import table_content, view_content
+from reconciler.program.model import Function, Program, Table, View
+from reconciler.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.sql.canonicalise import canonical_query
 
 
@@ -30,7 +31,22 @@ def _content(relation: Table | View | None, program: Program | None, as_spelled:
     else:
         view = replace(relation, canonical=_canonical(relation, program, as_spelled))
         content = view_content(view, program.settings, as_spelled)
+        content |= {
+            f"function {one.name}": function_content(one, as_spelled) for one in _called_functions(relation, program)
+        }
     return {name: short(digest_json(value)) for name, value in content.items()}
+
+
+def _called_functions(view: View, program: Program) -> list[Function]:
+    """The functions that the view calls, directly or through others, sorted by name."""
+    found: dict[str, Function] = {}
+    waiting = list(view.calls)
+    while waiting:
+        key = waiting.pop()
+        if key in program.functions and key not in found:
+            found[key] = program.functions[key]
+            waiting += found[key].calls
+    return [found[key] for key in sorted(found)]
 
 
 def _canonical(view: View, program: Program, as_spelled: bool) -> str:

@@ -55,7 +55,7 @@ def render_relation(title: str, one: RelationExplanation, paint: Paint = no_pain
         page.section("which rows it has is decided by", [_origin_words(one.rows_from) or "the rows of what it reads alone"])
     page.section("reads", [f"{read.relation}: {', '.join(read.columns) or 'its rows only'}" for read in one.reads])
     page.section("read by", [", ".join(one.read_by)] if one.read_by else [])
-    page.section("fingerprint", [_part_words(part) for part in one.parts])
+    page.section("fingerprint", _part_lines(one.parts))
     page.section("written, and no part of the fingerprint", [", ".join(map(_written_words, one.written))])
     if one.same_meaning is not None and one.texts is not None:
         page.section("written otherwise", query_difference(*one.texts))
@@ -138,10 +138,15 @@ def _origin_words(origins: Origins) -> str:
     return f"anything that is read ({columns})" if columns else "anything that is read"
 
 
-def _part_words(part: Part) -> str:
+def _part_lines(parts: Sequence[Part]) -> list[str]:
+    widest = max((columns_of(printable(part.name)) for part in parts), default=0)
+    return [f"{_padded(printable(part.name), widest)}  {_digests(part)}" for part in parts]
+
+
+def _digests(part: Part) -> str:
     if part.applied == part.desired:
-        return f"{part.name}  {part.applied}"
-    return f"{part.name}  {part.applied or '(none)'} → {part.desired or '(none)'}"
+        return part.applied or ""
+    return f"{part.applied or '(none)'} → {part.desired or '(none)'}"
 
 
 def _written_words(written: Written) -> str:
