@@ -22,6 +22,7 @@ from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
+from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Applied, EntryState, Head, Lease
 
@@ -130,7 +131,7 @@ def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str,
     except ReconcileError as error:
         return f"{error.code}: {error.message}", ""
     try:
-        require_approval(target, plan)
+        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
     except ApprovalRequired as error:
         return summary, error.message
     except PlanRejected as error:
