@@ -48,6 +48,32 @@ Source: TypeAlias = StoredSource | EmptySource | InlineSource
 
 
 @dataclass(frozen=True, slots=True)
+class PythonModule:
+    """A function's body in Python: the module that defines it under its own name, dotted, and all that this imports of the
+    pipeline's folder (path → text). `requirements` (`package==version`) must be there where it runs, in these versions."""
+
+    module: str
+    sources: Mapping[str, str]
+    requirements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSource:
+    """A function that queries may call. `body` is an expression of Spark SQL over the parameters, or a module in Python.
+
+    `returns` is a Spark type in SQL. A NULL for a parameter that is not nullable, or from a function that may return none,
+    is X708; so is what a function in Python raises. One that is not deterministic is computed as often as it is written.
+    """
+
+    name: str
+    parameters: tuple[ColumnType, ...]
+    returns: str
+    body: str | PythonModule
+    deterministic: bool = False
+    returns_nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Transaction:
     """Marks a Delta commit so that a repeat is skipped: Delta's `txn` action (application id and a rising version)."""
 
@@ -60,7 +86,8 @@ class ViewBuild:
     """Compute a view and write it as a Delta table at `staging` (its version 0 is the whole result).
 
     `sources` holds everything that the query reads, directly or through inline sources, each after what it reads itself.
-    `settings` are the Spark SQL settings that the pipeline declares (`spark.sql.ansi.enabled` …).
+    `settings` are the Spark SQL settings that the pipeline declares (`spark.sql.ansi.enabled` …). `functions` are those that
+    the query and inline sources call, each after what it calls itself.
     """
 
     view: str
@@ -69,6 +96,7 @@ class ViewBuild:
     sources: tuple[Source, ...]
     staging: str
     settings: Mapping[str, str]
+    functions: tuple[FunctionSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +170,7 @@ class Statement:
     sources: tuple[Source, ...]
     settings: Mapping[str, str]
     transaction: Transaction
+    functions: tuple[FunctionSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +190,7 @@ class Selection:
     sql: str
     sources: tuple[Source, ...]
     settings: Mapping[str, str]
+    functions: tuple[FunctionSource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from reconciler.errors import EngineError, ReconcileError
 
 _MARKER = "reconcile:"
 _OWN = re.compile(rf"^(?:\[USER_RAISED_EXCEPTION\] )?{_MARKER}(X\d\d\d): (.*)", re.DOTALL)
+_RAISED_IN_PYTHON = re.compile(rf"^[\w.]+: {_MARKER}(X\d\d\d): (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?:Encountered error while reading file|CSV file:) (\S+?)\.?(?:\s|$)")
 _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
@@ -43,8 +44,14 @@ _CODES = {
     "DELTA_LOG_FILE_NOT_FOUND": "X730",
     "DELTA_FILE_NOT_FOUND_DETAILED": "X730",
 }
+_IF_DETERMINISTIC = "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
 _HINTS = {
     "X730": "the version that was to be read is gone: vacuum or log clean-up went past a version still in use",
+    "UNSUPPORTED_SQL_UDF_USAGE": "call the function in the select list of a subquery, and use the column that it gives",
+    "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "a lambda calls no functions of the pipeline: explode the array",
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _IF_DETERMINISTIC,
+    "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _IF_DETERMINISTIC,
+    "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": _IF_DETERMINISTIC,
 }
 
 
@@ -94,7 +101,7 @@ def _ended(doing: str = "") -> EngineError:
 
 def _as_engine_error(doing: str, error: Exception) -> EngineError:
     condition, message, file = _reason(error)
-    own = _OWN.search(message)
+    own = _OWN.search(message) or _RAISED_IN_PYTHON.search(message)
     if own is not None:
         return EngineError(own.group(1), f"{doing}: {_readable(own.group(2))}")
     refused = isinstance(error, AnalysisException | ParseException)
@@ -104,7 +111,7 @@ def _as_engine_error(doing: str, error: Exception) -> EngineError:
         line += f" (reading {file})"
     if condition is not None and not condition.startswith("_") and not line.startswith("["):
         line = f"[{condition}] {line}"
-    return EngineError(code, f"{doing}: {line}", _HINTS.get(code))
+    return EngineError(code, f"{doing}: {line}", _HINTS.get(condition or "") or _HINTS.get(code))
 
 
 def _reason(error: Exception) -> tuple[str | None, str, str | None]:
@@ -116,7 +123,7 @@ def _reason(error: Exception) -> tuple[str | None, str, str | None]:
         best = (error.getCondition(), str(error))
     for cause in _causes(origin):
         message = str(cause.getMessage() or cause.toString())
-        if _OWN.search(message):
+        if _OWN.search(message) or _RAISED_IN_PYTHON.search(message):
             return None, message, None
         found = _FILE.search(message)
         file = _readable(found.group(1)) if found else file

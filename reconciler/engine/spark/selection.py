@@ -15,6 +15,7 @@ from pyspark.sql.types import TimestampType
 from reconciler.engine.protocol import Rows, Selection
 from reconciler.engine.spark.commits import columns_of
 from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated, register
 
@@ -22,6 +23,7 @@ from reconciler.engine.spark.views import isolated, register
 def select(sessions: Sessions, selection: Selection) -> Rows:
     """Run a SELECT."""
     session = isolated(sessions, selection.settings)
+    register_functions(session, selection.functions)
     register(session, selection.sources)
     with translated("select"):
         frame = session.sql(selection.sql)

@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
 from reconciler.engine.spark.commits import built_from, read_commit
 from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
 from reconciler.errors import EngineError
 from reconciler.names import fold
@@ -57,6 +58,7 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     if done is not None:
         return built_from(done, reused=True)
     session = isolated(sessions, wanted.settings)
+    register_functions(session, wanted.functions)
     register(session, wanted.sources)
     with translated(f"view {wanted.view}"):
         frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
