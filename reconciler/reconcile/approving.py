@@ -77,7 +77,8 @@ def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], a
     if wanted == 0:
         return
     rows = recorded_approvals(target, plan)
-    approvers = {_person(row["by"]): str(row["by"]) for row in rows}
+    # Who approves twice is named as at first.
+    approvers = {_person(row["by"]): str(row["by"]) for row in reversed(rows)}
     authors = {_person(name) for name in _authors(target, plan)}
     others = {person: name for person, name in approvers.items() if person not in authors}
     missing = wanted - len(others)

@@ -1,0 +1,235 @@
+"""policy.yaml through the command line: what is denied is not applied, and what needs more approvals waits for them.
+
+As in test_approval, tables and plain views only, so that no step needs an engine: git, registry and Delta are real.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.engine.recording import RecordingEngine
+from reconciler.errors import PlanRejected
+from reconciler.reconcile.api import Project
+from tests.acceptance.shop import write_shop
+from tests.acceptance.test_approval import ONE, Shop
+from tests.engine.delta_writer import DeltaWriter
+
+WITHOUT_VIEW = ONE.splitlines()[0] + "\n"
+OTHER = "CREATE TABLE other (id BIGINT) WITH ('materialized' = 'true');\n"
+
+
+def policy(*rules: str, more: str = "") -> str:
+    lines = "".join(f"  - {{{rule}}}\n" for rule in rules)
+    return f"apiVersion: reconciler/v1\nkind: Policy\nrules:\n{lines}{more}"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    root = tmp_path / "repository"
+    root.mkdir()
+    return Shop(root, capsys)
+
+
+@pytest.fixture
+def applied(shop: Shop) -> Shop:
+    shop.reconcile("apply", "shop")
+    return shop
+
+
+def set_policy(shop: Shop, text: str) -> None:
+    (shop.root / "policy.yaml").write_text(text)
+    shop.commit("policy")
+
+
+def refused(shop: Shop, code: str, *words: str, expect: int) -> str:
+    """Apply refuses, and leaves every byte as it was."""
+    before = shop.fingerprint()
+    text = shop.reconcile("apply", "shop", expect=expect)
+    for word in (code, *words):
+        assert word in text
+    assert shop.fingerprint() == before
+    return text
+
+
+def lock_and_commit(shop: Shop) -> None:
+    shop.reconcile("plan", "shop", "--write-lock")
+    shop.commit("change and lock")
+
+
+def digest(shop: Shop) -> str:
+    return str(shop.plan()["digest"])
+
+
+def test_what_is_denied_is_not_applied_whoever_approved_it(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: deny, reason: somebody reads it"))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    assert "denied" in applied.lock.read_text()
+    refused(applied, "A508", "H903", "view totals is removed", "(somebody reads it)", expect=1)
+    assert "A508" in applied.reconcile("approve", "shop", digest(applied), expect=1)
+    assert "denied by policy.yaml" in applied.reconcile("status", "shop")
+    set_policy(applied, policy("hazard: H903, verdict: warn"))
+    lock_and_commit(applied)
+    applied.reconcile("apply", "shop")
+
+
+def test_bootstrap_policy_allow_does_not_override_what_is_denied(applied: Shop) -> None:
+    applied.write(ONE, policy="allow")
+    applied.reconcile("apply", "shop")
+    set_policy(applied, policy("hazard: H903, verdict: deny"))
+    applied.write(WITHOUT_VIEW, policy="allow")
+    refused(applied, "A508", expect=1)
+
+
+def test_rules_are_for_the_pipelines_that_they_name(applied: Shop) -> None:
+    set_policy(applied, policy('hazard: "*", pipelines: "other_*", verdict: deny'))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    applied.reconcile("apply", "shop")
+
+
+def test_first_applies_are_judged_too(shop: Shop) -> None:
+    set_policy(shop, policy("hazard: H908, verdict: deny", "hazard: H909, verdict: approve"))
+    shop.write(ONE + "CREATE VIEW lottery AS SELECT id, rand() AS ticket FROM orders;\n")
+    shop.commit("first")
+    refused_first(shop, "A508", 1)
+    shop.write(ONE + "CREATE VIEW pairs AS SELECT a.id FROM orders a CROSS JOIN orders b;\n")
+    shop.commit("first")
+    refused_first(shop, "A509", 2)
+    shop.reconcile("approve", "shop", digest(shop), "--by", "Bob")
+    shop.reconcile("apply", "shop")
+
+
+def refused_first(shop: Shop, code: str, expect: int) -> None:
+    assert code in shop.reconcile("apply", "shop", expect=expect)
+    assert not (shop.root / ".reconcile").exists()
+
+
+def test_a_pull_request_is_judged_by_the_policy_of_the_base_branch(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: deny"))
+    applied.git("checkout", "-q", "-b", "change")
+    applied.write(WITHOUT_VIEW)
+    (applied.root / "policy.yaml").unlink()
+    lock_and_commit(applied)
+    refused(applied, "A508", expect=1)
+    (applied.root / "policy.yaml").write_text(policy("hazard: H903, verdict: allow"))
+    lock_and_commit(applied)
+    refused(applied, "A508", expect=1)
+
+
+def test_a_policy_with_a_mistake_stops_plan_and_apply(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H999, verdict: deny"))
+    applied.write(WITHOUT_VIEW)
+    for command in ("plan", "apply"):
+        text = applied.reconcile(command, "shop", expect=1)
+        assert "main:policy.yaml:4:14" in text
+        assert "M150" in text
+
+
+def test_more_approvals_are_asked_for_besides_the_lock(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: approve, approvals: 2, reason: two pairs of eyes"))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    assert "policy: 2 more approvals because of H903" in applied.lock.read_text()
+    refused(applied, "A509", "Missing: 2 (approved by nobody so far)", "(two pairs of eyes)", expect=2)
+    assert "AwaitingApproval" in applied.reconcile("status", "shop")
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    applied.reconcile("approve", "shop", digest(applied), "--by", "bob ")
+    refused(applied, "A509", "Missing: 1", "Bob", expect=2)
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Cleo")
+    applied.reconcile("apply", "shop")
+
+
+@pytest.mark.parametrize("author", ["Ann", "ann@example.org"])
+def test_who_made_the_change_does_not_count(author: str, applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: approve"))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    applied.reconcile("approve", "shop", digest(applied), "--by", author)
+    refused(applied, "A509", f"{author} made the change", expect=2)
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    applied.reconcile("apply", "shop")
+
+
+def test_more_approvals_alone_stand_for_no_lock(applied: Shop) -> None:
+    """Without a lock one recorded approval stands for it; policy asks for those beyond."""
+    set_policy(applied, policy("hazard: H903, verdict: approve"))
+    applied.write(WITHOUT_VIEW)
+    applied.commit("no lock")
+    refused(applied, "A501", expect=2)
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    refused(applied, "A509", "Missing: 1", expect=2)
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Cleo")
+    applied.reconcile("apply", "shop")
+
+
+def test_approvals_of_an_earlier_plan_do_not_count(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: approve"))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    applied.write(WITHOUT_VIEW + OTHER)
+    lock_and_commit(applied)
+    refused(applied, "A509", "nobody", expect=2)
+
+
+def test_a_lock_made_under_another_policy_is_void(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: warn"))
+    applied.write(WITHOUT_VIEW)
+    lock_and_commit(applied)
+    set_policy(applied, policy("hazard: H903, verdict: allow"))
+    refused(applied, "A501", "policies in force changed", expect=2)
+
+
+def test_a_protected_table_survives_the_deletion_of_its_folder(applied: Shop) -> None:
+    applied.write(ONE, "  tables: {orders: {protect: true}}\n")
+    applied.commit("protected")
+    applied.reconcile("apply", "shop")
+    applied.git("rm", "-rq", "pipelines/shop")
+    applied.commit("removed")
+    applied.reconcile("plan", "--write-lock")
+    applied.commit("lock")
+    refused(applied, "A508", "H911", "table orders is protected, and is removed", expect=1)
+    applied.write(ONE.splitlines()[1].replace("FROM orders", "FROM (SELECT 1 AS amount)"), "  tables: {}\n")
+    lock_and_commit(applied)
+    refused(applied, "A508", "H911", expect=1)
+    applied.write(ONE, "  tables: {orders: {protect: false}}\n")
+    applied.commit("no longer protected")
+    applied.reconcile("apply", "shop")
+    applied.git("rm", "-rq", "pipelines/shop")
+    applied.commit("removed")
+    applied.reconcile("plan", "--write-lock")
+    applied.commit("lock")
+    applied.reconcile("apply", "shop")
+
+
+LARGE = policy("hazard: H912, verdict: deny", more="limits: {large_rows: 2}\n")
+TABLE = "CREATE TABLE t (id BIGINT) WITH ('materialized' = 'true');\n"
+VIEW = "CREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
+
+
+@pytest.mark.parametrize(("rows", "stops"), [(2, False), (3, True)])
+def test_a_view_that_reads_more_than_the_limit_is_judged_by_what_is_there(rows: int, stops: bool, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(LARGE)
+    write_shop(tmp_path, TABLE)
+    pipeline = Project.open(tmp_path, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
+    pipeline.apply()
+    pipeline.execute(f"INSERT INTO t VALUES {', '.join(f'({number})' for number in range(rows))}")
+    write_shop(tmp_path, TABLE + VIEW)
+    assert pipeline.plan().judgements == ()
+    if stops:
+        with pytest.raises(PlanRejected) as caught:
+            pipeline.apply()
+        assert caught.value.code == "A508"
+        assert f"H912 view v is computed from {rows} rows" in caught.value.message
+    else:
+        pipeline.apply()
+
+
+def test_the_plan_says_where_the_policy_was_read(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: warn"))
+    project = Project.open(applied.root)
+    origin = project.pipeline("shop").plan().policies.origin
+    assert origin is not None
+    assert origin.reference == "main"
+    assert origin.commit == applied.git("rev-parse", "HEAD").strip()
