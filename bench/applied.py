@@ -10,13 +10,14 @@ import sys
 from pathlib import Path
 
 from bench.programs import PIPELINE, column_types, make_program
-from reconciler import Project, __version__
+from reconciler import __version__
 from reconciler.digest import digest_text
 from reconciler.engine.protocol import ColumnType
 from reconciler.program.model import Program
+from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.target import open_target
 from reconciler.registry.model import Applied, Approval, Head, Placement, Published
 from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.model import take_snapshot
 
 _AT = "2025-01-01T00:00:00.000+00:00"
 _ROWS = 1000
@@ -24,12 +25,11 @@ _ROWS = 1000
 
 def write_applied(root: Path, types: dict[str, dict[str, str]]) -> None:
     """Record the repository's files as applied and published. `types`: relation → column → Spark type."""
-    project = Project.open(root)
-    target, program = project.target, project.pipeline(PIPELINE).validate().program
-    if program is None:
-        raise SystemExit(f"the files of {PIPELINE} in {root} can't be read")
-    desired = take_snapshot(program)
-    target.registry.write_snapshot(PIPELINE, desired.record, encode_program(program))
+    target = open_target(root, None)
+    desired = read_desired(target, PIPELINE)
+    if desired is None:
+        raise SystemExit(f"no pipeline {PIPELINE} in {root}")
+    target.registry.write_snapshot(PIPELINE, desired.record, encode_program(desired.program))
     plan_digest = digest_text("the first plan")
     applied = Applied(
         digest=desired.digest,
@@ -43,7 +43,7 @@ def write_applied(root: Path, types: dict[str, dict[str, str]]) -> None:
         reconciler=__version__,
         follows=plan_digest,
     )
-    published = Published(step=0, at=_AT, relations=_placements(program, types))
+    published = Published(step=0, at=_AT, relations=_placements(desired.program, types))
     target.registry.replace_head(None, Head(PIPELINE, applied=applied, published=published), "first")
 
 

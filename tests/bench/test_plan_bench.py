@@ -20,8 +20,10 @@ from bench.programs import (
     write_sqlmesh,
     write_view,
 )
-from reconciler import Project
 from reconciler.diagnostics import errors_among
+from reconciler.reconcile.compiling import validate_pipeline
+from reconciler.reconcile.planning import plan_pipeline
+from reconciler.reconcile.target import open_target
 
 VIEWS = 30
 
@@ -55,8 +57,8 @@ def test_the_program_is_valid_and_its_plan_changes_what_descends(tmp_path: Path,
     monkeypatch.setenv("RECONCILE_CACHE", str(tmp_path / "cache"))
     program = make_program(VIEWS)
     write_pipeline(program, tmp_path)
-    pipeline = Project.open(tmp_path).pipeline(PIPELINE)
-    validated = pipeline.validate()
+    target = open_target(tmp_path, None)
+    validated = validate_pipeline(target, PIPELINE)
     assert errors_among(validated.diagnostics) == ()
     assert validated.program is not None
     assert len(validated.program.views) == VIEWS
@@ -64,9 +66,9 @@ def test_the_program_is_valid_and_its_plan_changes_what_descends(tmp_path: Path,
         view.name: [name for name, _ in view.relation.columns] for view in program.views
     }
     write_applied(tmp_path, column_types(program))
-    assert pipeline.plan().changes_nothing
+    assert plan_pipeline(target, PIPELINE).changes_nothing
     write_view(make_program(VIEWS, changed=True).views[0], tmp_path)
-    changes = pipeline.plan().diff.relations
+    changes = plan_pipeline(target, PIPELINE).diff.relations
     assert {change.name for change in changes} == {CORE, *program.descendants(CORE)}
 
 
