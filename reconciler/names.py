@@ -5,7 +5,6 @@ the plan shows the spelling of the definition. `fold` gives the key under which 
 names to things maps folded names. `@` is no part of a name: it introduces a version.
 """
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -26,6 +25,8 @@ def is_identifier(name: str) -> bool:
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was most likely meant to be, or None when nothing is close."""
+    import difflib
+
     by_key = {fold(candidate): candidate for candidate in sorted(candidates)}
     found = difflib.get_close_matches(fold(name), list(by_key), n=1, cutoff=0.6)
     return by_key[found[0]] if found else None

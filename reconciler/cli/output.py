@@ -1,16 +1,18 @@
 """Shared ways of showing results: JSON, tables, colours, progress."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler.reconcile.applying import Progress
+if TYPE_CHECKING:
+    from reconciler.reconcile.applying import Progress
 
 _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green"},
@@ -24,6 +26,17 @@ _STYLES: dict[str, dict[str, Any]] = {
 def paint(text: str, style: str) -> str:
     """Text in a style of plans; click takes the colours out when the output is piped."""
     return click.style(text, **_STYLES[style])
+
+
+def choose_colour(chosen: bool | None) -> None:
+    """Whether the running command colours what it shows: as chosen; else not where NO_COLOR is set; else on terminals."""
+    colour = False if chosen is None and os.environ.get("NO_COLOR") else chosen
+    click.get_current_context().color = colour
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that stdout is; None for a pipe or a file, whose lines are left as they are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def show_json(value: Any) -> None:
@@ -64,13 +77,13 @@ class ProgressLines:
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: "Progress") -> None:
         if self._terminal:
             self._bar(progress)
         elif progress.done:
             note(f"  [{progress.number}/{progress.total}] {progress.step}{_detail(progress)}")
 
-    def _bar(self, progress: Progress) -> None:
+    def _bar(self, progress: "Progress") -> None:
         finished = progress.number if progress.done else progress.number - 1
         filled = 24 * finished // progress.total
         bar = "█" * filled + "░" * (24 - filled)
@@ -82,7 +95,7 @@ class ProgressLines:
             click.echo("", err=True)
 
 
-def _detail(progress: Progress) -> str:
+def _detail(progress: "Progress") -> str:
     return f" ({progress.detail})" if progress.detail else ""
 
 

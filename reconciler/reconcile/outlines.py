@@ -33,8 +33,9 @@ def find_unchanged(target: Target, pipeline: str) -> tuple[Outline, str] | None:
     if pipeline not in pipeline_names(target.root):
         return None
     outline = recall_outline(target, pipeline, read_pipeline_files(target.root, pipeline))
-    stored = target.registry.head(pipeline) if outline is not None else None
-    applied = stored.value.applied if stored is not None else None
-    if outline is None or applied is None or applied.record != outline.record:
+    if outline is None:
         return None
-    return outline, applied.follows
+    glance = target.registry.glance(pipeline)
+    if glance is None or glance.is_open or glance.follows is None or glance.record != outline.record:
+        return None
+    return outline, glance.follows

@@ -3,7 +3,6 @@
 from reconciler.errors import RegistryError
 from reconciler.reconcile.source import pipeline_names, require_pipeline
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Head
 
 
 def require_known(target: Target, pipeline: str) -> None:
@@ -28,9 +27,5 @@ def known_pipelines(target: Target) -> tuple[str, ...]:
 
 def _is_held(target: Target, pipeline: str) -> bool:
     """Whether something of the pipeline is applied, or an apply of it is open."""
-    stored = target.registry.head(pipeline)
-    return stored is not None and (_is_applied(stored.value) or stored.value.journal is not None)
-
-
-def _is_applied(head: Head) -> bool:
-    return head.applied is not None and head.applied.record is not None
+    glance = target.registry.glance(pipeline)
+    return glance is not None and (glance.record is not None or glance.is_open)

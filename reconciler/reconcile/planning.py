@@ -89,8 +89,14 @@ class Planned:
 
 def plan_pipeline(target: Target, pipeline: str) -> Plan:
     """Read both sides and plan. Needs no JVM; starts no process but git."""
+    found = plan_or_programs(target, pipeline)
+    return found if isinstance(found, Plan) else found.plan
+
+
+def plan_or_programs(target: Target, pipeline: str) -> Plan | Planned:
+    """The plan alone where nothing changed and nothing need be compiled; else with what it was made from."""
     require_known(target, pipeline)
-    return _plan_unchanged(target, pipeline) or plan_with_programs(target, pipeline).plan
+    return _plan_unchanged(target, pipeline) or plan_with_programs(target, pipeline)
 
 
 def plan_with_programs(target: Target, pipeline: str) -> Planned:
@@ -117,7 +123,7 @@ def _plan_unchanged(target: Target, pipeline: str) -> Plan | None:
         return None
     outline, follows = unchanged
     return make_unchanged_plan(
-        pipeline, target.environment.name, outline, _policies(target, [outline.bootstrap_policy]), follows
+        pipeline, target.environment.name, outline, _policies(target, [BootstrapPolicy(outline.bootstrap_policy)]), follows
     )
 
 

@@ -83,18 +83,32 @@ def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
     root = root.resolve()
     base = root / PIPELINES_FOLDER / name
     files: dict[str, str] = {}
-    for folder, folders, names in os.walk(base, followlinks=False):
-        folders.sort()
-        for file_name in sorted(names):
-            path = Path(folder) / file_name
-            if file_name == MANIFEST_FILE or file_name.endswith(".sql") or _is_of_a_function(path.relative_to(base)):
-                files[path.relative_to(root).as_posix()] = _read(path, base)
-    return files
+    # Where the folder is a link, whatever stands in it is looked at with care, and refused.
+    _collect_files(base, f"{PIPELINES_FOLDER}/{name}", "", base, base.resolve() == base, files)
+    return dict(sorted(files.items()))
 
 
-def _is_of_a_function(path: Path) -> bool:
-    """Whether a path below a pipeline's folder is Python that its functions may consist of."""
-    return path.suffix == ".py" and path.parts[0] == FUNCTIONS_FOLDER
+def _collect_files(folder: Path, prefix: str, below: str, base: Path, direct: bool, into: dict[str, str]) -> None:
+    """`below` is the folder's path below the pipeline's own, ending in `/` unless empty. Folders that are links are not
+    followed; files that are links are read if they lead to a file of the pipeline."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            _collect_files(folder / name, f"{prefix}/{name}", f"{below}{name}/", base, direct, into)
+        elif not (entry.is_dir() and entry.is_symlink()) and _is_of_a_pipeline(name, below):
+            plain = direct and not entry.is_symlink() and entry.is_file(follow_symlinks=False)
+            into[f"{prefix}/{name}"] = _content(entry.path) if plain else _read(Path(entry.path), base)
+
+
+def _is_of_a_pipeline(name: str, below: str) -> bool:
+    """Whether a file says something of the pipeline; `below` is its folder below the pipeline's."""
+    if name == MANIFEST_FILE or name.endswith(".sql"):
+        return True
+    return name.endswith(".py") and below.startswith(f"{FUNCTIONS_FOLDER}/")
 
 
 def _read(path: Path, base: Path) -> str:
@@ -103,10 +117,20 @@ def _read(path: Path, base: Path) -> str:
         raise ReconcileError("U813", f"{path} leads out of {base}", "put the file itself there")
     if not path.is_file():
         raise ReconcileError("U813", f"{path} is not a file that can be read")
-    if path.stat().st_size > _MAXIMUM_FILE:
+    return _content(str(path))
+
+
+def _content(path: str) -> str:
+    """The text of a regular file."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MAXIMUM_FILE + 1)
+    except OSError as error:
+        raise ReconcileError("U813", f"{path} is not a file that can be read") from error
+    if len(content) > _MAXIMUM_FILE:
         raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
     try:
-        return path.read_bytes().decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ReconcileError("U813", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
 

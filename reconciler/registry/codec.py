@@ -11,8 +11,8 @@ from typing import Any
 from reconciler.digest import JsonObject
 from reconciler.engine.columns import ColumnType
 from reconciler.errors import RegistryError
+from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.model import (
-    FORMAT,
     Applied,
     Approval,
     EntryState,
@@ -44,7 +44,7 @@ def _placement_to_json(placement: dict[str, Any]) -> dict[str, Any]:
 
 def head_from_json(value: JsonObject, where: str) -> Head:
     """The head of a JSON object. Raises RegistryError (G602, G606)."""
-    _check_format(value, where)
+    check_format(value, where)
     try:
         return Head(
             pipeline=value["pipeline"],
@@ -67,23 +67,11 @@ def lease_to_json(lease: Lease) -> JsonObject:
 
 def lease_from_json(value: JsonObject, where: str) -> Lease:
     """The lease of a JSON object. Raises RegistryError (G602, G606)."""
-    _check_format(value, where)
+    check_format(value, where)
     try:
         return Lease(**{key: part for key, part in value.items() if key != "format"})
     except TypeError as error:
         raise RegistryError("G602", f"the lease in {where} is damaged: {error!r}") from error
-
-
-def _check_format(value: JsonObject, where: str) -> None:
-    found = value.get("format")
-    if not isinstance(found, int):
-        raise RegistryError("G602", f"{where} does not state its format")
-    if found > FORMAT:
-        raise RegistryError(
-            "G606",
-            f"{where} has registry format {found}; this version of reconciler knows formats up to {FORMAT}",
-            "install the version of reconciler that wrote it, or a newer one",
-        )
 
 
 def _applied(value: Mapping[str, Any]) -> Applied:

@@ -8,20 +8,24 @@
 
 Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the
 same however long the histories are.
+
+Codecs are imported where they are used: a glance at a head, which is all that most plans need, decodes nothing else.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reconciler.delta.documents import DocumentTable
+from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import join_location
 from reconciler.digest import canonical_json
 from reconciler.errors import RegistryError
-from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
-from reconciler.registry.model import Head, Lease, Stored
-from reconciler.registry.protocol import HISTORY_COLUMNS, History
+from reconciler.registry.format import glance_from_json
+from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
+
+if TYPE_CHECKING:
+    from reconciler.registry.model import Head, Lease, Stored
 
 REGISTRY_FOLDER = "_registry"
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
@@ -36,20 +40,32 @@ class DeltaRegistry:
     def pipelines(self) -> tuple[str, ...]:
         return tuple(sorted({row["pipeline"] for row in self._index().read()}))
 
-    def head(self, pipeline: str) -> Stored[Head] | None:
+    def head(self, pipeline: str) -> "Stored[Head] | None":
+        from reconciler.registry.codec import head_from_json
+        from reconciler.registry.model import Stored
+
+        document, location = self._head_document(pipeline)
+        return None if document is None else Stored(document.version, head_from_json(document.value, location))
+
+    def glance(self, pipeline: str) -> Glance | None:
+        document, location = self._head_document(pipeline)
+        return None if document is None else glance_from_json(document.value, location)
+
+    def _head_document(self, pipeline: str) -> tuple[Document | None, str]:
         table = self._document(pipeline, "head")
         document = table.read()
-        if document is None:
-            if self._index().read(pipeline=pipeline):
-                raise RegistryError(
-                    "G601",
-                    f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing",
-                    "restore that folder from a backup; planning without it would treat everything as new",
-                )
-            return None
-        return Stored(document.version, head_from_json(document.value, table.location))
+        if document is None and self._index().read(pipeline=pipeline):
+            raise RegistryError(
+                "G601",
+                f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing",
+                "restore that folder from a backup; planning without it would treat everything as new",
+            )
+        return document, table.location
 
-    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+    def replace_head(self, token: int | None, head: "Head", write_id: str) -> "Stored[Head]":
+        from reconciler.registry.codec import head_to_json
+        from reconciler.registry.model import Stored
+
         written = self._document(head.pipeline, "head").replace(token, head_to_json(head), write_id)
         if token is None or token == 0:
             # After the head, and again with the second write: a crash between the two must not hide the pipeline, and an
@@ -57,12 +73,18 @@ class DeltaRegistry:
             self._index().append([{"pipeline": head.pipeline}], f"pipeline:{head.pipeline}")
         return Stored(written.version, head)
 
-    def lease(self, pipeline: str) -> Stored[Lease] | None:
+    def lease(self, pipeline: str) -> "Stored[Lease] | None":
+        from reconciler.registry.codec import lease_from_json
+        from reconciler.registry.model import Stored
+
         table = self._document(pipeline, "lease")
         document = table.read()
         return None if document is None else Stored(document.version, lease_from_json(document.value, table.location))
 
-    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+    def replace_lease(self, pipeline: str, token: int | None, lease: "Lease", write_id: str) -> "Stored[Lease]":
+        from reconciler.registry.codec import lease_to_json
+        from reconciler.registry.model import Stored
+
         written = self._document(pipeline, "lease").replace(token, lease_to_json(lease), write_id)
         return Stored(written.version, lease)
 

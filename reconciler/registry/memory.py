@@ -7,8 +7,9 @@ from typing import Any
 from reconciler.digest import canonical_json
 from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
+from reconciler.registry.format import glance_from_json
 from reconciler.registry.model import Head, Lease, Stored
-from reconciler.registry.protocol import HISTORY_COLUMNS, History
+from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 
 class MemoryRegistry:
@@ -25,6 +26,10 @@ class MemoryRegistry:
     def head(self, pipeline: str) -> Stored[Head] | None:
         found = self._documents.get((pipeline, "head"))
         return None if found is None else Stored(found[0], head_from_json(json.loads(found[1]), pipeline))
+
+    def glance(self, pipeline: str) -> Glance | None:
+        found = self._documents.get((pipeline, "head"))
+        return None if found is None else glance_from_json(json.loads(found[1]), pipeline)
 
     def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
         text = canonical_json(head_to_json(head))

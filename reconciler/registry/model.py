@@ -20,8 +20,6 @@ from typing import Generic, TypeVar
 from reconciler.digest import JsonObject
 from reconciler.engine.columns import ColumnType
 
-FORMAT = 1
-
 Value = TypeVar("Value")
 
 

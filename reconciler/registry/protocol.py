@@ -7,9 +7,10 @@ Histories are appended once per batch id and never changed.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from reconciler.registry.model import Head, Lease, Stored
+if TYPE_CHECKING:
+    from reconciler.registry.model import Head, Lease, Stored
 
 
 class History(StrEnum):
@@ -40,6 +41,15 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
 }
 
 
+class Glance(NamedTuple):
+    """The little of a head that says whether anything changed since the last apply: the record of what is applied (None:
+    nothing is), the digest of the plan applied last, and whether an apply is open."""
+
+    record: str | None
+    follows: str | None
+    is_open: bool
+
+
 class Registry(Protocol):
     """See the module. Every method raises RegistryError when the registry can't be read or written."""
 
@@ -47,19 +57,23 @@ class Registry(Protocol):
         """The names of all pipelines that were ever applied, sorted."""
         ...
 
-    def head(self, pipeline: str) -> Stored[Head] | None:
+    def head(self, pipeline: str) -> "Stored[Head] | None":
         """The head, or None when the pipeline was never applied."""
         ...
 
-    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+    def glance(self, pipeline: str) -> Glance | None:
+        """A glance at the head, or None when the pipeline was never applied."""
+        ...
+
+    def replace_head(self, token: int | None, head: "Head", write_id: str) -> "Stored[Head]":
         """Compare-and-set of the head."""
         ...
 
-    def lease(self, pipeline: str) -> Stored[Lease] | None:
+    def lease(self, pipeline: str) -> "Stored[Lease] | None":
         """The lease, or None when nobody ever held one."""
         ...
 
-    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+    def replace_lease(self, pipeline: str, token: int | None, lease: "Lease", write_id: str) -> "Stored[Lease]":
         """Compare-and-set of the lease."""
         ...
 

@@ -2,11 +2,12 @@
 that finding out that nothing changed needs no program."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reconciler.manifest.model import BootstrapPolicy, ViewKind
 from reconciler.names import fold
-from reconciler.snapshot.model import Snapshot
+
+if TYPE_CHECKING:
+    from reconciler.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +17,21 @@ class Outline:
 
     digest: str
     record: str
-    bootstrap_policy: BootstrapPolicy
+    bootstrap_policy: str
     relations: tuple[str, ...]
     connectors: tuple[tuple[str, str], ...]
 
 
-def outline_of(snapshot: Snapshot) -> Outline:
+def outline_of(snapshot: "Snapshot") -> Outline:
     """The outline of a snapshot."""
     program = snapshot.program
     names = [table.name for table in program.tables.values()]
-    names += [view.name for view in program.views.values() if view.kind is not ViewKind.LOCAL]
+    names += [view.name for view in program.views.values() if view.kind.value != "local"]
     connectors = [(one.qualified_name, one.direction.value) for one in program.connectors.values()]
     return Outline(
         snapshot.digest,
         snapshot.record,
-        program.settings.bootstrap_policy,
+        program.settings.bootstrap_policy.value,
         tuple(sorted(names, key=fold)),
         tuple(sorted(connectors, key=lambda one: fold(one[0]))),
     )
@@ -38,12 +39,11 @@ def outline_of(snapshot: Snapshot) -> Outline:
 
 def outline_to_json(outline: Outline) -> list[Any]:
     """The outline as a JSON value."""
-    policy = outline.bootstrap_policy.value
-    return [outline.digest, outline.record, policy, list(outline.relations), list(outline.connectors)]
+    return [outline.digest, outline.record, outline.bootstrap_policy, list(outline.relations), list(outline.connectors)]
 
 
 def outline_from_json(value: list[Any]) -> Outline:
     """The outline of its JSON value."""
     digest, record, policy, relations, connectors = value
     pairs = tuple((name, direction) for name, direction in connectors)
-    return Outline(digest, record, BootstrapPolicy(policy), tuple(relations), pairs)
+    return Outline(digest, record, policy, tuple(relations), pairs)

@@ -1,0 +1,37 @@
+"""The format of the registry's documents, and the little of a head that can be told without decoding all of it.
+
+A document states its format. A newer one than this version knows is an error (G606), never a guess; one that does not have
+the shape it should is damaged (G602).
+"""
+
+from typing import Final
+
+from reconciler.digest import JsonObject
+from reconciler.errors import RegistryError
+from reconciler.registry.protocol import Glance
+
+FORMAT: Final = 1
+
+
+def check_format(value: JsonObject, where: str) -> None:
+    """Raises RegistryError (G602, G606) for a document that this version can't read."""
+    found = value.get("format")
+    if not isinstance(found, int):
+        raise RegistryError("G602", f"{where} does not state its format")
+    if found > FORMAT:
+        raise RegistryError(
+            "G606",
+            f"{where} has registry format {found}; this version of reconciler knows formats up to {FORMAT}",
+            "install the version of reconciler that wrote it, or a newer one",
+        )
+
+
+def glance_from_json(value: JsonObject, where: str) -> Glance:
+    """A glance at the head of a JSON object. Raises RegistryError (G602, G606)."""
+    check_format(value, where)
+    try:
+        applied = value["applied"]
+        is_open = value["journal"] is not None
+        return Glance(None, None, is_open) if applied is None else Glance(applied["record"], applied["follows"], is_open)
+    except (KeyError, TypeError) as error:
+        raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
