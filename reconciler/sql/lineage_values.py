@@ -83,6 +83,10 @@ class ValueWalker:
                 return self._cast(node, scope, named)
             case exp.Query():
                 return self.query(node, scope, named).whole()
+            case exp.Exists() if isinstance(node.this, exp.Query):
+                # Whether there are rows, not what is in them.
+                block = self.query(node.this, scope, named)
+                return Value(block.rows, block.repeatable, None)
             case exp.Star():
                 return self._star(node, scope)
             case exp.Window():

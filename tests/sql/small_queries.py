@@ -68,7 +68,7 @@ def conditions(draw: some.DrawFn, columns: Sequence[str]) -> str:
     value, other = draw(values(columns, 0)), draw(some.sampled_from(columns))
     shapes = [f"{value} > 1", f"{value} = {other}", f"{other} IS NULL", f"NOT {value} < {other}"]
     shapes.append(f"{other} IN (SELECT i.d FROM u AS i WHERE i.e > 0)")
-    shapes.append(f"EXISTS (SELECT 1 FROM t AS i WHERE i.b = {other} AND i.c > 0)")
+    shapes.append(f"EXISTS (SELECT * FROM t AS i WHERE i.b = {other} AND i.c > 0)")
     shapes.append(f"{other} > 0 OR {value} BETWEEN 0 AND 1")
     return draw(some.sampled_from(shapes))
 
@@ -160,7 +160,7 @@ def grouped(draw: some.DrawFn, depth: int) -> Query:
         by = draw(some.sampled_from(shapes))
         text += f" GROUP BY {', '.join(by)}"
         if draw(some.booleans()):
-            text += f" HAVING {draw(aggregates(origin.columns))} > 0"
+            text += f" HAVING {draw(aggregates(origin.columns))} IN (1, 2)"
     return Query(text, names)
 
 

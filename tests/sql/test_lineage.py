@@ -94,7 +94,7 @@ LINEAGE: dict[str, tuple[dict[str, str], str]] = {
         "",
     ),
     "SELECT EXISTS (SELECT 1 FROM u WHERE u.id = t.id) AS e FROM t": ({"e": "t.id u.id"}, ""),
-    "SELECT price FROM t WHERE EXISTS (SELECT k FROM u WHERE u.id = t.id)": ({"price": "t.price"}, "t.id u.id u.k"),
+    "SELECT price FROM t WHERE EXISTS (SELECT * FROM u WHERE u.id = t.id)": ({"price": "t.price"}, "t.id u.id"),
     "SELECT price FROM t WHERE name IN (SELECT k FROM u WHERE ts IS NULL)": ({"price": "t.price"}, "t.name u.k u.ts"),
     "SELECT w.k FROM t, LATERAL (SELECT u.k FROM u WHERE u.id = t.id) w": ({"k": "u.k"}, "t.id u.id"),
     # An inner order may decide what an outer query picks
