@@ -16,7 +16,8 @@ _ENDS_FROM: Final = frozenset(
     "CLUSTER DISTRIBUTE EXCEPT GROUP HAVING INTERSECT LIMIT MINUS OFFSET ORDER QUALIFY SELECT SORT UNION WHERE WINDOW".split()
 )
 _COMPARING: Final = frozenset({"=", "==", "<=>", "<", ">", "<=", ">=", "<>", "!=", "!<", "!>"})
-_COMPARING_WORDS: Final = ("IN", "LIKE", "RLIKE", "REGEXP", "ILIKE", "BETWEEN", "IS", "EXISTS")
+_COMPARING_WORDS: Final = frozenset({"IN", "LIKE", "RLIKE", "REGEXP", "ILIKE", "BETWEEN", "IS", "EXISTS"})
+_SPEAKING: Final = _ENDS_FROM | _COMPARING_WORDS | {"FROM", "CROSS", "NATURAL", "JOIN", "ON", "USING"}
 
 
 def may_cross_join(query: str) -> bool:
@@ -28,13 +29,14 @@ def may_cross_join(query: str) -> bool:
     # One state for each open parenthesis.
     blocks = [_Block()]
     for token in tokens_of(query, Dialect.QUERY):
-        if token.is_symbol("("):
+        if token.text == "(":
             blocks.append(_Block())
-        elif token.is_symbol(")"):
+        elif token.text == ")":
             closed = blocks.pop() if len(blocks) > 1 else blocks[0]
             if closed.ends():
                 return True
-            blocks[-1].compares |= closed.compared
+            if closed.compared:
+                blocks[-1].compares = blocks[-1].compared = True
         elif blocks[-1].takes(token):
             return True
     return any(block.ends() for block in blocks)
@@ -58,18 +60,20 @@ class _Block:
             if token.text in _COMPARING:
                 self.compares = self.compared = True
             return self.in_from and token.text == ","
-        if token.kind is not Kind.WORD:
+        word = token.text.upper()
+        if token.kind is not Kind.WORD or word not in _SPEAKING:
             return False
-        match token.text.upper():
+        match word:
             case "FROM":
                 self.in_from, self.waiting = True, 0
             case "CROSS":
-                return self.in_from
+                return True
             case "NATURAL":
                 self.natural = True
             case "JOIN":
                 found = self._condition_is_empty()
-                self.in_condition = False
+                # Joined relations may stand in parentheses, without a FROM of their own.
+                self.in_from, self.in_condition = True, False
                 self.waiting += 0 if self.natural else 1
                 self.natural = False
                 return found
@@ -83,9 +87,9 @@ class _Block:
                 self.waiting = max(0, self.waiting - 1)
                 self.in_condition = False
                 return found
-            case word if word in _COMPARING_WORDS:
+            case _ if word in _COMPARING_WORDS:
                 self.compares = self.compared = True
-            case word if word in _ENDS_FROM:
+            case _:
                 found = self.ends()
                 self.in_from, self.waiting, self.in_condition = False, 0, False
                 return found
