@@ -5,13 +5,14 @@ import click
 from reconciler import __version__
 from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import note, paint, show_json
+from reconciler.cli.output import choose_colour, note, paint, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.plan.impact import Impact
 from reconciler.plan.lock import Matches, with_section
 from reconciler.plan.model import Plan
 from reconciler.reconcile.approving import describe_lock, read_lock_state
 from reconciler.reconcile.pipelines import known_pipelines, require_known
-from reconciler.reconcile.planning import plan_pipeline
+from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
 from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
 
@@ -19,7 +20,9 @@ from reconciler.reconcile.target import Target
 @click.command()
 @pipelines_argument
 @target_options
-@format_option("text", "json", "markdown")
+@format_option("text", "json", "markdown", "mermaid", "dot")
+@click.option("--all", "whole", is_flag=True, help="Text: show every change and step, however many.")
+@click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when something would change.")
 @click.option("--write-lock", is_flag=True, help="Write plan.lock, whose merge approves the plan.")
 @click.option("--check-lock", is_flag=True, help="Exit 2 when a plan that needs approval has no valid plan.lock.")
@@ -28,6 +31,8 @@ def command(
     repo: str,
     environment: str | None,
     form: str,
+    whole: bool,
+    colour: bool | None,
     detailed_exitcode: bool,
     write_lock: bool,
     check_lock: bool,
@@ -38,18 +43,20 @@ def command(
 
     Example: reconcile plan student_grades --write-lock
     """
+    choose_colour(colour)
     target = target_of(repo, environment)
     for name in pipelines:
         require_known(target, name)
-    plans: list[Plan] = []
+    found: list[Plan | Planned] = []
     failed = False
     for name in pipelines or known_pipelines(target):
         try:
-            plans.append(plan_pipeline(target, name))
+            found.append(plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name))
         except ReconcileError as error:
             failed = True
             show_error(error)
-    _show(plans, form)
+    _show(target, found, form, whole)
+    plans = [one if isinstance(one, Plan) else one.plan for one in found]
     if write_lock:
         for plan in plans:
             _write_lock(target, plan)
@@ -60,21 +67,49 @@ def command(
     return EXIT_PENDING if stale or changes else EXIT_DONE
 
 
-def _show(plans: list[Plan], form: str) -> None:
+_GRAPHS = ("mermaid", "dot")
+
+
+def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -> None:
+    if form in _GRAPHS:
+        _show_graphs([one for one in found if isinstance(one, Planned)], form)
+        return
+    measured = [_measured(target, one) for one in found]
     match form:
         case "json":
             from reconciler.plan.json_form import plan_to_json
 
-            show_json({"form": "reconciler/plans/v1", "plans": [plan_to_json(plan) for plan in plans]})
+            plans = [plan_to_json(plan, impact) for plan, impact in measured]
+            show_json({"form": "reconciler/plans/v1", "plans": plans})
         case "markdown":
-            from reconciler.plan.markdown_form import LIMIT, render_markdown
+            from reconciler.plan.markdown_form import render_comment
 
-            share = LIMIT // max(1, len(plans))
-            click.echo("\n".join(render_markdown(plan, share - 1) for plan in plans), nl=False)
+            impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
+            click.echo(render_comment([plan for plan, _ in measured], impacts=impacts), nl=False)
         case _:
             from reconciler.plan.text_form import render_text
 
-            click.echo("\n".join(render_text(plan, paint) for plan in plans), nl=False)
+            width = terminal_width()
+            click.echo("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), nl=False)
+
+
+def _show_graphs(found: list[Planned], form: str) -> None:
+    from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
+
+    render = render_mermaid if form == "mermaid" else render_dot
+    click.echo("\n".join(render(graph_of(one.plan, one.applied, one.desired)) for one in found), nl=False)
+
+
+def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | None]:
+    """A plan and what it costs; None where nothing changes."""
+    if isinstance(found, Plan):
+        return found, None
+    if found.plan.is_empty:
+        return found.plan, None
+    from reconciler.reconcile.impact import impact_of
+
+    head = found.head.value if found.head is not None else None
+    return found.plan, impact_of(target, found.plan, head, found.applied, found.desired)
 
 
 def _write_lock(target: Target, plan: Plan) -> None:

@@ -1,15 +1,25 @@
 """What a plan costs, in words that every form shares. What is not known is called so, never zero."""
 
+from typing import TypeGuard
+
 from reconciler.diff.wording import printable
 from reconciler.plan.impact import Impact, ReadImpact, TableImpact, ViewImpact
+from reconciler.plan.model import Plan
 
 _FATES = {"cleared": "rows deleted", "dropped": "rows deleted", "evolved": "rows written anew"}
+
+
+def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
+    """Whether people are told what a plan costs: not of a first apply, which reads tables that are still empty."""
+    return impact is not None and not plan.is_empty and not plan.is_first
 
 
 def describe_totals(impact: Impact) -> str:
     """For example: `reads 1.2 M rows (340 MB) · deletes 12,000 rows · about 40 s (learnt from earlier runs)`."""
     known = "" if impact.is_complete else "at least "
     parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"]
+    if not impact.is_complete and impact.rows_read == 0:
+        parts = ["rows to be read not known yet"]
     rewritten = [table for table in impact.tables if table.fate == "evolved"]
     if rewritten:
         parts.append(f"writes {_sum_words(rewritten)} anew")

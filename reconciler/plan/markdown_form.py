@@ -18,7 +18,7 @@ from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.changes import is_affected_only, rank_of, rows_of
 from reconciler.plan.escaping import code, entities, fenced, inline
 from reconciler.plan.impact import Impact
-from reconciler.plan.impact_words import describe_table, describe_totals, describe_view
+from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
 from reconciler.plan.model import Hazard, Plan
 from reconciler.plan.policy import describe_demand
 from reconciler.plan.text_form import query_difference
@@ -138,7 +138,7 @@ def _heads(plan: Plan, impact: Impact | None, limit: int) -> Iterator[list[str]]
 
 def _frame(plan: Plan, impact: Impact | None, hazards: list[str], changes: list[str]) -> list[str]:
     lines = _title(plan)
-    if impact is not None and not plan.is_empty:
+    if is_told(impact, plan):
         lines += [f"Impact: {describe_totals(impact)}", ""]
     return [*lines, *hazards, *changes, f"Digest `{plan.digest}`", ""]
 
@@ -258,7 +258,7 @@ def _queries(plan: Plan, room: int) -> tuple[list[str], bool]:
 
 def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]:
     """The other details, those first that tell most; each in its variants, the fullest first."""
-    if impact is not None and (impact.views or impact.tables):
+    if is_told(impact, plan) and (impact.views or impact.tables):
         lines = [f"- {inline(describe_table(table))}" for table in impact.tables]
         lines += [f"- {inline(describe_view(view))}" for view in impact.views]
         yield (_collapsible("Impact by view", "\n".join(lines)),)

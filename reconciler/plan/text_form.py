@@ -18,7 +18,7 @@ from reconciler.diff.wording import describe_cause, describe_difference, printab
 from reconciler.digest import short
 from reconciler.plan.changes import Group, Row, divide, rows_of
 from reconciler.plan.impact import Impact
-from reconciler.plan.impact_words import describe_table, describe_totals, describe_view
+from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
 from reconciler.plan.model import Hazard, Plan, QueryDifference
 from reconciler.plan.policy import describe_demand
 from reconciler.plan.words import (
@@ -39,7 +39,7 @@ MOST_CHANGES = 50
 MOST_STEPS = 30
 _MOST_NAMES = 12
 _MOST_OF_A_GROUP = 100
-_FLAG = "--all shows them"
+_FLAG = "--all shows them in full"
 
 
 def no_paint(text: str, style: str) -> str:
@@ -71,7 +71,7 @@ def render_text(
         page.line()
         page.line(f"  kept as they are: {_names(plan.kept, None if whole else _MOST_NAMES)}")
     _connector_outcomes(page, plan, whole)
-    if impact is not None:
+    if is_told(impact, plan):
         page.section("impact")
         page.line(f"    {describe_totals(impact)}")
         page.lines(f"    {describe_table(table)}" for table in impact.tables)
@@ -131,6 +131,8 @@ def _relations(page: _Page, plan: Plan, whole: bool) -> None:
         _relation(page, row, queries)
     for group in groups:
         _group(page, group)
+    if groups:
+        page.line(f"  ({_FLAG})")
 
 
 def _relation(page: _Page, row: Row, queries: dict[str, QueryDifference]) -> None:
