@@ -3,13 +3,14 @@
 Four cases, each safe by itself (X is what stands between the parentheses):
 - doubled: `((X))` is `(X)`, when X has no comma of its own (a tuple) and is no query (`IN ((SELECT …))` is a scalar);
 - one operand: `(x)` with one name, number or string between a comparison, AND, OR or SELECT and a place where an
-  operand ends. Not after a word that may be a function or an alias (`FROM t WHERE (a)`), nor before a point or arrow;
+  operand ends. Not after a word that may be an alias (`FROM t WHERE (a)`), nor before a point or arrow;
   x is no word of Spark's grammar, except values: `SELECT (all)` is a column, `SELECT all` is not;
 - one condition: `(X)` as a whole operand of AND, OR, WHERE, HAVING, ON, WHEN, when X is longer than a name, has neither
   AND, OR, NOT, BETWEEN, CASE nor a comma of its own, and no BETWEEN stands before it that could own the AND;
 - one column to group by: `GROUP BY (x)`, x as above but no number, alone or first of a list. An operand must end before
   GROUP: `FROM group by (x)` names a relation and its column.
 
+AND, OR, WHERE, HAVING, ON and WHEN count when an operand ends before them, or CASE stands there: each can be a name, too.
 Everything else keeps its parentheses, also many that a person would call redundant.
 """
 
@@ -78,7 +79,7 @@ def _redundant(texts: list[str], pairs: dict[int, int]) -> set[int]:
         before = texts[opening - 1] if opening else ""
         if before not in _STARTS or opening in drop or closing - opening < 2:
             continue
-        if texts[opening + 1] in _QUERY_STARTS or _at(texts, opening - 2) == ".":
+        if texts[opening + 1] in _QUERY_STARTS or not _is_keyword(texts, opening - 1):
             continue
         after = _at(texts, closing + 1)
         if (
@@ -101,8 +102,6 @@ def _is_operand(texts: list[str], opening: int, before: str, after: str) -> bool
         return False
     if before == "by":
         return _is_grouped(texts, opening) and after in _GROUPING_ENDS
-    if before == "select" and _at(texts, opening - 2) not in _BEFORE_A_QUERY:
-        return False
     return before in _OPERAND_STARTS and after in _OPERAND_ENDS
 
 
@@ -117,8 +116,28 @@ def _is_grouped(texts: list[str], opening: int) -> bool:
     column = texts[opening + 1]
     if _at(texts, opening - 2) != "group" or column[0].isdigit() or column[0] in "'\".":
         return False
-    ended = _at(texts, opening - 3)
-    return ended == ")" or (ended != "" and _is_value(ended)) or (ended != "" and _at(texts, opening - 4) == ".")
+    return _ends_operand(texts, opening - 3)
+
+
+def _ends_operand(texts: list[str], index: int) -> bool:
+    """As in `shapes`."""
+    text = _at(texts, index)
+    if not text:
+        return False
+    return text in (")", "]", "end") or _is_value(text) or (_at(texts, index - 1) == "." and text[0].isalpha())
+
+
+def _is_keyword(texts: list[str], index: int) -> bool:
+    """Whether the word at `index`, one of those before which parentheses may be redundant, is no name of a thing.
+
+    Spark reserves no word: `abs(and(a))` calls `and`, `FROM t WHERE having (a = b)` calls `having`.
+    """
+    word = texts[index]
+    if word == "select":
+        return _at(texts, index - 1) in _BEFORE_A_QUERY
+    if word == "when" and _at(texts, index - 1) == "case":
+        return True
+    return word not in _CONDITION_STARTS or _ends_operand(texts, index - 1)
 
 
 def _is_condition(texts: list[str], opening: int, before: str, pairs: dict[int, int]) -> bool:

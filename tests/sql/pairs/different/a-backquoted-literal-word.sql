@@ -1,3 +1,3 @@
-SELECT `true` FROM t
+SELECT `true` FROM words
 -- ~
-SELECT true FROM t
+SELECT true FROM words

@@ -1,3 +1,3 @@
-SELECT `null` FROM t
+SELECT `null` FROM words
 -- ~
-SELECT null FROM t
+SELECT null FROM words

@@ -1,3 +1,3 @@
-SELECT * FROM (SELECT a AS long)  FROM t
+SELECT * FROM (SELECT a AS long FROM t)
 -- ~
-SELECT * FROM (SELECT a AS bigint) FROM t
+SELECT * FROM (SELECT a AS bigint FROM t)

@@ -1,3 +1,3 @@
-SELECT a rlike FROM t
+SELECT a rlike, b FROM t
 -- ~
-SELECT a regexp FROM t
+SELECT a regexp, b FROM t

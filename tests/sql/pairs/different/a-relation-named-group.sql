@@ -1,3 +1,0 @@
-SELECT by.n FROM group by (n)
--- ~
-SELECT by.n FROM group by n
