@@ -1,10 +1,11 @@
 """RecordingEngine: the engine of `protocol` without Spark, for tests of everything around it.
 
 It records every call and really does what is asked, on small data and in Python: staging, publishing by the shell,
-transactions, versions, keys, positions and errors are as with Spark. What it does not do is evaluate SQL. A query's answer
-is given beforehand (`answers`, by the name of the view or the text of the SELECT); without one a view is a single row with a
-digest of its query and of the rows that it reads, so that it changes exactly when these do. It takes INSERT … VALUES of
-literals, DELETE without condition or by equality with a literal, JSON and CSV files, and `SELECT * FROM source`.
+transactions, versions, keys, positions and errors are as with Spark. What it does not do is evaluate SQL or run functions.
+A query's answer is given beforehand (`answers`, by the name of the view or the text of the SELECT); without one a view is a
+single row with a digest of its query, of the functions and of the rows that it reads, so that it changes exactly when these
+do. It takes INSERT … VALUES of literals, DELETE without condition or by equality with a literal, JSON and CSV files, and
+`SELECT * FROM source`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from reconciler.engine.protocol import (
     Built,
     ColumnType,
     EmptySource,
+    FunctionSource,
     Ingestion,
     InlineSource,
     Rows,
@@ -116,7 +118,9 @@ class RecordingEngine:
         self._record(build)
         reused = self.writer.latest(build.staging) is not None
         if not reused:
-            answer = self.answers.get(fold(build.view)) or self._digest_of(build.query, build.column_names, build.sources)
+            answer = self.answers.get(fold(build.view)) or self._digest_of(
+                build.query, build.column_names, build.sources, build.functions
+            )
             self.writer.write(build.staging, answer, None)
         return _built(self.writer.read(build.staging, 0), reused)
 
@@ -184,7 +188,7 @@ class RecordingEngine:
             if fold(selection.sql) == f"select * from {fold(source.name)}":
                 contents = self._contents(source)
                 return Rows(contents.columns, contents.rows)
-        answer = self._digest_of(selection.sql, (), selection.sources)
+        answer = self._digest_of(selection.sql, (), selection.sources, selection.functions)
         return Rows(answer.columns, answer.rows)
 
     def remove(self, location: str) -> None:
@@ -210,10 +214,16 @@ class RecordingEngine:
             case InlineSource():
                 return self.answers.get(fold(source.name)) or self._digest_of(source.query, source.column_names, ())
 
-    def _digest_of(self, query: str, column_names: Sequence[str], sources: Sequence[Source]) -> Contents:
+    def _digest_of(
+        self,
+        query: str,
+        column_names: Sequence[str],
+        sources: Sequence[Source],
+        functions: Sequence[FunctionSource] = (),
+    ) -> Contents:
         read = [[fold(source.name), sorted(map(repr, self._contents(source).rows))] for source in sources]
         columns = tuple(ColumnType(name, "string") for name in column_names or ("digest",))
-        return Contents(columns, ((digest_json([query, read]),) * len(columns),))
+        return Contents(columns, ((digest_json([query, read, *map(repr, functions)]),) * len(columns),))
 
     def _write(self, target: TableTarget, transaction: Transaction, read: Callable[[], list[Row]]) -> Written:
         done = self._done(target, transaction)

@@ -52,7 +52,7 @@ from reconciler.plan.model import (
 from reconciler.plan.steps import stored_reads
 from reconciler.program.model import Program, Table
 from reconciler.reconcile.folders import folder_for, journal_renames, renamed_placements
-from reconciler.reconcile.reading import Place, published_place, sources_for, table_columns
+from reconciler.reconcile.reading import Place, functions_for, published_place, sources_for, table_columns
 from reconciler.registry.model import Journal, Placement
 
 APPLY_TRANSACTION = "reconcile/apply"
@@ -188,6 +188,7 @@ class Effects:
             sources=sources_for(self._desired, [read.relation for read in view.reads], self._place()),
             staging=join_location(self._absolute(intent), intent["staging"]),
             settings=self._desired.settings.spark,
+            functions=functions_for(self._desired, view.calls, [read.relation for read in view.reads]),
         )
         started = self._clock()
         built = self._engine.build_view(build)

@@ -5,13 +5,23 @@ in place, over its own sources. Nothing is ever read "as it is now".
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from reconciler.delta.opening import join_location
-from reconciler.engine.protocol import ColumnType, EmptySource, InlineSource, Source, StoredSource
+from reconciler.engine.protocol import (
+    ColumnType,
+    EmptySource,
+    FunctionSource,
+    InlineSource,
+    PythonModule,
+    Source,
+    StoredSource,
+)
 from reconciler.errors import RegistryError
+from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
 from reconciler.names import fold
 from reconciler.program.model import Program, Table
+from reconciler.program.order import topological
 from reconciler.registry.model import Placement
 from reconciler.sql.types import storage_type
 
@@ -34,6 +44,12 @@ def table_defaults(table: Table) -> dict[str, str]:
 
 def sources_for(program: Program, wanted: Iterable[str], place: Place) -> tuple[Source, ...]:
     """The sources for a query that names these relations (any spelling); `place` pins a stored relation by folded name."""
+    needed = _needed(program, wanted)
+    return tuple(_source(program, key, place) for key in program.order if key in needed)
+
+
+def _needed(program: Program, wanted: Iterable[str]) -> set[str]:
+    """Relations (folded) and, below views that are computed in place, what these read."""
     needed: set[str] = set()
     waiting = [fold(name) for name in wanted]
     while waiting:
@@ -43,7 +59,42 @@ def sources_for(program: Program, wanted: Iterable[str], place: Place) -> tuple[
         needed.add(key)
         if key in program.views and not program.views[key].is_stored:
             waiting += [fold(read.relation) for read in program.views[key].reads]
-    return tuple(_source(program, key, place) for key in program.order if key in needed)
+    return needed
+
+
+def functions_for(program: Program, calls: Iterable[str], wanted: Iterable[str]) -> tuple[FunctionSource, ...]:
+    """The functions for a query that calls `calls` (folded) and names the relations `wanted`: also those of views that are
+    computed in place, and those that bodies in SQL call. Each comes after what it calls."""
+    if not program.functions:
+        return ()
+    inline = [program.views[key] for key in _needed(program, wanted) if key in program.views]
+    needed: set[str] = set()
+    waiting = [*calls, *(call for view in inline if not view.is_stored for call in view.calls)]
+    while waiting:
+        key = waiting.pop()
+        if key not in needed:
+            needed.add(key)
+            waiting += program.functions[key].calls
+    order = topological({key: program.functions[key].calls for key in needed})
+    return tuple(_function(program.functions[key].declaration) for key in order)
+
+
+def _function(declaration: FunctionDeclaration) -> FunctionSource:
+    match declaration.body:
+        case SqlBody():
+            body: str | PythonModule = declaration.body.expression
+        case PythonBody():
+            body = PythonModule(declaration.body.module, declaration.body.sources, declaration.body.requirements)
+        case _:
+            assert_never(declaration.body)
+    return FunctionSource(
+        declaration.name,
+        tuple(ColumnType(one.name, storage_type(one.type), one.nullable) for one in declaration.parameters),
+        storage_type(declaration.returns),
+        body,
+        declaration.deterministic,
+        declaration.returns_nullable,
+    )
 
 
 def _source(program: Program, key: str, place: Place) -> Source:

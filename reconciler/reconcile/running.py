@@ -19,13 +19,14 @@ from reconciler.engine.protocol import Engine, Rows, Selection
 from reconciler.errors import EngineError, IngestFailed, LeaseHeld, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold
+from reconciler.program.functions import called_functions
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.planning import read_applied
-from reconciler.reconcile.reading import published_place, sources_for
+from reconciler.reconcile.reading import functions_for, published_place, sources_for
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
@@ -152,7 +153,8 @@ def query(target: Target, pipeline: str, sql: str, engine: Engine) -> Rows:
     placements = head.value.published.relations if head.value.published else {}
     place = published_place(program, target.warehouse, placements)
     sources = sources_for(program, select.relations, place)
-    return engine.select(Selection(select.sql, sources, program.settings.spark))
+    functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
+    return engine.select(Selection(select.sql, sources, program.settings.spark, functions))
 
 
 def replay_intent(target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary) -> None:

@@ -34,11 +34,12 @@ from reconciler.engine.protocol import (
 from reconciler.errors import EngineError, IngestFailed, RegistryError
 from reconciler.names import fold
 from reconciler.plan.steps import base_reads, stored_reads
+from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.locations import with_absolute_location, with_root
-from reconciler.reconcile.reading import published_place, sources_for, table_columns, table_defaults
+from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns, table_defaults
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Placement, Published, Stored
 
@@ -192,6 +193,9 @@ class _Step:
                 sql=details["sql"],
                 sources=sources_for(self._program, details["relations"], place),
                 settings=self._program.settings.spark,
+                functions=functions_for(
+                    self._program, called_functions(details["sql"], self._program.functions), details["relations"]
+                ),
                 transaction=Transaction(f"{STEP_TRANSACTION}/statement", self._intent.step),
             )
         )
@@ -221,6 +225,7 @@ class _Step:
                 sources=sources_for(self._program, [read.relation for read in view.reads], place),
                 staging=join_location(location, staging),
                 settings=self._program.settings.spark,
+                functions=functions_for(self._program, view.calls, [read.relation for read in view.reads]),
             )
         )
         self._boundary(f"view:{INTENDED}")
