@@ -99,8 +99,8 @@ def _collect_files(folder: Path, prefix: str, below: str, base: Path, direct: bo
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
             _collect_files(folder / name, f"{prefix}/{name}", f"{below}{name}/", base, direct, into)
-        elif not (entry.is_dir() and entry.is_symlink()) and _is_of_a_pipeline(name, below):
-            plain = direct and not entry.is_symlink() and entry.is_file(follow_symlinks=False)
+        elif _is_of_a_pipeline(name, below) and not (entry.is_symlink() and entry.is_dir()):
+            plain = direct and entry.is_file(follow_symlinks=False)
             into[f"{prefix}/{name}"] = _content(entry.path) if plain else _read(Path(entry.path), base)
 
 
@@ -123,12 +123,12 @@ def _read(path: Path, base: Path) -> str:
 def _content(path: str) -> str:
     """The text of a regular file."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(_MAXIMUM_FILE + 1)
+        with open(path, "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_size > _MAXIMUM_FILE:
+                raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
+            content = file.readall()
     except OSError as error:
         raise ReconcileError("U813", f"{path} is not a file that can be read") from error
-    if len(content) > _MAXIMUM_FILE:
-        raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
