@@ -13,7 +13,8 @@ from typing import Final
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 
 _ENDS_FROM: Final = frozenset(
-    "CLUSTER DISTRIBUTE EXCEPT GROUP HAVING INTERSECT LIMIT MINUS OFFSET ORDER QUALIFY SELECT SORT UNION WHERE WINDOW".split()
+    {"CLUSTER", "DISTRIBUTE", "EXCEPT", "GROUP", "HAVING", "INTERSECT", "LIMIT", "MINUS"}
+    | {"OFFSET", "ORDER", "QUALIFY", "SELECT", "SORT", "UNION", "WHERE", "WINDOW"}
 )
 _COMPARING: Final = frozenset({"=", "==", "<=>", "<", ">", "<=", ">=", "<>", "!=", "!<", "!>"})
 _COMPARING_WORDS: Final = frozenset({"IN", "LIKE", "RLIKE", "REGEXP", "ILIKE", "BETWEEN", "IS", "EXISTS"})
