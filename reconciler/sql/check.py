@@ -87,7 +87,7 @@ def analyse_query(
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(relations, query, ansi)
+    analyser = Analyser(relations, query, ansi, frozenset(functions))
     try:
         outputs = analyser.analyse(parsed.tree)
         outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
