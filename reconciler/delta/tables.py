@@ -88,13 +88,12 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
                 mode="error",
                 commit_properties=_commit_properties(transaction),
             )
-            return 0
         except DeltaError:
-            existing = open_table(location)
-            if existing is None:
+            if open_table(location) is None:
                 raise
-    if _has(existing, transaction):
-        return existing.version()
+        existing = open_table(location)
+    if existing is not None and _has(existing, transaction):
+        return _with_features(location, existing, existing.schema(), transaction).version()
     raise RegistryConflict("G605", f"a table is already at {location}, and this pipeline did not make it")
 
 
@@ -111,17 +110,18 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, 
     current = open_table(location)
     if current is not None and _has(current, transaction):
         return current.version()
-    if current is None or current.version() != expected:
-        found = None if current is None else current.version()
-        raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
+    schema = delta_schema(columns)
+    current = _expected(location, current, schema, expected, transaction)
+    if current is None:
+        raise RegistryConflict("G605", f"there is no table at {location}")
     try:
-        current.alter.add_columns(delta_schema(columns).fields, commit_properties=_commit_properties(transaction))
+        current.alter.add_columns(schema.fields, commit_properties=_commit_properties(transaction))
     except DeltaError as error:
         again = open_table(location)
         if again is not None and _has(again, transaction):
             return again.version()
         raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
-    return expected + 1
+    return int(current.version())
 
 
 def publish(
@@ -195,48 +195,58 @@ def _overwrite(
 
     current = open_table(location)
     if current is not None and _has(current, transaction):
-        return current.version()
-    found = None if current is None else current.version()
-    if current is not None and found != expected and _has(current, _preparation(transaction)):
-        expected = found
-    if found != expected:
-        raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
+        return _with_features(location, current, current.schema(), transaction).version()
+    current = _expected(location, current, schema, expected, transaction)
     properties = _commit_properties(transaction)
-    if current is not None and expected is not None and _lacks_a_feature(current, schema):
-        current = _prepared(location, current, transaction)
-        expected += 1
     try:
         if current is None:
             create_table_with_add_actions(
                 location, schema, actions, mode="error", partition_by=[], commit_properties=properties
             )
-            return 0
-        current.create_write_transaction([*actions], "overwrite", schema, [], commit_properties=properties)
+        else:
+            current.create_write_transaction([*actions], "overwrite", schema, [], commit_properties=properties)
+            return current.version() + 1
     except DeltaError as error:
         again = open_table(location)
-        if again is not None and _has(again, transaction):
-            return again.version()
-        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
-    return (expected or 0) + 1
+        if again is None or not _has(again, transaction):
+            raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+    created = open_table(location)
+    if created is None:
+        raise RegistryConflict("G605", f"the table at {location} is gone")
+    return _with_features(location, created, schema, transaction).version()
+
+
+def _expected(
+    location: str, table: "DeltaTable | None", schema: "Schema", expected: int | None, transaction: Transaction
+) -> "DeltaTable | None":
+    """The table at the version that is expected, or one commit further: with the features that its new schema needs."""
+    found = None if table is None else table.version()
+    if found != expected and not (table is not None and _has(table, _preparation(transaction))):
+        raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
+    return None if table is None else _with_features(location, table, schema, transaction)
 
 
 def _preparation(transaction: Transaction) -> Transaction:
     return Transaction(f"{transaction.application}/features", transaction.version)
 
 
-def _lacks_a_feature(table: "DeltaTable", schema: "Schema") -> bool:
-    """Whether the schema has a type that readers of this table have not been told of: TIMESTAMP_NTZ is the only one."""
-    return "timestamp_ntz" in schema.to_json() and "timestampNtz" not in (table.protocol().reader_features or ())
+def _with_features(location: str, table: "DeltaTable", schema: "Schema", transaction: Transaction) -> "DeltaTable":
+    """The table with the features that the schema needs, added in a commit of their own where they are missing: neither an
+    overwrite nor a new table brings all of them along.
 
-
-def _prepared(location: str, table: "DeltaTable", transaction: Transaction) -> "DeltaTable":
-    """The table with TIMESTAMP_NTZ among its features, in a commit of its own: an overwrite can't bring them along."""
+    TIMESTAMP_NTZ is the only type that needs one; a table that lists features has to list those, too, which tables without
+    a list have by themselves, or Spark refuses to open it once a column is NOT NULL.
+    """
     from deltalake import TableFeatures
     from deltalake.exceptions import DeltaError
 
+    protocol = table.protocol()
+    lists_features = protocol.min_writer_version >= 7 or "timestamp_ntz" in schema.to_json()
+    if not lists_features or {"timestampNtz", "invariants", "appendOnly"} <= set(protocol.writer_features or ()):
+        return table
     try:
         table.alter.add_feature(
-            TableFeatures.TimestampWithoutTimezone,
+            [TableFeatures.TimestampWithoutTimezone, TableFeatures.Invariants, TableFeatures.AppendOnly],
             allow_protocol_versions_increase=True,
             commit_properties=_commit_properties(_preparation(transaction)),
         )

@@ -151,13 +151,13 @@ def test_staged_rows_of_other_columns_than_declared_are_not_published(place: str
 def test_extending_is_one_commit_that_names_no_file(place: str) -> None:
     stage(place, "v-1", [1, 2])
     publish(place, "v-1", None, at(1))
-    more = (ColumnType("note", "VARCHAR(5)"), ColumnType("at", "TIMESTAMP_NTZ"))
+    more = (ColumnType("note", "VARCHAR(5)"), ColumnType("at", "TIMESTAMP"))
     assert extend_table(place, more, 0, at(2)) == 1
     assert extend_table(place, more, 0, at(2)) == 1
     assert [name for name, _ in table_columns(place)] == ["id", "note", "at"]
     assert rows(place) == [1, 2]
     actions = {name for action in log_of(place, 1) for name in action}
-    assert actions == {"commitInfo", "metaData", "protocol", "txn"}
+    assert actions == {"commitInfo", "metaData", "txn"}
     assert not (Path(place) / "_delta_log" / f"{2:020d}.json").exists()
 
 
@@ -178,6 +178,29 @@ def test_whoever_died_after_that_commit_goes_on_from_it(place: str) -> None:
     assert [name for name, _ in table_columns(place)] == ["a"]
     assert clear_table(place, with_it, 0, at(2)) == 2
     assert [name for name, _ in table_columns(place)] == ["a", "b"]
+
+
+def features(place: str) -> set[str]:
+    table = open_table(place)
+    assert table is not None
+    return set(table.protocol().writer_features or ())
+
+
+def test_whoever_lists_features_lists_all_that_spark_asks_for(place: str) -> None:
+    wanted = {"timestampNtz", "invariants", "appendOnly"}
+    columns = (ColumnType("a", "INT", False), ColumnType("b", "TIMESTAMP_NTZ"))
+    assert create_table(f"{place}/created", columns, at(1)) == 1
+    assert create_table(f"{place}/created", columns, at(1)) == 1
+    assert features(f"{place}/created") == wanted
+    create_table(f"{place}/staged", columns, at(1))
+    assert publish(place, "staged", None, at(2)) == 1
+    assert publish(place, "staged", None, at(2)) == 1
+    assert features(place) == wanted
+    create_table(f"{place}/extended", columns[:1], at(1))
+    assert features(f"{place}/extended") == set()
+    assert extend_table(f"{place}/extended", columns[1:], 0, at(2)) == 2
+    assert extend_table(f"{place}/extended", columns[1:], 0, at(2)) == 2
+    assert features(f"{place}/extended") == wanted
 
 
 def test_extending_what_somebody_else_wrote_changes_nothing(place: str) -> None:
