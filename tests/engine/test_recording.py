@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.engine.protocol import ColumnType, Engine, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import ColumnType, Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
 from reconciler.engine.recording import Contents, MemoryWriter, RecordingEngine
 from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change
@@ -60,6 +60,18 @@ class TestRecordingEngine(EngineContract):
         assert digest("1", "SELECT 1", 0) == digest("2", "SELECT 1", 0)
         assert digest("1", "SELECT 1", 0) != digest("3", "SELECT 2", 0)
         assert digest("1", "SELECT 1", 0) != digest("4", "SELECT 1", 1)
+
+    def test_a_view_without_answer_changes_with_its_functions(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        def digest(name: str, *functions: FunctionSource) -> Any:
+            staging = str(tmp_path / name)
+            engine.build_view(ViewBuild("v", "SELECT f(1)", (), (), staging, {}, functions))
+            return storage.rows(staging)
+
+        first, second = (FunctionSource("f", (), "INT", text) for text in ("1", "2"))
+        assert digest("1", first) == digest("2", first)
+        assert digest("1", first) != digest("3", second)
 
     def test_an_answer_is_given(self, storage: Memory, tmp_path: Path) -> None:
         answer = Contents(GRADES, ((1, "a", None, None),))
