@@ -4,6 +4,7 @@ Every problem is reported, each once, at the place of the offending key or value
 expected, and a hint where one is likely to help. The wording is ours: messages of the validator reach nobody.
 
 `Codes` names the permanent codes under which the kinds of problem are reported: pipeline.yaml and connectors differ.
+What is secret, by its schema (`x-secret`) or its name, is never shown, nor are credentials within addresses.
 Alternatives (`oneOf`, `anyOf`) are narrowed to the branch whose type fits before anything is said about them.
 """
 
@@ -16,6 +17,7 @@ from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.digest import canonical_json
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
+from reconciler.redaction import is_secret_name, masked
 from reconciler.schema_files import validator
 
 # The validator's own error, whose attributes have no types that would help.
@@ -70,13 +72,30 @@ def found_words(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return repr(value) if len(value) <= 60 else repr(value[:57] + "…")
+            shown = masked(value)
+            return repr(shown) if len(shown) <= 60 else repr(shown[:57] + "…")
         case Mapping():
             return "a mapping"
         case Sequence():
             return "a list"
         case _:
             return f"the number {value}"
+
+
+def _found(error: _Error) -> str:
+    """What was found, or only its type where it may be secret."""
+    value = error.instance
+    marked = isinstance(error.schema, Mapping) and error.schema.get("x-secret") is True
+    named = any(isinstance(part, str) and is_secret_name(part) for part in error.absolute_path)
+    if not (marked or named) or value is None or isinstance(value, bool):
+        return found_words(value)
+    match value:
+        case str():
+            return "a text (secret)"
+        case int() | float():
+            return "a number (secret)"
+        case _:
+            return found_words(value)
 
 
 def path_words(path: Path) -> str:
@@ -106,14 +125,14 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
                     yield Diagnostic(codes.missing_key, f"{name} lacks the key {key!r}", where, _meaning(error, key))
         case "type":
             expected = _types(rule)
-            hint = _type_hint(value, rule)
-            yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {found_words(value)}", at, hint)
+            hint = _type_hint(value, rule, hidden=_found(error).endswith("(secret)"))
+            yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {_found(error)}", at, hint)
         case "enum" | "const":
             allowed = list(rule) if error.validator == "enum" else [rule]
-            yield _not_allowed(name, value, allowed, at, codes)
+            yield _not_allowed(name, value, _found(error), allowed, at, codes)
         case "pattern" | "format" | "minLength" | "maxLength":
             form = error.schema.get("x-form") or _length_words(error) or "another form"
-            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {found_words(value)}", at)
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error)}", at)
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             bound = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
             words = bound.get(str(error.validator), "less than")
@@ -128,7 +147,7 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
             yield from _alternatives(error, places, codes)
         case _:
             form = error.schema.get("x-form", "something else") if isinstance(error.schema, Mapping) else "nothing here"
-            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {found_words(value)}", at)
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error)}", at)
 
 
 def _unknown_keys(error: _Error, path: Path, places: Places, codes: Codes) -> Iterator[Diagnostic]:
@@ -157,27 +176,28 @@ def _types(rule: Any) -> str:
     return " or ".join(_TYPE_WORDS[name] for name in names)
 
 
-def _type_hint(value: Any, rule: Any) -> str | None:
+def _type_hint(value: Any, rule: Any, hidden: bool) -> str | None:
     names = [rule] if isinstance(rule, str) else list(rule)
     if value is None:
         return "give a value, or leave the key out"
     if "boolean" in names and isinstance(value, str) and value.lower() in _OLD_BOOLEANS:
         return f"write {_OLD_BOOLEANS[value.lower()]}: only true and false are booleans in YAML 1.2"
     if "array" in names and isinstance(value, str):
-        return f"write [{value}]"
+        return f"write [{masked(value)}]"
     if "string" in names and isinstance(value, bool | int | float):
-        return f'write it in quotes: "{str(value).lower() if isinstance(value, bool) else value}"'
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return "write it in quotes" if hidden else f'write it in quotes: "{text}"'
     if {"integer", "number"} & set(names) and isinstance(value, str):
         return "write the number without quotes or unit"
     return None
 
 
-def _not_allowed(name: str, value: Any, allowed: list[Any], at: Location | None, codes: Codes) -> Diagnostic:
+def _not_allowed(name: str, value: Any, found: str, allowed: list[Any], at: Location | None, codes: Codes) -> Diagnostic:
     texts = [str(choice) for choice in allowed]
     hint = did_you_mean(value, texts) if isinstance(value, str) else None
     if len(allowed) == 1:
-        return Diagnostic(codes.not_allowed, f"{name}: expected {texts[0]!r}, found {found_words(value)}", at, hint)
-    message = f"{name}: expected one of {', '.join(texts)}; found {found_words(value)}"
+        return Diagnostic(codes.not_allowed, f"{name}: expected {texts[0]!r}, found {found}", at, hint)
+    message = f"{name}: expected one of {', '.join(texts)}; found {found}"
     return Diagnostic(codes.not_allowed, message, at, hint)
 
 
@@ -214,5 +234,5 @@ def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagn
         return
     path: Path = tuple(error.absolute_path)
     titles = [str(branch.get("title", "something else")) for branch in error.validator_value]
-    message = f"{path_words(path) or codes.whole}: expected {' or '.join(titles)}; found {found_words(error.instance)}"
+    message = f"{path_words(path) or codes.whole}: expected {' or '.join(titles)}; found {_found(error)}"
     yield Diagnostic(codes.wrong_type, message, places.of_value(path))

@@ -31,6 +31,7 @@ from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
 from reconciler.digest import JsonObject
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
+from reconciler.redaction import is_secret_name
 from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
 
 TRANSPORTS: Final[Mapping[str, Transport]] = {
@@ -130,12 +131,14 @@ def on_bootstrap(settings: JsonObject) -> str:
 
 
 def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
-    """The paths of all values that are secret or hold a reference to a secret, sorted."""
+    """The paths of all values that are secret by schema or by name, or hold a reference to a secret, sorted."""
     transport = transport_of(settings)
     return tuple(
         path
         for path, value in _leaves(settings, ())
-        if (transport is not None and is_secret(transport.schema_file, settings, path)) or holds_reference(value, "secret")
+        if (transport is not None and is_secret(transport.schema_file, settings, path))
+        or holds_reference(value, "secret")
+        or (isinstance(value, str) and any(isinstance(part, str) and is_secret_name(part) for part in path))
     )
 
 

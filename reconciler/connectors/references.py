@@ -14,6 +14,7 @@ from typing import Any, Final
 from reconciler.diagnostics import Diagnostic
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
+from reconciler.redaction import is_secret_name, masked
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}?")
 _WELL_FORMED: Final = re.compile(r"\$\{(var|secret):([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -56,7 +57,9 @@ def _resolve_text(text: str, path: Path, variables: Mapping[str, str], places: P
         reference = match[0]
         parts = _WELL_FORMED.fullmatch(reference)
         if parts is None:
-            found.append(_malformed(reference, match[1], path, places))
+            # What looks like a reference may be a part of a secret that is written in clear text.
+            is_shown = masked(text) == text and not any(is_secret_name(str(part)) for part in path)
+            found.append(_malformed(reference, match[1], path, places, is_shown))
         elif parts[1] == "var":
             name = parts[2]
             if name in variables:
@@ -68,7 +71,9 @@ def _resolve_text(text: str, path: Path, variables: Mapping[str, str], places: P
     return _REFERENCE.sub(replacement, text)
 
 
-def _malformed(reference: str, inside: str, path: Path, places: Places) -> Diagnostic:
+def _malformed(reference: str, inside: str, path: Path, places: Places, is_shown: bool) -> Diagnostic:
+    if not is_shown:
+        return Diagnostic("C414", "malformed reference", places.of_value(path), "write ${secret:NAME}")
     kind, colon, _ = inside.partition(":")
     hint = "write ${var:name} or ${secret:NAME}"
     if not reference.endswith("}"):

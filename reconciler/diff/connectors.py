@@ -1,7 +1,8 @@
 """Compare connectors: by name within their relation, by the settings that decide what is read or written. Names are those
 of desired, declared renames (`moves`) taken into account.
 
-A setting whose path the transport's schema marks as secret is named, its value never shown.
+A setting that is secret (`connectors.catalogue.secret_paths`), or holds one, is named, its value never shown; within others
+credentials are masked. So no later part of the program ever sees them.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from reconciler.diff.moves import Renames
 from reconciler.digest import canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Connector
+from reconciler.redaction import masked
 from reconciler.snapshot.model import Snapshot
 
 
@@ -57,9 +59,19 @@ def setting_differences(applied: Connector, desired: Connector) -> tuple[Setting
             differing.add(tuple(item.path(output_format="list")))
     found = []
     for path in sorted(differing, key=str):
-        values = (None, None) if path in secret else (_shown(before, path), _shown(after, path))
+        values = _values(before, after, path, secret)
         found.append(SettingDifference(".".join(str(part) for part in path), *values))
     return tuple(found)
+
+
+def _values(
+    applied: Mapping[str, Any], desired: Mapping[str, Any], path: tuple[Any, ...], secret: set[tuple[Any, ...]]
+) -> tuple[str | None, str | None]:
+    """Both values as they are shown; neither where they are secret, or differ in nothing that may be shown."""
+    if any(path[: len(known)] == known or known[: len(path)] == path for known in secret):
+        return (None, None)
+    before, after = _shown(applied, path), _shown(desired, path)
+    return (None, None) if before == after else (before, after)
 
 
 def _shown(settings: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
@@ -69,4 +81,4 @@ def _shown(settings: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
             value = value[part]
         except (KeyError, IndexError, TypeError):
             return None
-    return value if isinstance(value, str) else canonical_json(value)
+    return masked(value if isinstance(value, str) else canonical_json(value))

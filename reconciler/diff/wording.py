@@ -29,11 +29,17 @@ from reconciler.diff.model import (
     SettingsChanged,
 )
 
-_ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+_ACTING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
 
 
 def printable(text: str) -> str:
-    """The text with every control character, line separator and mark of direction written out (`\\r`, `\\u202e`)."""
+    """The text with every control character, line separator, mark of direction and sign that nobody sees written out
+    (`\\r`, `\\u202e`), and halves of characters too, which no output takes."""
+    if text.isascii() and text.isprintable():
+        return text
     return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 

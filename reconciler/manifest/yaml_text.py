@@ -236,7 +236,7 @@ class _Reading:
         types: dict[str, Any] = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}
         expected = types.get(tag or "")
         if expected is not None and (not isinstance(value, expected) or (tag != "bool" and isinstance(value, bool))):
-            raise _Refused("M104", f"{text!r} is no !!{tag}", at, None)
+            raise _Refused("M104", f"what stands here is no !!{tag}", at, None)
         return value
 
     def _plain(self, text: str, at: Location) -> Any:
