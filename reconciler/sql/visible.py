@@ -3,6 +3,9 @@
 `a.b` is a column of relation a, or a field of struct a, or the key b of map a; keys of maps differ by letter case. A
 head is sure when a FROM or JOIN of the same query block, or of one around it, introduces that name. Blocks are what
 parentheses and set operators divide. Anything else is left unsure.
+
+One thing can't be seen here: a map that is a column named like a relation (`SELECT m.Key FROM t m`, where t has a map m and
+no column key). Whoever knows the columns says that names are data when there is a map at all (`spelling.may_hold_names`).
 """
 
 from dataclasses import dataclass, field

@@ -1,0 +1,247 @@
+"""The pairs, run: what is called equal gives equal columns and rows on random data, what is called different does not.
+
+The tables are those of pairs/schema.sql, small, with NULLs and duplicates. Several rounds of data are loaded at once, in
+sessions of their own: round 0 is empty, round 1 follows ANSI. Rows are compared as multisets, so order is not looked at.
+
+And Spark's own parser judges the canonical texts: it makes one plan of a query and of its canonical text.
+"""
+
+import datetime
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.sql.words import spark_words
+from tests.sql.test_pairs import DIFFERENT, EQUAL, PAIRS, read_pair
+
+pytestmark = pytest.mark.spark
+
+ROUNDS = 3
+MUTANTS = 1500
+# Rows are few: what takes the time is to compile code and to schedule tasks.
+_SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.session.timeZone": "UTC",
+}
+SAME_ON_SPARK = {
+    "a-backquoted-niladic-function": "Spark takes the quoted one for a function, too, as long as no column has the name",
+    "a-column-named-all-less-another": "Spark reads ALL as the quantifier; by its grammar alone it could be a column",
+    "a-hint": "hints say how, not what; they may change the partitions, so they count",
+    "an-unclosed-string": "neither is a query",
+    "between-that-owns-the-and": "equal by precedence, which tokens do not show",
+    "dollar-quoted-strings": "neither is a query to this version of Spark",
+    "double-quoted-and-quoted-is-a-setting": "they differ under spark.sql.ansi.doubleQuotedIdentifiers",
+    "group-by-a-number-in-parentheses": "Spark takes both for a position today; no document says so",
+    "group-by-all": "equal as long as the columns of SELECT stay what they are",
+    "letters-outside-ascii": "which letters are one letter depends on the locale",
+    "not-over-a-comparison": "equal by precedence, which tokens do not show",
+    "sort-by-and-order-by": "they differ in order, which multisets do not show",
+    "two-hints": "hints say how, not what; they may change the partitions, so they count",
+}
+"""Different texts that are the same to Spark, each with the reason why they stay apart."""
+
+
+def _literal(type_text: str, chance: random.Random) -> str:
+    if chance.random() < 0.2:
+        return "NULL"
+    match type_text:
+        case "INT":
+            return str(chance.choice((-1, 0, 1, 1, 2, 2, 3, 5)))
+        case "STRING":
+            return repr(chance.choice(("1", "01", "2", "A", "b", "b", "B", "x_", "x!_", "xy")))
+        case "BOOLEAN":
+            return chance.choice(("TRUE", "FALSE"))
+        case "DATE":
+            return f"DATE '{datetime.date(2020, 1, 1) + datetime.timedelta(days=chance.randrange(-400, 400))}'"
+        case "TIMESTAMP":
+            year, hour = 2020 + chance.randrange(3), chance.randrange(24)
+            return f"TIMESTAMP '{year}-{chance.randrange(1, 13)}-01 {hour}:{chance.randrange(60)}:00'"
+        case "ARRAY<INT>":
+            return f"array({', '.join(_literal('INT', chance) for _ in range(chance.randrange(3)))})"
+        case "MAP<STRING, INT>":
+            keys = [key for key in ("Key", "key", "a") if chance.random() < 0.6]
+            return f"map({', '.join(f'{key!r}, {chance.randrange(9)}' for key in keys)})"
+    raise AssertionError(type_text)
+
+
+def _view(name: str, columns: list[tuple[str, str]], number: int) -> str:
+    """The statement that makes a table's random rows a temporary view; the first rows come twice."""
+    chance = random.Random(f"{name} {number}")
+    rows = [", ".join(_literal(type_text, chance) for _, type_text in columns) for _ in range(4 + 8 * number)]
+    values = ", ".join(f"({row})" for row in rows + rows[:2])
+    items = ", ".join(
+        f"CAST(col{at} AS {type_text}) AS {_quoted(column)}" for at, (column, type_text) in enumerate(columns, 1)
+    )
+    condition = "" if number else " WHERE FALSE"
+    return f"CREATE OR REPLACE TEMPORARY VIEW {_quoted(name)} AS SELECT {items} FROM VALUES {values}{condition}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.strip("`") + "`"
+
+
+def _tables() -> dict[str, list[tuple[str, str]]]:
+    text = re.sub(r"--.*", "", (PAIRS / "schema.sql").read_text(encoding="utf-8"))
+    return {
+        found["name"]: re.findall(r"(`[^`]+`|\w+) (\w+(?:<[^>]*>)?)", found["columns"])
+        for found in re.finditer(r"CREATE TABLE (?P<name>\w+) \((?P<columns>.*?)\);", text, re.DOTALL)
+    }
+
+
+@pytest.fixture(scope="module")
+def sessions(spark_engine: Engine) -> Iterator[list[Any]]:
+    """A session for each round of data, with the tables as temporary views."""
+    from pyspark.sql import SparkSession
+
+    from reconciler.engine.spark.engine import SparkEngine
+
+    assert isinstance(spark_engine, SparkEngine)
+    session: SparkSession = spark_engine._spark()
+    found = []
+    for number in range(ROUNDS):
+        one = session.newSession()
+        for setting, text in _SETTINGS.items():
+            one.conf.set(setting, text)
+        one.conf.set("spark.sql.ansi.enabled", str(number % 2 == 1).lower())
+        for name, columns in _tables().items():
+            one.sql(_view(name, columns, number))
+        found.append(one)
+    yield found
+    for one in found:
+        for name in _tables():
+            one.catalog.dropTempView(name)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ("map", tuple(sorted((key, _plain(one)) for key, one in value.items())))
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, tuple(map(_plain, value)))
+    return (type(value).__name__, repr(value))
+
+
+def _outcome(session: Any, query: str) -> tuple[Any, ...]:
+    """Columns, types and rows; or the class of the error."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        frame = session.sql(query)
+        columns = [(field.name.lower(), field.dataType.json()) for field in frame.schema.fields]
+        return ("rows", columns, Counter(map(_plain, frame.collect())))
+    except PySparkException as problem:
+        return ("error", problem.getCondition())
+    except Py4JJavaError as problem:
+        return ("error", problem.java_exception.getClass().getName())
+
+
+@pytest.mark.parametrize("path", EQUAL, ids=lambda path: path.stem)
+def test_equal_pairs_give_equal_results(path: Path, sessions: list[Any]) -> None:
+    first, second = read_pair(path)
+    for number, session in enumerate(sessions):
+        outcome = _outcome(session, first)
+        assert outcome[0] == "rows", (number, outcome)
+        assert outcome == _outcome(session, second), number
+
+
+@pytest.mark.parametrize("path", DIFFERENT, ids=lambda path: path.stem)
+def test_different_pairs_give_different_results(path: Path, sessions: list[Any]) -> None:
+    first, second = read_pair(path)
+    found = None
+    for session in reversed(sessions):
+        found = _outcome(session, first), _outcome(session, second)
+        if found[0] != found[1]:
+            break
+    assert found is not None
+    if path.stem in SAME_ON_SPARK:
+        assert found[0] == found[1]
+    else:
+        assert found[0] != found[1]
+        assert "rows" in (found[0][0], found[1][0])
+
+
+_TEXT = (
+    "select all order by asc desc nulls first last inner left right full outer semi anti join union distinct minus except "
+    "intersect as a b x `x` `order` ( ) , . from where group cast long int end case when then null date interval 'x' 1 = == "
+    "!= <> - + * and or not in is lateral view over partition rows limit values having on using rlike between exists key ! "
+    "tablesample pivot for unpivot struct window sort cluster natural cross [ ] : :: true if"
+)
+_WORDS = _TEXT.split()
+
+
+def _mutants(count: int) -> Iterator[str]:
+    """Queries of the pairs with a few tokens inserted, left out, replaced or taken from another: few are queries still."""
+    chance = random.Random(count)
+    queries = [query for path in (*EQUAL, *DIFFERENT) for query in read_pair(path)]
+    cut = [[token.text for token in tokens_of(query, Dialect.QUERY)] for query in queries]
+    for _ in range(count):
+        tokens = list(chance.choice(cut))
+        for _ in range(chance.randrange(1, 4)):
+            index, which = chance.randrange(len(tokens) + 1), chance.randrange(4)
+            if which == 0:
+                tokens.insert(index, chance.choice(_WORDS))
+            elif which == 1:
+                tokens[index : index + 1] = [chance.choice(_WORDS)]
+            elif which == 2:
+                tokens[index : index + 1] = []
+            else:
+                other = chance.choice(cut)
+                start = chance.randrange(len(other))
+                tokens[index:index] = other[start : start + chance.randrange(1, 5)]
+        yield " ".join(tokens)
+
+
+def test_spark_parses_the_canonical_text_like_its_query(sessions: list[Any]) -> None:
+    """So no two queries of different meaning have one canonical text, and what is no query is judged equal to none."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    parser = sessions[0]._jsparkSession.sessionState().sqlParser()
+    sessions[0].conf.set("spark.sql.debug.maxToStringFields", "1000")
+
+    def parsed(query: str) -> str | None:
+        try:
+            return re.sub(r"#\d+L?", "#", parser.parsePlan(query).toString()).lower()
+        except (Py4JJavaError, PySparkException):
+            return None
+
+    written = [query for path in (*EQUAL, *DIFFERENT) for query in read_pair(path)]
+    queries = 0
+    for query in [*written, *_mutants(MUTANTS)]:
+        # DESCRIBE keeps the text that it describes; it is no query.
+        if not query.lower().startswith(("desc", "explain")):
+            plan = parsed(query)
+            queries += plan is not None
+            assert parsed(canonical_query(query)) == plan, query
+    assert queries > len(written)
+
+
+def test_every_exception_is_a_pair() -> None:
+    assert set(SAME_ON_SPARK) <= {path.stem for path in DIFFERENT}
+
+
+def test_every_word_of_sparks_lexer_is_known(spark_engine: Engine) -> None:
+    """A rewrite takes a word that is not in the list for a name."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    vocabulary = session._jvm.org.apache.spark.sql.catalyst.parser.SqlBaseLexer.VOCABULARY  # type: ignore[union-attr]
+    literals = [vocabulary.getLiteralName(index) for index in range(1, vocabulary.getMaxTokenType() + 1)]
+    words = {literal.strip("'").lower() for literal in literals if literal and literal.strip("'")[:1].isalpha()}
+    assert len(words) > 300
+    assert words <= spark_words()
+    # Two spellings make one token, which then has no literal.
+    assert {"rlike", "regexp", "temp", "temporary"} <= spark_words()
