@@ -1,12 +1,9 @@
 """`reconcile explain`: what a pipeline or a relation is, and why it is or is not in the plan."""
 
-import shutil
-import sys
-
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
-from reconciler.cli.output import note, paint, show_json
+from reconciler.cli.output import note, paint, show_json, terminal_width
 from reconciler.errors import EXIT_DONE
 from reconciler.plan.words import summarise
 from reconciler.reconcile.explaining import Explanation, explain
@@ -41,7 +38,7 @@ def command(pipeline: str, relation: str | None, repo: str, environment: str | N
 def _text(found: Explanation, summary: str | None) -> str:
     from reconciler.plan.explain.text_form import render_lines, render_relation
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = terminal_width()
     if found.relation is not None:
         return render_relation(f"{found.pipeline}, {found.environment}", found.relation, paint, width)
     title = f"{found.pipeline} ({found.environment}): {summary or 'no plan, because the files have errors'}"
