@@ -154,6 +154,34 @@ def test_the_words_of_changed_columns_name_readers_and_columns() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT id, name FROM t", ["v"]),
+        ("SELECT * FROM t", ["v"]),
+        ("SELECT x.id FROM t AS x JOIN u ON x.id = u.id", ["v"]),
+        ("SELECT id FROM w", ["v"]),
+        ("SELECT name FROM t", []),
+        ("SELECT t.s.id FROM t", []),
+        ("SELECT s.id FROM t", []),
+        ("SELECT CAST(id AS STRING) AS id FROM t", []),
+        ("SELECT COUNT(id) AS id FROM t", []),
+        ("SELECT id FROM (SELECT CAST(id AS STRING) AS id FROM t)", []),
+        ("WITH w AS (SELECT CAST(id AS STRING) AS id FROM t) SELECT id FROM w", []),
+        ("SELECT id FROM u", []),
+    ],
+)
+def test_a_type_changes_where_a_tables_column_is_handed_on(query: str, expected: list[str]) -> None:
+    views = f"CREATE VIEW w AS SELECT id FROM t;\nCREATE MATERIALIZED VIEW v AS {query};"
+    table = "CREATE TABLE t (id BIGINT, name VARCHAR, s STRUCT<id: INT>);\n"
+    retyped = table.replace("id BIGINT", "id STRING").replace("INT>", "BIGINT>")
+    found = between(program(table + U + views), program(retyped + U + views))
+    assert codes(found, "H907") == expected
+    if expected:
+        (message,) = [one.message for one in found if one.code == "H907"]
+        assert "has other types: id was BIGINT and is STRING" in message
+
+
 def test_an_output_that_is_new_knows_no_older_columns() -> None:
     applied = program(T + VIEW.format("", "id, name"))
     assert codes(between(applied, program(T + VIEW.format("", "id"), output("v"))), "H907") == []
