@@ -10,8 +10,9 @@ Only of queries that parse and that nothing is wrong with: what is said of other
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reconciler.cache import Cache
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a query's text says by itself. `names` are the relations that it names, folded and sorted; None where that can't
-    be told without knowing which there are."""
+    """What a query's text says by itself. `digest` is the text's; `names` are the relations that it names, folded and
+    sorted; None where that can't be told without knowing which there are."""
 
+    digest: str
     names: tuple[str, ...] | None
     may_make_names_data: bool
 
@@ -36,11 +38,12 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class Analysed:
     """What a query means in its program. `reads` are the relations read (folded) with the columns used, `columns` its
-    outputs with types where known."""
+    outputs with types where known, and their digest."""
 
     canonical: str
     reads: tuple[tuple[str, tuple[str, ...]], ...]
     columns: tuple[tuple[str, str | None], ...]
+    columns_digest: str
     lineage: Lineage | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -54,6 +57,12 @@ class Surroundings:
     names_are_data: bool
     functions: Mapping[str, int]
 
+    @property
+    def key(self) -> str:
+        """All of it in one text."""
+        functions = ",".join(f"{name} {count}" for name, count in sorted(self.functions.items()))
+        return f"{self.ansi} {self.names_are_data} {functions}"
+
 
 class Queries:
     """The queries of one program while it is compiled: parses each at most once, and only what the cache does not know."""
@@ -64,20 +73,20 @@ class Queries:
 
     def facts(self, query: str) -> Facts:
         """Facts of a query's text."""
-        key = f"facts:{digest_of(query)}"
+        digest = digest_of(query)
+        key = f"facts:{digest}"
         kept = self._cache.recall(key)
         if kept is not None:
-            names, makes = json.loads(kept)
-            return Facts(tuple(names), makes)
+            return _decode_facts(digest, kept)
         from reconciler.sql.query import Parsed
         from reconciler.sql.references import named_relations
         from reconciler.sql.spelling import may_make_names_data
 
         parsed = self._parse(query)
         if not isinstance(parsed, Parsed):
-            return Facts(None, may_make_names_data(query))
+            return Facts(digest, None, may_make_names_data(query))
         names = tuple(sorted({name.lower() for name in named_relations(parsed, query)}))
-        found = Facts(names, may_make_names_data(query))
+        found = Facts(digest, names, may_make_names_data(query))
         self._cache.remember(key, _text([names, found.may_make_names_data]))
         return found
 
@@ -100,7 +109,7 @@ class Queries:
         """The analysis of a view's query. `digests` are those of the columns of `relations`, by folded name."""
         key = None
         if facts.names is not None and all(name in digests for name in facts.names):
-            key = _analysis_key(view, facts.names, digests, surroundings)
+            key = _analysis_key(view, facts, digests, surroundings)
             kept = self._cache.recall(key)
             if kept is not None:
                 self._parsed.pop(view.query, None)
@@ -131,7 +140,8 @@ class Queries:
         self._parsed.pop(view.query, None)
         canonical = canonical_query(view.query, surroundings.names_are_data)
         reads = tuple((read.relation, read.columns) for read in analysis.reads)
-        return Analysed(canonical, reads, analysis.columns, analysis.lineage, analysis.diagnostics)
+        digest = columns_digest(analysis.columns)
+        return Analysed(canonical, reads, analysis.columns, digest, analysis.lineage, analysis.diagnostics)
 
     def _parse(self, query: str) -> "ParsedQuery":
         from reconciler.sql.query import parse_query
@@ -146,24 +156,20 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def columns_digest(columns: Mapping[str, str | None]) -> str:
+def columns_digest(columns: Iterable[tuple[str, str | None]]) -> str:
     """The digest of a relation's columns with their types."""
-    return digest_of(_text(list(columns.items())))
+    return digest_of(_text(list(columns)))
 
 
-def _analysis_key(
-    view: ViewDeclaration, names: tuple[str, ...], digests: Mapping[str, str], surroundings: Surroundings
-) -> str:
+def _analysis_key(view: ViewDeclaration, facts: Facts, digests: Mapping[str, str], surroundings: Surroundings) -> str:
     parts = [
-        view.query,
+        facts.digest,
         view.kind.value,
-        view.column_names,
-        [(name, digests[name]) for name in names],
-        surroundings.ansi,
-        surroundings.names_are_data,
-        sorted(surroundings.functions.items()),
+        ",".join(view.column_names),
+        *[f"{name} {digests[name]}" for name in facts.names or ()],
+        surroundings.key,
     ]
-    return f"analysis:{digest_of(_text(parts))}"
+    return f"analysis:{digest_of(chr(10).join(parts))}"
 
 
 def _text(value: object) -> str:
@@ -177,6 +183,7 @@ def _encode(found: Analysed) -> str:
             found.canonical,
             found.reads,
             found.columns,
+            found.columns_digest,
             None
             if lineage is None
             else [
@@ -188,12 +195,21 @@ def _encode(found: Analysed) -> str:
     )
 
 
+@lru_cache(maxsize=1 << 16)
+def _decode_facts(digest: str, kept: str) -> Facts:
+    names, makes = json.loads(kept)
+    return Facts(digest, tuple(names), makes)
+
+
+@lru_cache(maxsize=1 << 16)
 def _decode(kept: str) -> Analysed:
-    canonical, reads, columns, lineage = json.loads(kept)
+    """Remembered: what is applied and what is desired mostly hold the same queries."""
+    canonical, reads, columns, digest, lineage = json.loads(kept)
     return Analysed(
         canonical,
         tuple([(relation, tuple(names)) for relation, names in reads]),
         tuple([(name, kind) for name, kind in columns]),
+        digest,
         None if lineage is None else _decode_lineage(*lineage),
     )
 

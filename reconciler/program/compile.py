@@ -150,7 +150,7 @@ def _views(
     for key, one in declared.items():
         if isinstance(one, TableDeclaration):
             known[key] = {column.name: column.type for column in one.columns}
-    digests = {key: columns_digest(columns) for key, columns in known.items()}
+    digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
     views: dict[str, View] = {}
     for key in order:
         one = declared[key]
@@ -161,7 +161,7 @@ def _views(
         names = [name for name, _ in analysed.columns]
         if key not in circular and len({fold(name) for name in names}) == len(names):
             known[key] = dict(analysed.columns)
-            digests[key] = columns_digest(known[key])
+            digests[key] = analysed.columns_digest
         # A query that could not be parsed mentions its own name without reading it.
         reads = tuple(
             [Read(declared[name].name, columns) for name, columns in analysed.reads if name != key or key in circular]

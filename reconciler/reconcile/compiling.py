@@ -77,7 +77,7 @@ def read_snapshot(target: Target, pipeline: str, record: str) -> Snapshot:
     """A snapshot by its record digest. Raises RegistryError when it is missing or damaged."""
     objects = target.registry.snapshot(pipeline, record)
     try:
-        snapshot = take_snapshot(decode_program(objects, target.cache))
+        snapshot = take_snapshot(decode_program(objects, target.cache), record)
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the applied definitions {record} of {pipeline!r} are damaged: {error!r}") from error
     return snapshot

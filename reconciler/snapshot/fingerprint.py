@@ -15,10 +15,12 @@ considered modified if …"); a change upstream is not hashed in but propagated 
 """
 
 import ast
+import json
 from functools import lru_cache
 from typing import Any, assert_never
 
 from reconciler.connectors.catalogue import canonical_settings
+from reconciler.digest import digest_json
 from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
 from reconciler.names import fold
 from reconciler.program.model import Connector, Function, Table, View
@@ -57,6 +59,19 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
         "query": view.canonical,
         "settings": dict(sorted(meaning_settings(settings.spark).items())),
     }
+
+
+def view_fingerprint(view: View, settings: str, names_are_data: bool = False) -> str:
+    """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
+    names = tuple([_spelled(name, names_are_data) for name in view.declaration.column_names])
+    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings)
+
+
+@lru_cache(maxsize=1 << 16)
+def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str) -> str:
+    """Remembered: most views are the same on both sides of a comparison."""
+    content = {"name": name, "kind": kind, "column_names": column_names, "query": query}
+    return digest_json({**content, "settings": json.loads(settings)})
 
 
 def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:

@@ -10,10 +10,11 @@ Two digests, for two questions:
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reconciler.digest import digest_json
+from reconciler.digest import canonical_json, digest_json
 from reconciler.program.model import Program
+from reconciler.program.settings import meaning_settings
 from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.fingerprint import connector_content, function_content, table_content, view_content
+from reconciler.snapshot.fingerprint import connector_content, function_content, table_content, view_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,16 @@ class Snapshot:
     record: str
 
 
-def take_snapshot(program: Program) -> Snapshot:
-    """The snapshot of a compiled program."""
+def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
+    """The snapshot of a compiled program. `record`: its record digest, where that is known."""
     as_spelled = program.names_are_data
+    settings = canonical_json(meaning_settings(program.settings.spark))
     fingerprints = {f"table:{key}": digest_json(table_content(one, as_spelled)) for key, one in program.tables.items()}
     for key, view in program.views.items():
-        fingerprints[f"view:{key}"] = digest_json(view_content(view, program.settings, as_spelled))
+        fingerprints[f"view:{key}"] = view_fingerprint(view, settings, as_spelled)
     for key, connector in program.connectors.items():
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
     for key, function in program.functions.items():
         fingerprints[f"function:{key}"] = digest_json(function_content(function, as_spelled))
     ordered = dict(sorted(fingerprints.items()))
-    return Snapshot(program, ordered, digest_json(ordered), digest_json(encode_program(program)))
+    return Snapshot(program, ordered, digest_json(ordered), record or digest_json(encode_program(program)))

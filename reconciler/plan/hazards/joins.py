@@ -1,12 +1,12 @@
-"""H909: a view that is computed, and whose query joins everything with everything.
+"""H909: a view whose query is new or changed, and joins everything with everything.
 
-Queries are parsed when a pipeline is compiled, which takes most of the time of a plan. They are parsed again here only
+One that is only computed again because of what it reads was judged when its query was written. Queries are parsed when a pipeline is compiled, which takes most of the time of a plan. They are parsed again here only
 where their words give cause to.
 """
 
 from collections.abc import Iterator, Mapping
 
-from reconciler.diff.model import Diff
+from reconciler.diff.model import Action, Diff, QueryChanged, RelationChange
 from reconciler.names import fold
 from reconciler.plan.hazards.determinism import computed_views
 from reconciler.plan.model import Hazard
@@ -18,10 +18,17 @@ from reconciler.sql.query import parse_query
 
 def cross_joins_added(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
+    unchanged = {fold(change.name) for change in diff.relations if not _is_written_anew(change)}
     for view in computed_views(diff, desired):
+        if fold(view.name) in unchanged:
+            continue
         if may_cross_join(view.query) and cross_joins(parse_query(view.query), _columns_read(view, desired)):
             message = f"view {view.name} joins relations without a condition that links them: each row meets each"
             yield Hazard("H909", view.name, message)
+
+
+def _is_written_anew(change: RelationChange) -> bool:
+    return change.action is Action.ADDED or any(isinstance(cause, QueryChanged) for cause in change.causes)
 
 
 def _columns_read(view: View, program: Program) -> Mapping[str, Mapping[str, str | None]]:
