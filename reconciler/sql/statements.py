@@ -11,7 +11,7 @@ Rules:
 - A column of the primary key can't be NULL, whether or not it says so.
 - Every mistake is a diagnostic at its own line and column. Mistakes that leave the statement readable are collected;
   others give the statement up, and reading goes on at the next semicolon or at the next CREATE.
-- What the design foresees and this version lacks (DEFAULT, LATENESS, …) says so with its own code.
+- What the design foresees and this version lacks (CREATE TYPE, FOREIGN KEY, …) says so with its own code.
 
 Not here: whether a query is good SQL (`check`), names across files (`program.compile`).
 """

@@ -1,6 +1,7 @@
 """The engine on Spark: the contract, checked by another reader of Delta, and what only it does."""
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -355,6 +356,23 @@ class TestIngestion:
 
         assert self.ingest(engine, target, settings) == 3
         assert [row[:3] for row in storage.rows(target.location)] == [(0, None, "x"), (1, None, "x"), (2, None, "x")]
+
+    def test_a_default_stands_in_for_what_a_parquet_file_lacks_whatever_others_have(
+        self, engine: Engine, storage: Storage, target: TableTarget, tmp_path: Path
+    ) -> None:
+        queries = ("SELECT 1L AS id, 'x' AS S", "SELECT 2L AS id", "SELECT 3L AS id, CAST(NULL AS STRING) AS s")
+        (tmp_path / "in").mkdir()
+        for number, query in enumerate(queries):
+            build(engine, tmp_path / f"v{number}", query)
+            (part,) = (tmp_path / f"v{number}").glob("*.parquet")
+            part.rename(tmp_path / "in" / f"{number}.parquet")
+        settings = {
+            "transport": {"name": "file_input", "config": {"path": str(tmp_path / "in")}},
+            "format": {"name": "parquet"},
+        }
+
+        assert self.ingest(engine, replace(target, defaults={"s": "'d'"}), settings) == 3
+        assert [(row[0], row[2]) for row in storage.rows(target.location)] == [(1, "x"), (2, "d"), (3, None)]
 
     def test_the_last_file_by_name_wins(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
         columns = (ColumnType("id", "BIGINT", nullable=False), ColumnType("s", "STRING"))
