@@ -31,7 +31,7 @@ test-slow: setup ## The slow tests only
 demo: setup ## Walk through a change, from pull request to applied
 	bash demo/run
 
-bench: setup ## Measure, and compare with the recorded numbers
+bench: setup ## Measure, and compare with floors and peers (bench/README.md; long)
 	bash bench/run
 
 requirements: $(STAMPS)/project ## Pin the newest versions anew (needs pip-tools on PATH)

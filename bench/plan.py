@@ -73,7 +73,10 @@ def main(views: str, runs: int, without_peers: bool, results: Path) -> None:
     absent: list[str] = []
     for size in sizes:
         with tempfile.TemporaryDirectory() as scratch:
-            measured[size] = measure_plan(size, Path(scratch), min(runs, _LARGE_RUNS) if size >= LARGE_VIEWS else runs)
+            try:
+                measured[size] = measure_plan(size, Path(scratch), min(runs, _LARGE_RUNS) if size >= LARGE_VIEWS else runs)
+            except CommandFailed as error:
+                raise click.ClickException(str(error)) from error
             if size == TARGET_VIEWS and not without_peers:
                 for name, make in (("dbt", make_dbt), ("SQLMesh", make_sqlmesh)):
                     try:
