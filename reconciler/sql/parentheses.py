@@ -29,7 +29,12 @@ _COMPARISONS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", "
 _OPERAND_STARTS: Final = _COMPARISONS | {"and", "or", "select"}
 _OPERAND_ENDS: Final = _ENDS | _COMPARISONS | {",", "from", "as"}
 _STARTS: Final = _CONDITION_STARTS | _OPERAND_STARTS | {"(", "by"}
-_COMPOUND: Final = frozenset({"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists"})
+# What stands in no condition, or makes it more than one; the words of clauses, so that what is no query stays none.
+_COMPOUND: Final = frozenset(
+    {"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists", "as", "when", "then", "else"}
+    | {"end", "where", "group", "having", "order", "sort", "limit", "offset", "window", "qualify", "lateral", "join", "on"}
+    | {"union", "except", "intersect", "minus", "cluster", "distribute", "using", "inner", "left", "right", "full", "cross"}
+)
 _BEFORE_A_QUERY: Final = frozenset({"", "(", ")", "union", "except", "intersect", "minus", "all", "distinct"})
 
 
