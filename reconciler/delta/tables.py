@@ -221,7 +221,8 @@ def _expected(
 ) -> "DeltaTable | None":
     """The table at the version that is expected, or one commit further: with the features that its new schema needs."""
     found = None if table is None else table.version()
-    if found != expected and not (table is not None and _has(table, _preparation(transaction))):
+    prepared = table is not None and _has(table, _preparation(transaction)) and found == (expected or 0) + 1
+    if found != expected and not prepared:
         raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
     return None if table is None else _with_features(location, table, schema, transaction)
 

@@ -180,6 +180,16 @@ def test_whoever_died_after_that_commit_goes_on_from_it(place: str) -> None:
     assert [name for name, _ in table_columns(place)] == ["a", "b"]
 
 
+def test_whoever_wrote_after_that_commit_is_not_overwritten(place: str) -> None:
+    create_table(place, (ColumnType("a", "INT"),), at(1))
+    with_it = (ColumnType("a", "INT"), ColumnType("b", "TIMESTAMP_NTZ"))
+    clear_table(place, with_it, 0, at(2))
+    (Path(place) / "_delta_log" / f"{2:020d}.json").unlink()
+    clear_table(place, COLUMNS, 1, Transaction("somebody/else", 1))
+    with pytest.raises(RegistryConflict):
+        clear_table(place, with_it, 0, at(2))
+
+
 def features(place: str) -> set[str]:
     table = open_table(place)
     assert table is not None
