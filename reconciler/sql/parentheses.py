@@ -33,7 +33,7 @@ _STARTS: Final = _CONDITION_STARTS | _OPERAND_STARTS | {"(", "by"}
 _COMPOUND: Final = frozenset(
     {"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists", "as", "when", "then", "else"}
     | {"end", "where", "group", "having", "order", "sort", "limit", "offset", "window", "qualify", "lateral", "join", "on"}
-    | {"union", "except", "intersect", "minus", "cluster", "distribute", "using", "inner", "left", "right", "full", "cross"}
+    | {"union", "except", "intersect", "minus", "cluster", "distribute", "using"}
 )
 _BEFORE_A_QUERY: Final = frozenset({"", "(", ")", "union", "except", "intersect", "minus", "all", "distinct"})
 
