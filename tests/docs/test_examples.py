@@ -144,15 +144,19 @@ def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.spark
-def test_the_walk_runs_as_it_is_printed(tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
+@pytest.mark.parametrize("name", ["functions.md", "getting-started.md"])
+def test_the_walk_runs_as_it_is_printed(
+    name: str, tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in [variable for variable in os.environ if variable.startswith("GIT_")]:
+        monkeypatch.delenv(variable)
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    page = ROOT / "docs/getting-started.md"
+    page = ROOT / "docs" / name
     folder = tmp_path
+    monkeypatch.chdir(folder)
     digests = Digests()
     for block in blocks(page.read_text("utf-8")):
         if block.file is not None:
