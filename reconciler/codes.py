@@ -113,6 +113,8 @@ _PROGRAM: Final[dict[str, str]] = {
     "P327": "moves in a chain",
     "P328": "a move of a name that means two things",
     "P329": "a part moves without its relation",
+    "P330": "a move between two names that are both applied",
+    "P331": "a move of an applied table to a view, or the other way round",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reconciler.cache import Cache
 from reconciler.connectors.catalogue import check_connector
 from reconciler.connectors.references import resolve_variables
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location
-from reconciler.digest import JsonObject
+from reconciler.digest import JsonObject, digest_json
 from reconciler.manifest.json_places import places_of_json
 from reconciler.manifest.model import ConnectorDeclaration
 from reconciler.names import closest, fold
@@ -49,12 +50,17 @@ def read_connectors(
     from_yaml: Any,
     yaml_places: Places,
     variables: Mapping[str, str],
-    tables: Iterable[str],
-    views: Iterable[str],
+    tables: Mapping[str, str],
+    views: Mapping[str, str],
+    cache: Cache,
 ) -> Connectors:
-    """Check all connectors. `texts` maps the SQL files' paths to their texts; `from_yaml` is `spec.connectors`."""
+    """Check all connectors; settings that the cache knows to be right are not checked again.
+
+    `texts` maps the SQL files' paths to their texts; `from_yaml` is `spec.connectors`; `tables` and `views` map folded
+    names to names.
+    """
     found: list[Diagnostic] = []
-    directions = {fold(name): Direction.INPUT for name in tables} | {fold(name): Direction.OUTPUT for name in views}
+    directions = dict.fromkeys(tables, Direction.INPUT) | dict.fromkeys(views, Direction.OUTPUT)
     written = [_of_sql(declaration, texts, directions) for declaration in from_sql]
     for index, entry in enumerate(from_yaml if isinstance(from_yaml, list) else ()):
         connector = _of_yaml(entry, Below(yaml_places, ("spec", "connectors", index)), tables, views, found)
@@ -66,7 +72,7 @@ def read_connectors(
         ordinal = ordinals.get(fold(connector.relation), 0)
         ordinals[fold(connector.relation)] = ordinal + 1
         resolved = resolve_variables(connector.settings, variables, connector.places)
-        problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics)]
+        problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics, cache)]
         found += problems
         if _can_be_compiled(connector, resolved.value, problems):
             declarations.append(
@@ -85,7 +91,7 @@ def _of_sql(declaration: ConnectorDeclaration, texts: Mapping[str, str], directi
 
 
 def _of_yaml(
-    entry: Any, places: Places, tables: Iterable[str], views: Iterable[str], found: list[Diagnostic]
+    entry: Any, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
 ) -> _Written | None:
     if not isinstance(entry, Mapping):
         message = f"a connector must be a mapping, found {found_words(entry)}"
@@ -99,7 +105,7 @@ def _of_yaml(
 
 
 def _relation(
-    entry: JsonObject, places: Places, tables: Iterable[str], views: Iterable[str], found: list[Diagnostic]
+    entry: JsonObject, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
 ) -> tuple[str, Direction | None]:
     """The relation that an entry of YAML names, empty when it names none that is declared."""
     at = places.of_value(())
@@ -123,22 +129,22 @@ def _relation(
 
 
 def unknown_relation(
-    kind: str, name: str, tables: Iterable[str], views: Iterable[str], place: Location | None, if_of_other_kind: str
+    kind: str, name: str, tables: Mapping[str, str], views: Mapping[str, str], place: Location | None, if_of_other_kind: str
 ) -> Diagnostic | None:
     """The problem with a name that YAML gives as a table's or a view's, if there is one. `if_of_other_kind` is the hint
     for a name of the other kind."""
     own, other = (tables, views) if kind == "table" else (views, tables)
-    if fold(name) in {fold(known) for known in own}:
+    if fold(name) in own:
         return None
     other_kind = "view" if kind == "table" else "table"
-    if fold(name) in {fold(known) for known in other}:
+    if fold(name) in other:
         return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
-    suggestion = closest(name, own)
+    suggestion = closest(name, own.values())
     hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
     return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)
 
 
-def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diagnostic], cache: Cache) -> list[Diagnostic]:
     """Problems of the settings, less those of values whose reference could not be resolved: these are told already."""
     told = {problem.location for problem in unresolved}
     found: list[Diagnostic] = []
@@ -151,8 +157,22 @@ def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diag
     settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
     if connector.name_to_check is not None:
         settings["name"] = connector.name_to_check
-    found += check_connector(settings, connector.places, connector.direction)
+    found += _check(settings, connector, cache)
     return [problem for problem in found if problem.location not in told or problem.code in ("C413", "C414")]
+
+
+def _check(settings: Any, connector: _Written, cache: Cache) -> tuple[Diagnostic, ...]:
+    try:
+        key = f"connector:{digest_json([settings, connector.direction])}"
+    except (TypeError, ValueError):
+        # Settings that are no JSON can't be right.
+        return check_connector(settings, connector.places, connector.direction)
+    if cache.recall(key) is not None:
+        return ()
+    found = check_connector(settings, connector.places, connector.direction)
+    if not found:
+        cache.remember(key, "true")
+    return found
 
 
 def _can_be_compiled(connector: _Written, settings: Any, problems: Iterable[Diagnostic]) -> bool:

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from reconciler.cache import Cache, NoCache
 from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
-from reconciler.manifest.check import check_pipeline, part
+from reconciler.manifest.check import part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
+from reconciler.manifest.document import Document, read_document
 from reconciler.manifest.functions import read_functions
 from reconciler.manifest.model import BootstrapPolicy, Evolution, Manifest, Move, Settings
 from reconciler.manifest.sql_files import read_sql_file
-from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
 
@@ -50,21 +50,19 @@ def read_manifest(
     file = f"{folder}/{PIPELINE_FILE}"
     if file not in files:
         return ReadManifest(None, (_no_pipeline_file(folder, file, files),))
-    document = load_yaml(files[file], file)
+    cache = cache or NoCache()
+    document = read_document(files[file], file, cache)
     found = list(document.diagnostics)
     value = document.value
     if value is not None:
-        # What could not be read has a stand-in, of which nothing more is said.
-        told = {problem.location for problem in found}
-        found += [problem for problem in check_pipeline(value, document) if problem.location not in told]
         found += _name_problems(folder, value, document)
     sql_files, path_problems = _sql_files(folder, files, value, document)
-    read = [read_sql_file(files[path], path, cache or NoCache()) for path in sql_files]
+    read = [read_sql_file(files[path], path, cache) for path in sql_files]
     found += path_problems
     found += [problem for sql in read for problem in sql.diagnostics]
     if not isinstance(value, Mapping):
         return ReadManifest(None, in_order(found))
-    manifest, problems = _assembled(folder, value, document, read, files, variables)
+    manifest, problems = _assembled(folder, value, document, read, files, variables, cache)
     found += problems
     lost = [one for sql in read for one in errors_among(sql.diagnostics) if one.code not in _KEEPS_ITS_STATEMENT]
     unsound = bool(path_problems) or bool(lost)
@@ -79,7 +77,7 @@ def _no_pipeline_file(folder: str, file: str, files: Mapping[str, str]) -> Diagn
     return Diagnostic("M121", f"{file} is missing", Location(file, 1, 1), hint)
 
 
-def _name_problems(folder: str, value: Any, document: YamlDocument) -> list[Diagnostic]:
+def _name_problems(folder: str, value: Any, document: Document) -> list[Diagnostic]:
     name, expected = part(value, "metadata", "name"), posixpath.basename(folder)
     if not isinstance(name, str) or name == expected:
         return []
@@ -87,9 +85,7 @@ def _name_problems(folder: str, value: Any, document: YamlDocument) -> list[Diag
     return [Diagnostic("M122", message, document.of_value(("metadata", "name")), f"write name: {expected}")]
 
 
-def _sql_files(
-    folder: str, files: Mapping[str, str], value: Any, document: YamlDocument
-) -> tuple[list[str], list[Diagnostic]]:
+def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Document) -> tuple[list[str], list[Diagnostic]]:
     """The paths of the SQL files to read, sorted, and what is wrong with `spec.sql`."""
     all_sql = sorted(path for path in files if path.endswith(".sql") and path.startswith(f"{folder}/"))
     named = part(value, "spec", "sql")
@@ -122,15 +118,17 @@ def _sql_files(
 def _assembled(
     folder: str,
     value: Mapping[str, Any],
-    document: YamlDocument,
+    document: Document,
     read: Iterable[SqlFile],
     files: Mapping[str, str],
     variables: Mapping[str, str],
+    cache: Cache,
 ) -> tuple[Manifest, list[Diagnostic]]:
     read = list(read)
     tables = tuple(table for sql in read for table in sql.tables)
     views = tuple(view for sql in read for view in sql.views)
-    table_names, view_names = [table.name for table in tables], [view.name for view in views]
+    table_names = {fold(table.name): table.name for table in tables}
+    view_names = {fold(view.name): view.name for view in views}
     found: list[Diagnostic] = []
     connectors = read_connectors(
         [connector for sql in read for connector in sql.connectors],
@@ -140,6 +138,7 @@ def _assembled(
         variables,
         table_names,
         view_names,
+        cache,
     )
     found += connectors.diagnostics
     for kind in ("table", "view"):
@@ -204,7 +203,7 @@ def _protected(value: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted({fold(name) for name, entry in relations if part(entry, "protect") is True}))
 
 
-def _moves(value: Mapping[str, Any], document: YamlDocument) -> tuple[Move, ...]:
+def _moves(value: Mapping[str, Any], document: Document) -> tuple[Move, ...]:
     """The entries of `spec.moved` that have both names; the schema has said what is wrong with others."""
     entries = part(value, "spec", "moved")
     return tuple(
