@@ -1,5 +1,7 @@
 """A small pipeline that, between its two states, takes every kind of plan step; and how its results are compared.
 
+From `EVOLVING` to `EVOLVED`: table `wide` is evolved, `long` extended, `first_name` renamed, each with rows in it.
+
 From `BEFORE` to `AFTER`: table `fresh` is created, `alter_me` is cleared, `gone` is dropped; views `changed` and
 `over_altered` are modified, `added` is new, `dropped` goes; `same` stays, and so do the rows of `kept`.
 """
@@ -44,6 +46,26 @@ CREATE MATERIALIZED VIEW over_altered AS SELECT COUNT(*) AS n FROM alter_me;
 CREATE MATERIALIZED VIEW added AS SELECT d.id, d.twice FROM doubled d JOIN same s ON d.id = s.id;
 """
 
+EVOLVING = """\
+CREATE TABLE wide (id INT NOT NULL, gone STRING, qty INT);
+CREATE TABLE long (id BIGINT);
+CREATE TABLE first_name (id BIGINT);
+CREATE MATERIALIZED VIEW over_wide AS SELECT id, qty FROM wide;
+CREATE MATERIALIZED VIEW over_name AS SELECT id FROM first_name;
+"""
+
+EVOLVED = """\
+CREATE TABLE wide (quantity BIGINT, id INT, note STRING);
+CREATE TABLE long (id BIGINT, added STRING DEFAULT 'x');
+CREATE TABLE last_name (id BIGINT);
+CREATE MATERIALIZED VIEW over_wide AS SELECT id, quantity FROM wide;
+CREATE MATERIALIZED VIEW over_name AS SELECT id FROM last_name;
+CREATE MATERIALIZED VIEW over_long AS SELECT id, added FROM long;
+"""
+
+EVOLVE = "  evolution: evolve\n"
+MOVED = EVOLVE + "  moved: [{from: wide.qty, to: wide.quantity}, {from: first_name, to: last_name}]\n"
+
 INSERTS = (
     "INSERT INTO kept VALUES (1, 10.50), (2, 20.00), (3, 0.25)",
     "INSERT INTO alter_me VALUES (1, 'a'), (2, 'b')",
@@ -54,11 +76,11 @@ STORED_BEFORE = ("kept", "alter_me", "gone", "same", "changed", "over_altered", 
 STORED_AFTER = ("kept", "alter_me", "fresh", "same", "changed", "over_altered", "added")
 
 
-def write_shop(root: Path, program: str, policy: str = "allow") -> None:
-    """Write the pipeline's files."""
+def write_shop(root: Path, program: str, policy: str = "allow", more: str = "") -> None:
+    """Write the pipeline's files; `more` goes below `spec`."""
     folder = root / "pipelines" / "shop"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pipeline.yaml").write_text(PIPELINE_YAML.format(policy=policy))
+    (folder / "pipeline.yaml").write_text(PIPELINE_YAML.format(policy=policy) + more)
     (folder / "program.sql").write_text(program)
     (root / "reconcile.yaml").write_text("default: dev\nenvironments:\n  dev: {warehouse: warehouse}\n")
 
@@ -77,10 +99,10 @@ def make_baseline(root: Path, engine: Engine) -> None:
         pipeline.execute(statement)
 
 
-def copy_of(baseline: Path, to: Path, program: str = AFTER, policy: str = "allow") -> Path:
+def copy_of(baseline: Path, to: Path, program: str = AFTER, policy: str = "allow", more: str = "") -> Path:
     """A copy of a baseline whose files ask for another program."""
     shutil.copytree(baseline, to)
-    write_shop(to, program, policy)
+    write_shop(to, program, policy, more)
     return to
 
 

@@ -9,9 +9,14 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.errors import ManifestInvalid
+from reconciler.plan.json_form import step_to_json
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import (
     AFTER,
+    EVOLVE,
+    EVOLVED,
+    EVOLVING,
+    MOVED,
     STORED_AFTER,
     STORED_BEFORE,
     contents,
@@ -20,6 +25,7 @@ from tests.acceptance.shop import (
     state,
     stored_columns,
     stored_rows,
+    write_shop,
 )
 
 pytestmark = pytest.mark.spark
@@ -32,6 +38,7 @@ APPLY_BOUNDARIES = [
     "bootstrap_view:effected#2",
     "publish_view:effected#3",
 ]
+EVOLUTION_KINDS = ("evolve_table", "extend_table", "publish_table", "rename_relation")
 STEP_BOUNDARIES = [
     "intent:before",
     "step:intended",
@@ -53,8 +60,6 @@ def _crash(boundary: str) -> Any:
 def test_the_scenario_takes_every_kind_of_step(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     plan = open_shop(root, spark_engine).plan()
-    from reconciler.plan.json_form import step_to_json
-
     assert {step_to_json(step)["kind"] for step in plan.steps} == set(STEP_KINDS)
 
 
@@ -203,6 +208,54 @@ def test_another_reader_sees_old_rows_then_new_ones_and_nothing_else_while_views
     assert switch > 10
     assert all(rows == old for rows in seen[:switch])
     assert all(rows == new for rows in seen[switch:])
+
+
+@pytest.fixture(scope="module")
+def evolving(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    """A repository with EVOLVING applied and filled. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("evolving")
+    write_shop(root, EVOLVING, more=EVOLVE)
+    pipeline = open_shop(root, spark_engine)
+    pipeline.apply()
+    for statement in (
+        "INSERT INTO wide VALUES (1, 'a', 10), (2, NULL, NULL)",
+        "INSERT INTO long VALUES (5)",
+        "INSERT INTO first_name VALUES (7)",
+    ):
+        pipeline.execute(statement)
+    return root
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engine: Engine) -> dict[str, Any]:
+    """State and contents after EVOLVED was applied to a copy, with nothing in the way."""
+    root = copy_of(evolving, tmp_path_factory.mktemp("evolved") / "shop", EVOLVED, more=MOVED)
+    kinds = {step_to_json(step)["kind"] for step in open_shop(root, spark_engine).plan().steps}
+    assert kinds == {*EVOLUTION_KINDS, "bootstrap_view", "publish_view", "commit_snapshot"}
+    open_shop(root, spark_engine).apply()
+    return {"state": state(root, spark_engine), "contents": contents(root)}
+
+
+@pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS])
+def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(
+    boundary: str, evolving: Path, evolved: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(evolving, tmp_path / "shop", EVOLVED, more=MOVED)
+    before = contents(root)
+    with pytest.raises(Crash):
+        open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+    found = contents(root)
+    for relation, rows in evolved["contents"].items():
+        assert found.get(relation) in (before.get(relation), rows), relation
+
+    open_shop(root, spark_engine).apply()
+
+    assert contents(root) == evolved["contents"]
+    assert contents(root)["wide"] == [(10, 1, None), (None, 2, None)]
+    assert contents(root)["long"] == [(5, None)]
+    assert contents(root)["first_name"] == [(7,)]
+    assert state(root, spark_engine) == evolved["state"]
+    assert open_shop(root, spark_engine).plan().changes_nothing
 
 
 def _readers_see_whole_states(root: Path, before: dict[str, Any], after: dict[str, Any]) -> None:
