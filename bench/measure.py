@@ -19,6 +19,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_COMPILED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
+"""An installed program runs from compiled modules; where writing them is switched off, compiling would be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def measure(command: Sequence[str], folder: Path, environment: Mapping[str, str]
             subprocess.run(
                 [sys.executable, "-I", "-S", __file__, str(report), *command],
                 cwd=folder,
-                env={**os.environ, **environment},
+                env={**os.environ, **_COMPILED, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
