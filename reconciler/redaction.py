@@ -3,7 +3,7 @@
 The schemas of connectors mark what is secret; this is for what they can't know: a password within a URI, a signature within
 its query, an option of a later version. When in doubt, it is masked: a reader who misses a detail looks into the file.
 
-- In `scheme://user:password@host` the password is masked; over HTTP all before `@`, where a token may stand alone.
+- In `scheme://user:password@host` all before `@` is masked; over HTTP also what stands there alone, which may be a token.
 - In `name=value` the value is masked where the name says so, in a query or anywhere else (`…;password=…`, JAAS).
 - References (`${secret:NAME}`) are no secrets and stand.
 
@@ -69,4 +69,4 @@ def _without_user(found: re.Match[str]) -> str:
     name, _, password = _REFERENCE.sub("", f"{found['user']}{rest}").partition(":")
     if not password and (not name or rest.endswith("}")):
         return found[0]
-    return f"{scheme}//{MASK if scheme.lower().startswith('http') else found['user']}:{MASK}@"
+    return f"{scheme}//{MASK}@"

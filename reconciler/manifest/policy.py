@@ -10,78 +10,20 @@ This module only reads a text; whose text it is (that of the base branch), `reco
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from reconciler.codes import CODES
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
+from reconciler.manifest.verdicts import EVERY, POLICY_FILE, Limits, Policy, Rule, Verdict
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import did_you_mean
 from reconciler.schema_check import MANIFEST_CODES, check_against
 
-POLICY_FILE: Final = "policy.yaml"
 SCHEMA_FILE: Final = "policy.schema.json"
-EVERY: Final = "*"
 _PATTERN: Final = re.compile(r"[a-z*?][a-z0-9_*?-]*\Z")
 _LONGEST_NAME: Final = 63
-
-
-class Verdict(StrEnum):
-    """What is done about a hazard."""
-
-    ALLOW = "allow"
-    """It is listed, and asks for no attention."""
-    WARN = "warn"
-    """It is shown to whoever reviews the plan."""
-    APPROVE = "approve"
-    """It needs recorded approvals, besides what the plan needs anyway."""
-    DENY = "deny"
-    """The plan is not applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One rule: `hazard` is a code or `*`, `pipelines` a pattern. `approvals` counts with APPROVE only."""
-
-    hazard: str
-    verdict: Verdict
-    pipelines: str = EVERY
-    approvals: int = 1
-    reason: str = ""
-
-    def is_for(self, pipeline: str) -> bool:
-        """Whether the rule speaks of this pipeline."""
-        return fnmatchcase(pipeline, self.pipelines)
-
-    def decides(self, hazard: str) -> bool:
-        """Whether the rule speaks of hazards of this code."""
-        return self.hazard in (EVERY, hazard)
-
-
-BUILT_IN: Final = (
-    Rule("H911", Verdict.DENY, reason="it is protected: apply `protect: false` first, by itself"),
-    Rule(EVERY, Verdict.WARN),
-)
-"""Asked after the rules of the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """From where on hazards of size are hazards."""
-
-    removed_share: float = 0.5
-    large_rows: int = 100_000_000
-    large_bytes: int = 100_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What a policy file says."""
-
-    rules: tuple[Rule, ...] = ()
-    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from reconciler.diff.model import Diff, RelationKind
 from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.policy import Policy, Verdict
+from reconciler.manifest.verdicts import Policy, Verdict
 
 
 @dataclass(frozen=True, slots=True)

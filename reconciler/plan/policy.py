@@ -7,7 +7,7 @@ has exactly one judgement.
 from collections.abc import Iterable, Sequence
 
 from reconciler.digest import JsonObject
-from reconciler.manifest.policy import BUILT_IN, Policy, Rule, Verdict
+from reconciler.manifest.verdicts import BUILT_IN, Policy, Rule, Verdict
 from reconciler.plan.model import Hazard, Judgement
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.cache import Cache
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import ViewDeclaration, ViewKind
+from reconciler.names import fold
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.lineage import Lineage, OutputLineage
 
@@ -38,12 +39,13 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class Analysed:
     """What a query means in its program. `reads` are the relations read (folded) with the columns used, `columns` its
-    outputs with types where known, and their digest."""
+    outputs with types where known; then their digest, and whether all have different names."""
 
     canonical: str
     reads: tuple[tuple[str, tuple[str, ...]], ...]
     columns: tuple[tuple[str, str | None], ...]
     columns_digest: str
+    columns_differ: bool
     lineage: Lineage | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -141,7 +143,8 @@ class Queries:
         canonical = canonical_query(view.query, surroundings.names_are_data)
         reads = tuple((read.relation, read.columns) for read in analysis.reads)
         digest = columns_digest(analysis.columns)
-        return Analysed(canonical, reads, analysis.columns, digest, analysis.lineage, analysis.diagnostics)
+        differ = len({fold(name) for name, _ in analysis.columns}) == len(analysis.columns)
+        return Analysed(canonical, reads, analysis.columns, digest, differ, analysis.lineage, analysis.diagnostics)
 
     def _parse(self, query: str) -> "ParsedQuery":
         from reconciler.sql.query import parse_query
@@ -184,6 +187,7 @@ def _encode(found: Analysed) -> str:
             found.reads,
             found.columns,
             found.columns_digest,
+            found.columns_differ,
             None
             if lineage is None
             else [
@@ -204,12 +208,13 @@ def _decode_facts(digest: str, kept: str) -> Facts:
 @lru_cache(maxsize=1 << 16)
 def _decode(kept: str) -> Analysed:
     """Remembered: what is applied and what is desired mostly hold the same queries."""
-    canonical, reads, columns, digest, lineage = json.loads(kept)
+    canonical, reads, columns, digest, differ, lineage = json.loads(kept)
     return Analysed(
         canonical,
         tuple([(relation, tuple(names)) for relation, names in reads]),
         tuple([(name, kind) for name, kind in columns]),
         digest,
+        differ,
         None if lineage is None else _decode_lineage(*lineage),
     )
 

@@ -159,7 +159,7 @@ def _views(
         analysed = queries.analyse(one, facts[key], known, digests, surroundings)
         into += analysed.diagnostics
         names = [name for name, _ in analysed.columns]
-        if key not in circular and len({fold(name) for name in names}) == len(names):
+        if key not in circular and analysed.columns_differ:
             known[key] = dict(analysed.columns)
             digests[key] = analysed.columns_digest
         # A query that could not be parsed mentions its own name without reading it.

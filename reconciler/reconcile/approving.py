@@ -22,7 +22,7 @@ from reconciler.diff.wording import printable
 from reconciler.digest import short
 from reconciler.errors import ApprovalRequired, PlanRejected
 from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.policy import POLICY_FILE
+from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge

@@ -35,10 +35,12 @@ class StoredCache:
         self._file = file
         self._connection: sqlite3.Connection | None = None
         self._new: dict[str, str] = {}
+        self._known: dict[str, str] = {}
 
     def recall(self, key: str) -> str | None:
-        if key in self._new:
-            return self._new[key]
+        if key in self._known:
+            # Applied and desired ask for mostly the same.
+            return self._known[key]
         if self._connection is None and not self._open():
             return None
         assert self._connection is not None
@@ -47,10 +49,15 @@ class StoredCache:
         except Exception as error:
             self._fail(error)
             return None
-        return row[0] if row is not None and _checksum(row[0]) == row[1] else None
+        if row is None or _checksum(row[0]) != row[1]:
+            return None
+        value: str = row[0]
+        self._known[key] = value
+        return value
 
     def remember(self, key: str, value: str) -> None:
         self._new[key] = value
+        self._known[key] = value
 
     def flush(self) -> None:
         """Write what was remembered."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from reconciler.diagnostics import Diagnostic, errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.policy import POLICY_FILE, Policy, read_policy
 from reconciler.manifest.project import read_project
+from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.model import PolicyOrigin
 from reconciler.reconcile.source import PROJECT_FILE, open_repository, read_optional
 from reconciler.reconcile.target import Target
@@ -55,6 +55,8 @@ def policy_in_force(target: Target) -> tuple[Policy | None, PolicyOrigin]:
 def validate_policy(root: Path) -> tuple[Diagnostic, ...]:
     """What is wrong with the working tree's policy.yaml, which will be in force once it is merged. Raises ReconcileError
     (U813)."""
+    from reconciler.manifest.policy import read_policy
+
     text = read_optional(root.resolve() / POLICY_FILE, root)
     return read_policy(text).diagnostics if text is not None else ()
 
@@ -64,6 +66,8 @@ def _parsed(text: str | None, file: str) -> Policy | None:
     """Cached, because every pipeline of a repository is under one policy."""
     if text is None:
         return None
+    from reconciler.manifest.policy import read_policy
+
     read = read_policy(text, file)
     if read.policy is None:
         raise ManifestInvalid(errors_among(read.diagnostics))

@@ -3,7 +3,7 @@
 For apply they are measured only where policy would act upon one; elsewhere nobody's apply should wait for figures.
 """
 
-from reconciler.manifest.policy import Limits
+from reconciler.manifest.verdicts import Limits
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Hazard, Judgement, Plan

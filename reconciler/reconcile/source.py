@@ -158,6 +158,11 @@ def lock_path(root: Path, pipeline: str) -> Path:
 
 def open_repository(root: Path) -> "Repo | None":
     """The git repository that a folder is in; None outside of git."""
+    if "GIT_DIR" not in os.environ and not any(
+        (folder / ".git").exists() for folder in (root.resolve(), *root.resolve().parents)
+    ):
+        # Outside of git, nothing need be imported to know it.
+        return None
     from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
     try:

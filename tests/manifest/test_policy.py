@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.diagnostics import render_diagnostic
-from reconciler.manifest.policy import Limits, Policy, Rule, Verdict, read_policy
+from reconciler.manifest.policy import read_policy
+from reconciler.manifest.verdicts import Limits, Policy, Rule, Verdict
 
 START = "apiVersion: reconciler/v1\nkind: Policy\n"
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")

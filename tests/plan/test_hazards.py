@@ -12,8 +12,8 @@ from reconciler.manifest.model import (
     PythonBody,
     SqlBody,
 )
-from reconciler.manifest.policy import Limits
 from reconciler.manifest.read import read_manifest
+from reconciler.manifest.verdicts import Limits
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact

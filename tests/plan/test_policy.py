@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.policy import Limits, Policy, Rule, Verdict
 from reconciler.manifest.read import read_manifest
+from reconciler.manifest.verdicts import Limits, Policy, Rule, Verdict
 from reconciler.plan.lock import Matches, judge_lock, render_section, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Hazard, Judgement, Plan, Policies, PolicyOrigin

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.policy import Policy, Rule, Verdict
 from reconciler.manifest.project import Environment
+from reconciler.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.plan.model import PolicyOrigin
 from reconciler.reconcile.policies import policy_in_force, validate_policy
 from reconciler.reconcile.source import authors_since

@@ -10,7 +10,7 @@ Not here: what is done about a hazard (`plan.policy`).
 from collections.abc import Callable, Iterator
 
 from reconciler.diff.model import Diff
-from reconciler.manifest.policy import Limits
+from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed

@@ -1,7 +1,8 @@
 """H909: a view whose query is new or changed, and joins everything with everything.
 
-One that is only computed again because of what it reads was judged when its query was written. Queries are parsed when a pipeline is compiled, which takes most of the time of a plan. They are parsed again here only
-where their words give cause to.
+One that is only computed again because of what it reads was judged when its query was written. Queries are parsed when a
+pipeline is compiled, which takes most of the time of a plan. They are parsed again here only where their words give cause
+to.
 """
 
 from collections.abc import Iterator, Mapping

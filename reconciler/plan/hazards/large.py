@@ -4,7 +4,7 @@ How much there is varies by itself, so this is no part of the plan, its digest o
 each time, and by apply from what is there then. What is not known is not counted.
 """
 
-from reconciler.manifest.policy import Limits
+from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.impact import Impact, ViewImpact
 from reconciler.plan.model import Hazard

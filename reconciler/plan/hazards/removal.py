@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from reconciler.diff.model import Action, Diff, RelationKind, names_of
 from reconciler.manifest.model import ViewKind
-from reconciler.manifest.policy import Limits
+from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
