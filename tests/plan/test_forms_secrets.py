@@ -1,0 +1,239 @@
+"""No form of a plan, no lock, no diagnostic and no status shows the value of a secret, wherever it is planted."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.cli.main import run
+from reconciler.connectors.catalogue import TRANSPORTS, secret_paths
+from reconciler.diagnostics import Diagnostic, errors_among, render_diagnostic
+from reconciler.manifest.read import read_manifest
+from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
+from reconciler.plan.json_form import plan_to_json
+from reconciler.plan.lock import render_section
+from reconciler.plan.make import make_plan
+from reconciler.plan.markdown_form import render_comment, render_markdown
+from reconciler.plan.model import Plan, Policies
+from reconciler.plan.text_form import render_text
+from reconciler.program.compile import compile_program
+from reconciler.program.model import Program
+from reconciler.redaction import masked
+from reconciler.schema_files import schema
+from reconciler.snapshot.model import Snapshot, take_snapshot
+from tests.plan.test_forms import POLICIES
+
+PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
+TOKENS = st.text("ABCDEFGHIJKLMNPQRSTUVWXYZ23456789", min_size=12, max_size=20).map(lambda text: f"Zq{text}")
+
+
+def example_of(transport: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(schema(f"{transport}.schema.json")["examples"][0]))
+    return found
+
+
+def read(connector: Mapping[str, Any], variables: Mapping[str, str]) -> tuple[Snapshot | None, tuple[Diagnostic, ...]]:
+    relation = {"table": "t"} if str(connector["transport"]["name"]).endswith("_input") else {"view": "v"}
+    yaml = {
+        "apiVersion": "reconciler/v1",
+        "kind": "Pipeline",
+        "metadata": {"name": "shop"},
+        "spec": {"connectors": [{"name": "live", **relation, **connector}]},
+    }
+    files = {"pipelines/shop/pipeline.yaml": json.dumps(yaml), "pipelines/shop/program.sql": PROGRAM}
+    found = read_manifest("pipelines/shop", files, variables)
+    if found.manifest is None:
+        return None, found.diagnostics
+    compiled = compile_program(found.manifest)
+    diagnostics = (*found.diagnostics, *compiled.diagnostics)
+    return (None if errors_among(diagnostics) else take_snapshot(compiled.program)), diagnostics
+
+
+def shown(applied: Snapshot | None, desired: Snapshot | None, policies: Policies = POLICIES) -> Iterator[tuple[Plan, str]]:
+    """Everything that is shown of the plan between two snapshots."""
+    if applied is None and desired is None:
+        return
+    plan = make_plan("shop", "dev", applied, desired, policies)
+    before, after = (snapshot.program if snapshot else empty(applied or desired) for snapshot in (applied, desired))
+    graph = graph_of(plan, before, after)
+    for text in (
+        render_text(plan),
+        render_text(plan, width=40, whole=True),
+        render_markdown(plan),
+        render_comment([plan, plan]),
+        json.dumps(plan_to_json(plan)),
+        render_mermaid(graph),
+        render_dot(graph),
+        render_section(plan, "1"),
+        repr(plan),
+    ):
+        yield plan, text
+
+
+def empty(snapshot: Snapshot | None) -> Program:
+    assert snapshot is not None
+    return replace(snapshot.program, tables={}, views={}, connectors={}, order=())
+
+
+def secret_keys(transport: str) -> list[str]:
+    """The options that a transport's schema marks, and one for each pattern that it marks."""
+    config = schema(f"{transport}.schema.json")["properties"]["transport"]["properties"]["config"]
+    keys = [key for key, described in config["properties"].items() if described.get("x-secret")]
+    patterns = [pattern for pattern, described in config["patternProperties"].items() if described.get("x-secret")]
+    examples = {"fs": "fs.s3a.secret.key", "aws": "aws_sse_customer_key_base64", "kafka": "sasl.jaas.config"}
+    for pattern in patterns:
+        kind = "fs" if pattern.startswith("^fs") else "aws" if "aws" in pattern else "kafka"
+        keys.append(examples[kind])
+    return keys
+
+
+def every_secret() -> list[tuple[str, str]]:
+    return [(transport, key) for transport in sorted(TRANSPORTS) for key in secret_keys(transport)]
+
+
+def with_option(connector: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
+    transport = connector["transport"]
+    return {**connector, "transport": {**transport, "config": {**transport["config"], key: value}}}
+
+
+def test_every_transport_marks_secrets() -> None:
+    assert {transport for transport, _ in every_secret()} == set(TRANSPORTS)
+    assert len(every_secret()) >= 40
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(every_secret()), TOKENS, TOKENS.map(lambda text: f"{text}other"), st.booleans())
+def test_a_secret_in_a_marked_option_is_shown_nowhere(
+    place: tuple[str, str], one: str, other: str, by_variable: bool
+) -> None:
+    transport, key = place
+    base = example_of(transport)
+    bare, _ = read(base, {})
+    value, variables = ("${var:hidden}", {"hidden": one}) if by_variable else (one, {})
+    first, problems = read(with_option(base, key, value), variables)
+    second, _ = read(with_option(base, key, other), {})
+    assert first is not None, problems
+    assert second is not None
+    assert first.digest != second.digest
+    told = []
+    for applied, desired in ((bare, first), (first, second), (second, bare), (None, first), (first, None)):
+        for plan, text in shown(applied, desired):
+            assert one not in text
+            assert other not in text
+            told.append(f"{key} changed (secret)" in text)
+            assert plan.diff.connectors, "it is a change"
+    assert any(told)
+    for problem in problems:
+        assert one not in render_diagnostic(problem)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sampled_from(every_secret()), TOKENS, st.integers(10**9, 10**12))
+def test_a_secret_of_the_wrong_kind_is_shown_in_no_diagnostic(place: tuple[str, str], token: str, number: int) -> None:
+    transport, key = place
+    base = example_of(transport)
+    for value in (number, number + 0.5, [token], {"a": token}, f"${{{token}", f"x${{var:{token}}}y"):
+        _, problems = read(with_option(base, key, value), {})
+        for problem in problems:
+            if value != f"x${{var:{token}}}y":
+                assert token not in render_diagnostic(problem), value
+            assert str(number) not in render_diagnostic(problem), value
+
+
+ADDRESSES = (
+    "s3://bob:{}@host/path",
+    "s3a://{}:{}@bucket/x",
+    "https://{}@example.com/x",
+    "https://bob:{}@example.com:8080/x?a=1",
+    "https://bob:p@ss{}@example.com/x",
+    "https://example.com/x?sv=2020&sig={}&se=1",
+    "https://example.com/x?X-Amz-Signature={}",
+    "https://example.com/x?X-Amz-Security-Token={}#f",
+    "jdbc://h/x?user=a&password={}",
+    "s3://h/x?access_key={}&secret_key={}",
+    "abfss://c@account.dfs.core.windows.net/x?sas={}",
+    "h:9092;AccountKey={};x=1",
+    'module required username="bob" password="{}";',
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@settings(max_examples=5, deadline=None)
+@given(TOKENS, TOKENS)
+def test_credentials_within_an_address_are_masked(address: str, one: str, other: str) -> None:
+    key = "uri"
+    base = example_of("delta_table_input")
+    first, problems = read(with_option(base, key, address.replace("{}", one)), {})
+    second, _ = read(with_option(base, key, "${var:lake}"), {"lake": address.replace("{}", other) + "2"})
+    assert first is not None, problems
+    for applied, desired in ((first, second), (second, first), (None, first)):
+        for _, text in shown(applied, desired):
+            assert one not in text
+            assert other not in text
+    assert one not in masked(address.replace("{}", one))
+    wrong = with_option(base, key, address.replace("{}", one) + "@v1")
+    assert all(one not in render_diagnostic(problem) for problem in read(wrong, {})[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://bucket/path",
+        "abfss://container@account.dfs.core.windows.net/path",
+        "hdfs://name:8020/path@x",
+        "/lake/orders@home",
+        "https://example.com/x?design=1&region=eu",
+        "s3://${secret:USER}:${secret:PASSWORD}@host/x",
+        "s3://bob:${secret:PASSWORD}@host/x",
+        "https://example.com/x?sig=${secret:SIG}",
+        "localhost:9092,other:9092",
+        "org.apache.kafka.common.serialization.StringDeserializer",
+    ],
+)
+def test_what_is_no_credential_stands(text: str) -> None:
+    assert masked(text) == text
+
+
+def test_options_of_a_transport_of_another_version_are_judged_by_their_names() -> None:
+    config = {"a": "1", "api_key": "x", "nested": {"token": "y"}, "token_type": "z", "password": True}
+    found = secret_paths({"transport": {"name": "of_the_future", "config": config}})
+    assert found == (("transport", "config", "api_key"), ("transport", "config", "nested", "token"))
+
+
+def test_commands_show_no_secret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    token = "ZqHUNTER2HUNTER2"
+    folder = tmp_path / "pipelines" / "shop"
+    folder.mkdir(parents=True)
+    (tmp_path / "reconcile.yaml").write_text(
+        f"default: dev\nenvironments:\n  dev: {{warehouse: wh, variables: {{hidden: {token}}}}}\n"
+    )
+    (folder / "program.sql").write_text(PROGRAM)
+    (folder / "pipeline.yaml").write_text(
+        "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\nspec:\n  connectors:\n"
+        "    - {name: a, table: t, transport: {name: delta_table_input, config: "
+        f"{{uri: 's3://bob:{token}@h/x?sig={token}', mode: snapshot, aws_secret_access_key: '${{var:hidden}}'}}}}}}\n"
+        "    - {name: b, table: t, transport: {name: kafka_input, config: "
+        f"{{topic: x, bootstrap.servers: b, sasl.jaas.config: 'password=\"{token}\";'}}}}, format: {{name: json}}}}\n"
+    )
+    repository = ("--repo", str(tmp_path))
+    for form in ("text", "json", "markdown", "mermaid", "dot"):
+        assert (
+            run(
+                ["plan", *repository, "--format", form, "--all"]
+                if form == "text"
+                else ["plan", *repository, "--format", form]
+            )
+            == 0
+        )
+    assert run(["plan", "shop", *repository, "--write-lock"]) == 0
+    for form in ("text", "json"):
+        assert run(["validate", *repository, "--format", form]) == 0
+        assert run(["status", "shop", *repository, "--format", form]) == 0
+    captured = capsys.readouterr()
+    assert token not in captured.out + captured.err
+    assert "C412" in captured.out + captured.err
