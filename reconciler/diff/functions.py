@@ -15,7 +15,7 @@ from reconciler.names import fold
 from reconciler.program.model import Function
 from reconciler.snapshot.fingerprint import function_content, python_meaning
 from reconciler.snapshot.model import Snapshot
-from reconciler.sql.functions import canonical_expression
+from reconciler.sql.calls import canonical_expression
 
 
 def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionChange, ...]:

@@ -22,8 +22,8 @@ from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
 from reconciler.manifest.modules import Module, Modules, read_modules, sources_of
 from reconciler.names import closest, did_you_mean, fold
 from reconciler.places import Places
+from reconciler.sql.calls import functions_called
 from reconciler.sql.determinism import non_deterministic_calls
-from reconciler.sql.functions import functions_called
 
 FOLDER: Final = "udf"
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"

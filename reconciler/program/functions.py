@@ -14,7 +14,7 @@ from reconciler.manifest.model import FunctionDeclaration, SqlBody
 from reconciler.names import fold
 from reconciler.program.model import Function
 from reconciler.program.order import cycles
-from reconciler.sql.functions import check_expression, functions_called
+from reconciler.sql.calls import functions_called
 
 
 def compile_functions(
@@ -27,6 +27,9 @@ def compile_functions(
     for key, one in sorted(declared.items()):
         calls: tuple[str, ...] = ()
         if isinstance(one.body, SqlBody):
+            # The parser is loaded by whom it has something to parse.
+            from reconciler.sql.functions import check_expression
+
             calls = called_functions(one.body.expression, declared)
             into += check_expression(one.body.expression, one.body_location, one.parameters, parameters, ansi=ansi)
         found[key] = Function(one, calls)

@@ -25,7 +25,7 @@ from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBod
 from reconciler.names import fold
 from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import meaning_settings
-from reconciler.sql.functions import canonical_expression
+from reconciler.sql.calls import canonical_expression
 
 
 def _spelled(name: str, names_are_data: bool) -> str:

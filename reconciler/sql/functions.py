@@ -7,10 +7,9 @@ Rules:
 - The expression goes up to the semicolon; `RETURN expression`, Spark's own spelling, is the same. It is one value over
   the parameters: it reads no relation, and aggregates nothing.
 - A function can't have the name of one of Spark's: which of the two is meant would depend on who reads the query.
-- A name right before a parenthesis is a call, unless a point stands before it. That errs on the side of calling: the name
-  of a CTE with a list of columns looks the same.
 
-Not here: the bodies of functions in Python (`manifest.functions`), names across files (`program.functions`).
+Not here: which functions a text calls (`calls`), bodies in Python (`manifest.functions`), names across files
+(`program.functions`).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -23,7 +22,6 @@ from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration,
 from reconciler.names import fold, is_identifier
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
-from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.columns import read_type
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.forbidden import forbidden
@@ -138,12 +136,6 @@ def _read_expression(cursor: Cursor, after: Token) -> tuple[int, int]:
     return first.start, end
 
 
-def canonical_expression(expression: str, names_are_data: bool = False) -> str:
-    """The canonical text of a body."""
-    # As a whole query, so that its words are judged as those of one.
-    return canonical_query(_SELECT + expression, names_are_data).removeprefix(_SELECT.lower())
-
-
 def check_expression(
     expression: str,
     location: Location | None,
@@ -218,22 +210,3 @@ def _not_one_value(tree: exp.Expr) -> list[Problem]:
 
 def _is_a_call(tokens: tuple[Token, ...], index: int) -> bool:
     return tokens[index].kind is Kind.WORD and index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
-
-
-def functions_called(text: str, known: Collection[str]) -> tuple[str, ...]:
-    """The functions of `known` (folded) that a query or expression calls, sorted."""
-    lower = text.lower()
-    candidates = {name for name in known if name in lower}
-    if not candidates:
-        return ()
-    found: set[str] = set()
-    before: Token | None = None
-    name: str | None = None
-    for token in tokens_of(text, Dialect.QUERY):
-        if name is not None and token.is_symbol("("):
-            found.add(name)
-        is_name = token.kind in (Kind.WORD, Kind.QUOTED) and not (before is not None and before.is_symbol("."))
-        key = fold(token.text.strip("`")) if is_name else None
-        name = key if key in candidates else None
-        before = token
-    return tuple(sorted(found))

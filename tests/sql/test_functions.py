@@ -5,7 +5,8 @@ import pytest
 from reconciler.diagnostics import Location
 from reconciler.manifest.model import ParameterDeclaration, PythonBody, SqlBody
 from reconciler.sql.arity import wrong_calls
-from reconciler.sql.functions import canonical_expression, check_expression, functions_called
+from reconciler.sql.calls import canonical_expression, functions_called
+from reconciler.sql.functions import check_expression
 from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks

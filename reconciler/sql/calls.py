@@ -1,0 +1,36 @@
+"""Which functions of the pipeline a text calls, and the canonical text of a function's body. No parser is needed for these.
+
+A name right before a parenthesis is a call, unless a point stands before it. That errs on the side of calling: the name of
+a CTE with a list of columns looks the same.
+"""
+
+from collections.abc import Collection
+
+from reconciler.names import fold
+from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+
+def canonical_expression(expression: str, names_are_data: bool = False) -> str:
+    """The canonical text of a body."""
+    # As a whole query, so that its words are judged as those of one.
+    return canonical_query("SELECT " + expression, names_are_data).removeprefix("select ")
+
+
+def functions_called(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """The functions of `known` (folded) that a query or expression calls, sorted."""
+    lower = text.lower()
+    candidates = {name for name in known if name in lower}
+    if not candidates:
+        return ()
+    found: set[str] = set()
+    before: Token | None = None
+    name: str | None = None
+    for token in tokens_of(text, Dialect.QUERY):
+        if name is not None and token.is_symbol("("):
+            found.add(name)
+        is_name = token.kind in (Kind.WORD, Kind.QUOTED) and not (before is not None and before.is_symbol("."))
+        key = fold(token.text.strip("`")) if is_name else None
+        name = key if key in candidates else None
+        before = token
+    return tuple(sorted(found))
