@@ -90,11 +90,6 @@ def describe_effects(plan: Plan) -> tuple[str, ...]:
     return tuple(_effect(change, kinds.get(fold(change.name), set())) for change in plan.diff.relations)
 
 
-def describe_effect(plan: Plan, change: RelationChange) -> str:
-    """What becomes of one changed relation. For all of a plan, `describe_effects` looks at its steps but once."""
-    return describe_effects(plan)[plan.diff.relations.index(change)]
-
-
 _KEPT_ROWS = {
     Fate.CLEARED: "cleared",
     Fate.EVOLVED: "rows kept, rewritten under the new columns",
