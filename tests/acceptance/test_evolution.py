@@ -137,7 +137,7 @@ def test_a_renamed_column_takes_its_values_along(shop: Shop) -> None:
     moved = "  moved: [{from: orders.price, to: orders.amount}]\n"
     program = ORDERS.replace("price", "amount") + TOTAL.replace("sum(price)", "sum(amount)")
     steps = shop.apply(program, moved, YAML.replace("evolve", "clear"))
-    assert steps == ["evolve_table", "publish_table", "commit_snapshot"]
+    assert [step for step in steps if "view" not in step] == ["evolve_table", "publish_table", "commit_snapshot"]
     assert stored_columns(shop.root, "orders") == ["id", "amount", "note"]
     assert shop.rows() == ROWS
     assert shop.rows("total") == [(2, Decimal("1.50"))]
