@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT NOT NULL, price DECIMAL(10,2), note STRING, state STRING);
+CREATE MATERIALIZED VIEW prices AS SELECT id, price FROM orders;
+CREATE MATERIALIZED VIEW notes AS SELECT id, note FROM orders;

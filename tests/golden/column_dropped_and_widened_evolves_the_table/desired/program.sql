@@ -1,0 +1,2 @@
+CREATE TABLE orders (id BIGINT NOT NULL, price DECIMAL(12,2));
+CREATE MATERIALIZED VIEW prices AS SELECT id, price FROM orders;
