@@ -26,8 +26,10 @@ from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
+    ColumnNamesChanged,
     Diff,
     Fate,
+    QueryChanged,
     ReadsChanged,
     RelationChange,
     RelationKind,
@@ -123,7 +125,7 @@ def _compare_view(
     old = under_desired_names(old, renames, after)
     own = own_causes(old, view, before, after, renames, functions)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
-    reads, spared = _read_causes(old, view, upstream, found)
+    reads, spared = _read_causes(old, view, upstream, found, written_anew=any(isinstance(one, _OF_THE_TEXT) for one in own))
     causes: tuple[ViewCause, ...] = (*own, *reads)
     if not causes:
         found.spared += spared
@@ -140,15 +142,20 @@ def _compare_view(
     found.extents[key] = extent
 
 
+_OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
+
+
 def _read_causes(
-    old: View, view: View, upstream: Mapping[str, Extent], found: _Found
+    old: View, view: View, upstream: Mapping[str, Extent], found: _Found, written_anew: bool
 ) -> tuple[tuple[ViewCause, ...], list[Spared]]:
-    """Why what the view reads makes it another, and what it reads that changed without doing so."""
+    """Why what the view reads makes it another, and what it reads that changed without doing so. `written_anew`: its text
+    is another, and says by itself why it gives other columns."""
     if not upstream:
         return (), []
     before = {fold(read.relation): read.columns for read in old.reads}
     # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
-    turned = reshaped(old, view) != NOTHING or [fold(n) for n in old.column_names] != [fold(n) for n in view.column_names]
+    names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
+    turned = not written_anew and (names[0] != names[1] or reshaped(old, view) != NOTHING)
     causes: list[ViewCause] = []
     spared: list[Spared] = []
     for read in view.reads:

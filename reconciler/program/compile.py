@@ -28,7 +28,7 @@ from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaratio
 from reconciler.names import fold
 from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
-from reconciler.program.functions import called_functions, compile_functions
+from reconciler.program.functions import called_functions, compile_functions, parameter_counts
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
@@ -57,15 +57,16 @@ def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache |
     """
     diagnostics: list[Diagnostic] = []
     declared = _by_name(manifest, diagnostics)
-    functions = compile_functions(manifest.functions, diagnostics)
+    ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
+    functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
     queries = Queries(cache or NoCache())
     facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
     order, circular = _order(declared, queries, facts, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
     surroundings = Surroundings(
-        ansi=manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false",
+        ansi=ansi,
         names_are_data=any(one.may_make_names_data for one in facts.values()) or _names_in_types(tables),
-        functions={key: len(one.declaration.parameters) for key, one in sorted(functions.items())},
+        functions=parameter_counts(functions.values()),
     )
     views = _views(declared, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)

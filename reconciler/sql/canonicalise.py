@@ -24,7 +24,7 @@ Text that can't be cut into tokens is its own canonical text. Any text is accept
 import re
 from typing import Final
 
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.parentheses import without_redundant
 from reconciler.sql.rewrites import aliases, joins, operators, ordering, quantifiers, set_operators, type_names
 from reconciler.sql.rewrites.changes import Changes
@@ -51,7 +51,7 @@ _REWRITES: Final = (
 
 def canonical_query(query: str, names_are_data: bool = False) -> str:
     """The canonical text of a query. Never raises. `names_are_data`: keep the letter case of every name."""
-    tokens = list(tokens_of(query, Dialect.QUERY))
+    tokens = list(query_tokens(query))
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
     shapes = shapes_of(tokens)

@@ -19,7 +19,7 @@ from reconciler.names import fold
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
-from reconciler.sql.lexer import Dialect, tokens_of
+from reconciler.sql.lexer import query_tokens
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
@@ -77,7 +77,7 @@ def analyse_query(
     if isinstance(parsed, Parsed):
         calls += wrong_calls(parsed.tokens, functions)
     else:
-        calls += wrong_calls(tuple(tokens_of(query, Dialect.QUERY)), functions) if isinstance(parsed, Problem) else ()
+        calls += wrong_calls(query_tokens(query), functions) if isinstance(parsed, Problem) else ()
     if not isinstance(parsed, Parsed):
         problems = [parsed] if isinstance(parsed, Problem) else []
         if calls and problems and problems[0].code == "S214":

@@ -10,7 +10,7 @@ Not here: whether it really does (`cross_joins`).
 
 from typing import Final
 
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 
 _ENDS_FROM: Final = frozenset(
     {"CLUSTER", "DISTRIBUTE", "EXCEPT", "GROUP", "HAVING", "INTERSECT", "LIMIT", "MINUS"}
@@ -29,7 +29,7 @@ def may_cross_join(query: str) -> bool:
         return False
     # One state for each open parenthesis.
     blocks = [_Block()]
-    for token in tokens_of(query, Dialect.QUERY):
+    for token in query_tokens(query):
         if token.text == "(":
             blocks.append(_Block())
         elif token.text == ")":

@@ -9,7 +9,7 @@ Not here: what merely depends on the order of rows (`first`, `collect_list`), an
 
 from typing import Final
 
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 
 _NILADIC_LIST: Final = "current_date current_time current_timestamp current_user localtimestamp session_user"
 _NILADIC: Final = frozenset(_NILADIC_LIST.split())
@@ -29,7 +29,7 @@ _JOINING: Final = (".", "@", ":")
 
 def non_deterministic_calls(query: str) -> tuple[str, ...]:
     """The folded names of such functions and words, once each, sorted."""
-    tokens = list(tokens_of(query, Dialect.QUERY))
+    tokens = list(query_tokens(query))
     given = _given_names(tokens)
     found = {name for index in range(len(tokens)) if (name := _call(tokens, index, given)) is not None}
     return tuple(sorted(found))

@@ -9,7 +9,7 @@ Judged on tokens, so that it holds for every text, however it parses.
 
 from typing import Final
 
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Problem
 
 _CODE: Final = "S216"
@@ -21,7 +21,7 @@ _PATH_SIGNS: Final = ("/", "\\", ":")
 
 def forbidden(query: str, *, paths: bool = False) -> tuple[Problem, ...]:
     """A problem for each thing that no query may hold. `paths`: look for paths in the place of relations, too."""
-    tokens = tuple(tokens_of(query, Dialect.QUERY))
+    tokens = query_tokens(query)
     found = (_problem(tokens, index, paths) for index in range(len(tokens) - 1))
     return tuple(problem for problem in found if problem is not None)
 

@@ -25,7 +25,7 @@ from reconciler.sql.blocks import Analyser
 from reconciler.sql.columns import read_type
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.forbidden import forbidden
-from reconciler.sql.lexer import Dialect, Kind, Token, next_token, tokens_of, unquote
+from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens, unquote
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
@@ -145,12 +145,12 @@ def check_expression(
     ansi: bool = True,
 ) -> tuple[Diagnostic, ...]:
     """What is surely wrong with a body. `functions`: those of the pipeline, folded, with their numbers of parameters."""
-    tokens = tuple(tokens_of(expression, Dialect.QUERY))
+    tokens = query_tokens(expression)
     problems = list(_shape(tokens, functions))
     if not problems:
         types = {parameter.name: parameter.type for parameter in parameters}
         query = f"{_SELECT}{expression}\nFROM {_PARAMETERS}" if types else _SELECT + expression
-        found = [*forbidden(query), *wrong_calls(tuple(tokens_of(query, Dialect.QUERY)), functions)]
+        found = [*forbidden(query), *wrong_calls(query_tokens(query), functions)]
         parsed = parse_query(query)
         if isinstance(parsed, Parsed):
             analyser = Analyser({_PARAMETERS: types}, query, ansi, frozenset(functions))

@@ -79,7 +79,8 @@ def _grouped(node: exp.Select, group: exp.Expr | None, scope: Scope, aliases: di
 
 
 def _key(node: exp.Expr, scope: Scope) -> str:
-    """Equal for expressions that are the same to grouping: columns by source and name, the rest by text."""
+    """Equal for expressions that are the same to grouping: columns by source and name, the rest by its parts, letter case
+    aside."""
     while isinstance(node, exp.Paren):
         node = node.this
     if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
@@ -87,11 +88,13 @@ def _key(node: exp.Expr, scope: Scope) -> str:
             return f"{fold(node.table)}.{fold(node.name)}"
         owners = scope.has(node.name)
         return f"{owners[0].name if owners else ''}.{fold(node.name)}"
-    copy = node.copy()
-    for column in list(copy.find_all(exp.Column)):
-        if column is not copy and not isinstance(column.this, exp.Star):
-            column.replace(exp.Var(this=_key(column, scope)))
-    return copy.sql(dialect="spark", comments=False).lower()
+    parts = [type(node).__name__]
+    for name, part in node.args.items():
+        if isinstance(part, list):
+            parts += [_key(one, scope) if isinstance(one, exp.Expr) else str(one).lower() for one in part]
+        elif part is not None and part is not False:
+            parts.append(f"{name}={_key(part, scope) if isinstance(part, exp.Expr) else str(part).lower()}")
+    return f"({' '.join(parts)})"
 
 
 def _judge(walker: "Walker", node: exp.Expr, scope: Scope, keys: set[str], aliases: set[str], grouped: bool) -> None:

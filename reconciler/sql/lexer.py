@@ -15,6 +15,7 @@ Not here: keywords. A word is a word; readers say what it means.
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 
@@ -134,6 +135,33 @@ def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]
         if token.kind is Kind.BAD:
             return
         position = token.end
+
+
+@lru_cache(maxsize=1024)
+def query_tokens(text: str) -> tuple[Token, ...]:
+    """All tokens of a query, without the END; a BAD one is the last. Remembered: many look at the same query in turn."""
+    match = _PIECES[Dialect.QUERY].match
+    found: list[Token] = []
+    position = 0
+    while (piece := match(text, position)) is not None:
+        group = piece.lastgroup
+        if group == "blank":
+            position = piece.end()
+            continue
+        start = position
+        if group == "comment" or (group == "symbol" and text[position] in "'\"`"):
+            # Nested comments and what is not closed are rare.
+            token = next_token(text, position, Dialect.QUERY)
+            if token.kind is Kind.END:
+                break
+            found.append(token)
+            if token.kind is Kind.BAD:
+                break
+            position = token.end
+            continue
+        position = piece.end()
+        found.append(Token(_KINDS[group or "symbol"], piece.group(), start, position))
+    return tuple(found)
 
 
 def unquote(token: Token) -> str:

@@ -10,12 +10,12 @@ from typing import Final
 from sqlglot import exp
 
 from reconciler.names import fold
+from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.determinism import NON_DETERMINISTIC, is_moment
 from reconciler.sql.lineage_names import column, parameter
 from reconciler.sql.lineage_scope import CONSTANT, Beyond, Block, Column, Scope, Value, united
 from reconciler.sql.places import written_name
 from reconciler.sql.repeatable import Number, is_repeatable, number_of_call, number_of_type, together
-from reconciler.sql.types import canonical_type
 from reconciler.sql.words import spark_functions
 
 # Windows that slide make several rows of one.
@@ -166,7 +166,7 @@ class ValueWalker:
         if isinstance(literal, exp.Literal) and literal.is_string and is_moment(str(literal.this)):
             self.saw_chance = True
             found = found._replace(repeatable=False)
-        return found._replace(number=number_of_type(canonical_type(node.to.sql(dialect="spark"))))
+        return found._replace(number=number_of_type(type_of_cast(node)))
 
     def _case(self, node: exp.Case | exp.If, scope: Scope, named: dict[str, Block]) -> Value:
         only(node, "this", "ifs", "default", "true", "false")

@@ -13,13 +13,16 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from reconciler.sql.cursor import shown
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 
 # What sqlglot refuses, drops or rewrites while Spark knows it.
 _BEYOND_SYMBOLS: Final = frozenset({":", "|>", "$", "$$"})
 _BEYOND_WORDS: Final = frozenset({"IDENTIFIER", "MATCH_RECOGNIZE", "MEASURE", "REDUCE", "COLLATE", "CLUSTER", "SCRIPT"})
 _QUERY_STARTS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
 _CLAUSES: Final = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT")
+
+# Looked up once: by its name it would be for every query.
+_SPARK: Final = sqlglot.Dialect.get_or_raise("spark")
 
 # sqlglot logs what it falls back on; what matters of it is found here.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -54,7 +57,7 @@ ParsedQuery: TypeAlias = Parsed | Problem | Unsure
 
 def parse_query(query: str) -> ParsedQuery:
     """Parse one SELECT (or WITH, VALUES, set operation) of Spark SQL."""
-    tokens = tuple(tokens_of(query, Dialect.QUERY))
+    tokens = query_tokens(query)
     while tokens and tokens[-1].is_symbol(";"):
         tokens = tokens[:-1]
     problem = _shape(tokens)
@@ -64,7 +67,7 @@ def parse_query(query: str) -> ParsedQuery:
         return Unsure()
     try:
         # Offsets stay: sqlglot knows fewer kinds of white space than Spark.
-        trees = sqlglot.parse(query.replace("\u00a0", " ").replace("\ufeff", " "), dialect="spark")
+        trees = sqlglot.parse(query.replace("\u00a0", " ").replace("\ufeff", " "), dialect=_SPARK)
     except ParseError as error:
         return _refused(error, tokens, query)
     except TokenError:

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from reconciler.names import fold
 from reconciler.sql.determinism import non_deterministic_calls
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.lineage_values import GENERATORS
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
@@ -96,7 +96,7 @@ def _text(items: _Items, name: str) -> tuple[str, ...] | None:
 
 def _read(query: str) -> _Query | None:
     """The parts of a query; None for one that is not of this shape, or that may give other rows each time."""
-    tokens = list(tokens_of(query, Dialect.QUERY))
+    tokens = list(query_tokens(query))
     depths = _depths(tokens)
     if depths is None:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from reconciler.names import fold, is_identifier
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Parsed, ParsedQuery, Unsure
 
 
@@ -26,7 +26,7 @@ def named_relations(parsed: ParsedQuery, query: str) -> tuple[str, ...]:
 
 
 def _guess(query: str, found: dict[str, str]) -> None:
-    tokens = list(tokens_of(query, Dialect.QUERY))
+    tokens = list(query_tokens(query))
     for index in range(len(tokens) - 1):
         name = _name(tokens[index + 1])
         if tokens[index].is_word("FROM", "JOIN", "TABLE") and name is not None:
@@ -46,7 +46,7 @@ def relations_among(parsed: ParsedQuery, query: str, known: Iterable[str], reade
 
 def mentioned(query: str, known: Iterable[str]) -> tuple[str, ...]:
     """Which of the known relations (folded names) stand anywhere in a text as a word."""
-    words = {fold(token.text.strip("`")) for token in tokens_of(query, Dialect.QUERY) if _name(token) is not None}
+    words = {fold(token.text.strip("`")) for token in query_tokens(query) if _name(token) is not None}
     return tuple(sorted(words.intersection(known)))
 
 

@@ -8,7 +8,7 @@ as then two things might become one, or where the text can't be cut into tokens.
 from collections.abc import Mapping
 
 from reconciler.names import fold
-from reconciler.sql.lexer import Dialect, Kind, tokens_of
+from reconciler.sql.lexer import Kind, query_tokens
 
 
 def renamed_query(query: str, names: Mapping[str, str]) -> str | None:
@@ -16,7 +16,7 @@ def renamed_query(query: str, names: Mapping[str, str]) -> str | None:
     targets = set(names.values())
     parts: list[str] = []
     position = 0
-    for token in tokens_of(query, Dialect.QUERY):
+    for token in query_tokens(query):
         if token.kind is Kind.BAD:
             return None
         if token.kind not in (Kind.WORD, Kind.QUOTED):

@@ -9,7 +9,7 @@ yes: then two spellings are two queries, which costs a computation, while the ot
 
 from typing import Final
 
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Kind, Token, query_tokens
 
 REFLECTING: Final = frozenset(
     {
@@ -75,7 +75,7 @@ def may_hold_names(type_text: str) -> bool:
 
 def may_make_names_data(query: str) -> bool:
     """Whether a query turns names into data, or may make a map or a variant."""
-    tokens = list(tokens_of(query, Dialect.QUERY))
+    tokens = list(query_tokens(query))
     while tokens and tokens[-1].is_symbol(";"):
         tokens.pop()
     return is_reflecting(tokens) or any(map(_is_suspect, tokens))

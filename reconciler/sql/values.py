@@ -11,6 +11,7 @@ from typing import Final
 from sqlglot import exp
 
 from reconciler.names import did_you_mean, fold
+from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.expressions import (
     NUMBER,
     arithmetic_problem,
@@ -24,7 +25,6 @@ from reconciler.sql.expressions import (
 from reconciler.sql.places import offset_of, own_offset, written_name
 from reconciler.sql.query import Problem
 from reconciler.sql.scopes import Output, Reads, Scope, Source
-from reconciler.sql.types import canonical_type
 from reconciler.sql.words import spark_functions, spark_words
 
 _Outputs = tuple[Output, ...] | None
@@ -96,7 +96,7 @@ class Walker:
                 return self._lambda(node, scope, named)
             case exp.Cast():
                 self.value(node.this, scope, named)
-                return canonical_type(node.to.sql(dialect="spark"))
+                return type_of_cast(node)
             case exp.And() | exp.Or():
                 self._truth(node.this, scope, named, type(node).__name__.upper())
                 self._truth(node.expression, scope, named, type(node).__name__.upper())
