@@ -1,19 +1,16 @@
-"""`reconcile plan`: what would change, in the form asked for; the lock file, if asked for."""
+"""`reconcile plan`: what would change, in the form asked for; the lock file, if asked for.
+
+Where nothing changed, which is told by a glance at files and head, next to nothing is imported.
+"""
 
 import click
 
-from reconciler import __version__
-from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import choose_colour, note, paint, show_json, terminal_width
-from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
-from reconciler.plan.impact import Impact
-from reconciler.plan.lock import Matches, with_section
-from reconciler.plan.model import Plan
-from reconciler.reconcile.approving import describe_lock, read_lock_state
+from reconciler.cli.output import choose_colour, paint
+from reconciler.errors import EXIT_DONE, ReconcileError
+from reconciler.plan.unchanged_text import render_unchanged
+from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import known_pipelines, require_known
-from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
-from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
 
 
@@ -47,85 +44,27 @@ def command(
     target = target_of(repo, environment)
     for name in pipelines:
         require_known(target, name)
-    found: list[Plan | Planned] = []
-    failed = False
-    for name in pipelines or known_pipelines(target):
-        try:
-            found.append(plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name))
-        except ReconcileError as error:
-            failed = True
-            show_error(error)
-    _show(target, found, form, whole)
-    plans = [one if isinstance(one, Plan) else one.plan for one in found]
-    if write_lock:
-        for plan in plans:
-            _write_lock(target, plan)
-    stale = check_lock and not all(_lock_is_good(target, plan) for plan in plans)
-    if failed:
-        return EXIT_ERROR
-    changes = detailed_exitcode and not all(plan.is_empty for plan in plans)
-    return EXIT_PENDING if stale or changes else EXIT_DONE
+    names = pipelines or known_pipelines(target)
+    if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names):
+        click.echo("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), nl=False)
+        return EXIT_DONE
+    from reconciler.cli.plan_output import plan_and_show
+
+    return plan_and_show(
+        target,
+        names,
+        form,
+        whole=whole,
+        detailed_exitcode=detailed_exitcode,
+        write_lock=write_lock,
+        check_lock=check_lock,
+    )
 
 
-_GRAPHS = ("mermaid", "dot")
-
-
-def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -> None:
-    if form in _GRAPHS:
-        _show_graphs([one for one in found if isinstance(one, Planned)], form)
-        return
-    measured = [_measured(target, one) for one in found]
-    match form:
-        case "json":
-            from reconciler.plan.json_form import plan_to_json
-
-            plans = [plan_to_json(plan, impact) for plan, impact in measured]
-            show_json({"form": "reconciler/plans/v1", "plans": plans})
-        case "markdown":
-            from reconciler.plan.markdown_form import render_comment
-
-            impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
-            click.echo(render_comment([plan for plan, _ in measured], impacts=impacts), nl=False)
-        case _:
-            from reconciler.plan.text_form import render_text
-
-            width = terminal_width()
-            click.echo("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), nl=False)
-
-
-def _show_graphs(found: list[Planned], form: str) -> None:
-    from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
-
-    render = render_mermaid if form == "mermaid" else render_dot
-    click.echo("\n".join(render(graph_of(one.plan, one.applied, one.desired)) for one in found), nl=False)
-
-
-def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | None]:
-    """A plan and what it costs; None where nothing changes."""
-    if isinstance(found, Plan):
-        return found, None
-    if found.plan.is_empty:
-        return found.plan, None
-    from reconciler.reconcile.impact import impact_of
-
-    head = found.head.value if found.head is not None else None
-    return found.plan, impact_of(target, found.plan, head, found.applied, found.desired)
-
-
-def _write_lock(target: Target, plan: Plan) -> None:
-    path = lock_path(target.root, plan.pipeline)
-    before = read_optional(path, target.root)
-    after = with_section(before, plan if plan.needs_approval else None, __version__, plan.pipeline, plan.environment)
-    if after != before:
-        write_text(path, after)
-        note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
-
-
-def _lock_is_good(target: Target, plan: Plan) -> bool:
-    if not plan.needs_approval:
-        return True
-    state = read_lock_state(target, plan)
-    if isinstance(state, Matches):
-        return True
-    note(f"{plan.pipeline}: {describe_lock(state)}; run: reconcile plan {plan.pipeline} --write-lock")
-    return False
+def _all_unchanged(target: Target, pipelines: tuple[str, ...]) -> bool:
+    """Whether the files of all pipelines are known to be those that are applied. What can't be told is looked at with care
+    by whoever plans."""
+    try:
+        return all(find_unchanged(target, name) is not None for name in pipelines)
+    except ReconcileError:
+        return False

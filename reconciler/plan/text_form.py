@@ -21,6 +21,7 @@ from reconciler.plan.impact import Impact
 from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
 from reconciler.plan.model import Hazard, Plan, QueryDifference
 from reconciler.plan.policy import describe_demand
+from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
@@ -56,11 +57,14 @@ def render_text(
 ) -> str:
     """The plan in lines, ending in a newline. `paint(text, style)` gets styles added, modified, removed, hazard, title."""
     page = _Page(paint, width)
-    page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     if plan.is_empty:
-        page.line("  no changes" + (" in meaning; what is written is updated" if plan.diff.metadata_changed else ""))
+        if not plan.diff.metadata_changed:
+            return render_unchanged(plan.pipeline, plan.environment, paint)
+        page.line(f"{plan.pipeline} ({plan.environment})", style="title")
+        page.line("  no changes in meaning; what is written is updated")
         page.lines(f"    {change.what} of {change.subject}" for change in plan.diff.metadata)
         return page.text()
+    page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     _relations(page, plan, whole)
     _functions(page, plan, whole)
     _connector_changes(page, plan.diff.connectors, whole)

@@ -1,0 +1,115 @@
+"""`reconcile plan` where something may have changed: plans made, shown in the form asked for, locked if asked for.
+
+Apart from the command, because most runs find that nothing changed and need nothing of this.
+"""
+
+import click
+
+from reconciler import __version__
+from reconciler.cli.main import show_error
+from reconciler.cli.output import note, paint, show_json, terminal_width
+from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.plan.impact import Impact
+from reconciler.plan.lock import Matches, with_section
+from reconciler.plan.model import Plan
+from reconciler.reconcile.approving import describe_lock, read_lock_state
+from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
+from reconciler.reconcile.source import lock_path, read_optional, write_text
+from reconciler.reconcile.target import Target
+
+_GRAPHS = ("mermaid", "dot")
+
+
+def plan_and_show(
+    target: Target,
+    pipelines: tuple[str, ...],
+    form: str,
+    *,
+    whole: bool,
+    detailed_exitcode: bool,
+    write_lock: bool,
+    check_lock: bool,
+) -> int:
+    """Plan, show, lock and check; the exit code. Pipelines that can't be planned are told, and the others shown."""
+    found: list[Plan | Planned] = []
+    failed = False
+    for name in pipelines:
+        try:
+            found.append(plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name))
+        except ReconcileError as error:
+            failed = True
+            show_error(error)
+    _show(target, found, form, whole)
+    plans = [one if isinstance(one, Plan) else one.plan for one in found]
+    if write_lock:
+        for plan in plans:
+            _write_lock(target, plan)
+    stale = check_lock and not all(_lock_is_good(target, plan) for plan in plans)
+    if failed:
+        return EXIT_ERROR
+    changes = detailed_exitcode and not all(plan.is_empty for plan in plans)
+    return EXIT_PENDING if stale or changes else EXIT_DONE
+
+
+def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -> None:
+    if form in _GRAPHS:
+        _show_graphs([one for one in found if isinstance(one, Planned)], form)
+        return
+    measured = [_measured(target, one) for one in found]
+    match form:
+        case "json":
+            from reconciler.plan.json_form import plan_to_json
+
+            plans = [plan_to_json(plan, impact) for plan, impact in measured]
+            show_json({"form": "reconciler/plans/v1", "plans": plans})
+        case "markdown":
+            from reconciler.plan.markdown_form import render_comment
+
+            impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
+            click.echo(render_comment([plan for plan, _ in measured], impacts=impacts), nl=False)
+        case _:
+            from reconciler.plan.text_form import render_text
+
+            width = terminal_width()
+            click.echo("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), nl=False)
+
+
+def _show_graphs(found: list[Planned], form: str) -> None:
+    from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
+
+    render = render_mermaid if form == "mermaid" else render_dot
+    click.echo("\n".join(render(graph_of(one.plan, one.applied, one.desired)) for one in found), nl=False)
+
+
+def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | None]:
+    """A plan and what it costs; None where nothing changes."""
+    if isinstance(found, Plan):
+        return found, None
+    if found.plan.is_empty:
+        return found.plan, None
+    from reconciler.reconcile.impact import impact_of
+
+    head = found.head.value if found.head is not None else None
+    return found.plan, impact_of(target, found.plan, head, found.applied, found.desired)
+
+
+def _write_lock(target: Target, plan: Plan) -> None:
+    path = lock_path(target.root, plan.pipeline)
+    before = read_optional(path, target.root)
+    after = with_section(before, plan if plan.needs_approval else None, __version__, plan.pipeline, plan.environment)
+    if after != before:
+        write_text(path, after)
+        note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
+
+
+def _lock_is_good(target: Target, plan: Plan) -> bool:
+    if plan.is_denied:
+        note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")
+        return False
+    if not plan.needs_approval:
+        return True
+    state = read_lock_state(target, plan)
+    if isinstance(state, Matches):
+        return True
+    note(f"{plan.pipeline}: {describe_lock(state)}; run: reconcile plan {plan.pipeline} --write-lock")
+    return False
