@@ -4,6 +4,9 @@ CREATE TABLE t (
     price DECIMAL(10,2)
 ) WITH ('materialized' = 'true');
 
+CREATE MATERIALIZED VIEW u AS
+SELECT id, id AS t_id
+FROM t;
 
 CREATE VIEW a AS
 SELECT name, SUM(price) AS total
@@ -15,8 +18,7 @@ SELECT name, total
 FROM a
 WHERE total > 10;
 
-CREATE MATERIALIZED VIEW u AS SELECT id, name FROM t;
 CREATE MATERIALIZED VIEW c AS
-SELECT id, COUNT(*) AS n
+SELECT t_id, COUNT(*) AS n
 FROM u
-GROUP BY id;
+GROUP BY t_id;
