@@ -1,0 +1,481 @@
+"""What a plan does, on a model of what is stored: the proof that its steps end where its diff says.
+
+`simulate(plan, applied, desired)` carries the steps out on a `StoredState` and gives the state after. A state says of each
+stored relation its folder, its columns, and by digests where its rows come from; of each view what it is defined as.
+
+Where rows come from:
+- A table's rows are a term, and so is each of its columns: loaded under some name, empty, NULL, or an older term. Two
+  relations have the same contents exactly when their columns stand in the same order and all terms are equal.
+- A view's terms are made of its definition and of the terms of what decides its rows and columns by lineage; without
+  lineage, of all that it reads. Plain and LOCAL views are evaluated where they are read.
+- What is not repeatable has a term that names the plan which computed it: computed anew it is another, kept it is the same.
+- A definition is the canonical text with the settings and functions that decide it. What the plan's diff says of texts is
+  believed in two cases, both of which `sql` proves elsewhere: that a text only follows declared renames, and that it changed
+  in some output columns only. That a text is the same is not believed but compared.
+
+Illegal, and raised as `IllegalStep`: a step about what does not stand there, or stands there already; a view computed from
+other relations than its step names, or from what is to be staged and is not yet; anything that readers can see before all
+is staged; contents published that were never staged, or staged and never published; tables switched after views; a drop
+before a rename, of what desired keeps, or before a view that read it has switched; anything after the last step, or none.
+
+Contradictory, and raised as `Contradiction`: rows that the plan says are kept and are not, or says are cleared and are not.
+
+`meant_by(program, state)` is what a program means over the tables of a state: a plan is right when what it leaves is what
+desired means over it. `state_of(program)` is what a first apply leaves.
+
+Not here: whether lineage and canonical texts are right about rows (tests compute rows), and how a step is carried out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, assert_never
+
+from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
+from reconciler.digest import digest_json
+from reconciler.names import fold
+from reconciler.plan.model import (
+    BootstrapView,
+    ClearTable,
+    CommitSnapshot,
+    CreateTable,
+    DropRelation,
+    EvolveTable,
+    ExtendTable,
+    Plan,
+    PublishTable,
+    PublishView,
+    RenameRelation,
+    Step,
+)
+from reconciler.program.model import Program, Table, View
+from reconciler.program.settings import meaning_settings
+from reconciler.snapshot.fingerprint import function_content
+from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.scopes import ALL_COLUMNS
+
+Term: TypeAlias = str
+"""A digest, or a few words: equal only for what surely is equal."""
+_EMPTY: Final = "no rows"
+_NULL: Final = "NULL"
+
+
+class IllegalStep(Exception):
+    """A step that can't be carried out, or not yet."""
+
+
+class Contradiction(Exception):
+    """Steps that do to rows what the plan does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Where rows come from. `columns` are folded names in order, each with its term."""
+
+    rows: Term
+    columns: tuple[tuple[str, Term], ...]
+
+    def term(self, column: str) -> Term:
+        """The term of a column; an own one for what is no column."""
+        return dict(self.columns).get(column, f"no column {column}")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRelation:
+    """A stored relation. `types` are the declared ones of a table; `computed_by` names the plan that computed a view,
+    `reads` the folders that it read then."""
+
+    name: str
+    kind: RelationKind
+    folder: str
+    contents: Contents
+    types: tuple[str, ...] = ()
+    computed_by: str = ""
+    reads: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not; `names`
+    are its columns in order, folded, and `is_named` says that a list gives them. `rows` and `columns` (by name) are terms of
+    the texts that its rows and columns have been the same since."""
+
+    folded: str
+    spelled: str
+    names: tuple[str, ...]
+    is_named: bool
+    rows: Term
+    columns: Mapping[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredState:
+    """What is stored, by folded name; the definitions of all views; and whether letter case of names decides them."""
+
+    relations: Mapping[str, StoredRelation] = field(default_factory=dict)
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    names_are_data: bool = False
+
+
+def state_of(program: Program, loaded: bool = False, computed_by: str = "") -> StoredState:
+    """What a first apply leaves: empty tables, and views over them, computed by the plan of that digest. `loaded`: with rows
+    in the tables, and the views following them, as they are once something was read in."""
+    relations: dict[str, StoredRelation] = {}
+    for key, table in program.tables.items():
+        names = [fold(column.name) for column in table.columns]
+        contents = Contents(f"rows of {key}", tuple((name, f"{key}.{name}") for name in names)) if loaded else _empty(table)
+        relations[key] = StoredRelation(table.name, RelationKind.TABLE, key, contents, _types(table))
+    definitions = {key: _fresh(program, view) for key, view in program.views.items()}
+    evaluation = _Evaluation(program, definitions, lambda key: relations[key].contents)
+    for view in _stored_views(program):
+        contents, read = evaluation.evaluate(view, computed_by)
+        key = fold(view.name)
+        folders = frozenset(relations[one].folder for one in read)
+        relations[key] = StoredRelation(view.name, RelationKind.VIEW, key, contents, (), computed_by, folders)
+    return StoredState(dict(sorted(relations.items())), definitions, program.names_are_data)
+
+
+def meant_by(program: Program, state: StoredState) -> StoredState:
+    """The state with exactly the relations of the program, under its columns, and every stored view as the program says over
+    the state's tables. A table that the state lacks is empty."""
+    relations: dict[str, StoredRelation] = {}
+    for key, table in program.tables.items():
+        names = [fold(column.name) for column in table.columns]
+        old = state.relations.get(key)
+        contents = Contents(old.contents.rows, tuple((n, old.contents.term(n)) for n in names)) if old else _empty(table)
+        folder = old.folder if old else key
+        relations[key] = StoredRelation(table.name, RelationKind.TABLE, folder, contents, _types(table))
+    evaluation = _Evaluation(program, state.definitions, lambda key: relations[key].contents)
+    for view in _stored_views(program):
+        key = fold(view.name)
+        old = state.relations.get(key, StoredRelation(view.name, RelationKind.VIEW, key, Contents("", ())))
+        contents, _ = evaluation.evaluate(view, old.computed_by)
+        relations[key] = replace(old, name=view.name, kind=RelationKind.VIEW, contents=contents, types=())
+    return StoredState(dict(sorted(relations.items())), state.definitions, state.names_are_data)
+
+
+def simulate(plan: Plan, applied: StoredState, desired: Program) -> StoredState:
+    """The state after the plan's steps. `applied` is the state that the plan was made for, `desired` the program that it was
+    made for (an empty one where the pipeline is removed). Raises IllegalStep and Contradiction."""
+    simulation = _Simulation(plan, applied, desired)
+    for index, step in enumerate(plan.steps):
+        simulation.take(step, plan.steps[index + 1 :])
+    return simulation.result()
+
+
+class _Simulation:
+    """One run over the steps. Relations are known under their names after the renames, but for what is dropped."""
+
+    def __init__(self, plan: Plan, applied: StoredState, desired: Program) -> None:
+        self._plan, self._applied, self._desired = plan, applied, desired
+        renamed = {fold(one.applied): fold(one.desired) for one in plan.steps if isinstance(one, RenameRelation)}
+        self._stored = {renamed.get(key, key): one for key, one in applied.relations.items()}
+        self._definitions = _definitions_after(plan, applied, desired)
+        self._staged: dict[str, tuple[Contents, frozenset[str]]] = {}
+        self._folders: dict[str, str] = {}
+        self._seen: list[type[Step]] = []
+        self._emptied = {fold(one.table) for one in plan.steps if isinstance(one, CreateTable | ClearTable)}
+        self._extended = {fold(one.table) for one in plan.steps if isinstance(one, ExtendTable)}
+        self._to_stage = {fold(one.view) for one in plan.steps if isinstance(one, BootstrapView)} | {
+            fold(one.table) for one in plan.steps if isinstance(one, EvolveTable)
+        }
+
+    def take(self, step: Step, coming: tuple[Step, ...]) -> None:
+        if CommitSnapshot in self._seen:
+            raise IllegalStep(f"{step} comes after the snapshot was committed")
+        if not isinstance(step, CreateTable | EvolveTable | BootstrapView) and any(
+            isinstance(one, EvolveTable | BootstrapView) for one in coming
+        ):
+            raise IllegalStep(f"{step} can be seen before all is staged")
+        match step:
+            case CreateTable():
+                self._create(step.table)
+            case ClearTable():
+                self._require_no_view_switched(step)
+                table, old = self._table(step.table), self._standing(step.table)
+                cleared = StoredRelation(table.name, RelationKind.TABLE, old.folder, _empty(table), _types(table))
+                self._stored[fold(step.table)] = cleared
+            case EvolveTable():
+                self._evolve(step)
+            case ExtendTable():
+                self._require_no_view_switched(step)
+                self._extend(step)
+            case BootstrapView():
+                self._bootstrap(step)
+            case PublishTable():
+                self._require_no_view_switched(step)
+                self._publish(step.table, RelationKind.TABLE)
+            case PublishView():
+                self._publish(step.view, RelationKind.VIEW)
+            case RenameRelation():
+                self._rename(step)
+            case DropRelation():
+                self._drop(step, coming)
+            case CommitSnapshot():
+                if self._staged:
+                    raise IllegalStep(f"staged and never published: {sorted(self._staged)}")
+            case _:
+                assert_never(step)
+        self._seen.append(type(step))
+
+    def result(self) -> StoredState:
+        if CommitSnapshot not in self._seen:
+            raise IllegalStep("the snapshot is never committed")
+        for name in self._plan.kept:
+            self._require_kept(name, name)
+        for change in self._plan.diff.relations:
+            self._require_fate(change)
+        return StoredState(dict(sorted(self._stored.items())), self._definitions, self._desired.names_are_data)
+
+    def _create(self, name: str) -> None:
+        key, table = fold(name), self._table(name)
+        if key in self._stored:
+            raise IllegalStep(f"table {name} is created where something stands")
+        self._stored[key] = StoredRelation(table.name, RelationKind.TABLE, self._folder(key), _empty(table), _types(table))
+
+    def _evolve(self, step: EvolveTable) -> None:
+        table, old = self._table(step.table), self._standing(step.table)
+        if fold(old.name) != fold(step.applied) or old.kind is not RelationKind.TABLE:
+            raise IllegalStep(f"{step.table} does not go on from a table {step.applied}")
+        if [(c.name, c.type) for c in step.columns] != [(c.name, c.type) for c in table.columns]:
+            raise IllegalStep(f"{step.table} is evolved to other columns than it declares")
+        known = dict(old.contents.columns)
+        for column in step.columns:
+            if column.source is not None and fold(column.source) not in known:
+                raise IllegalStep(f"{step.applied} has no column {column.source}")
+        terms = [(fold(c.name), _NULL if c.source is None else known[fold(c.source)]) for c in step.columns]
+        self._staged[fold(step.table)] = Contents(old.contents.rows, tuple(terms)), frozenset()
+
+    def _extend(self, step: ExtendTable) -> None:
+        table, old = self._table(step.table), self._standing(step.table)
+        contents = _extended(old.contents, step.columns)
+        self._stored[fold(step.table)] = replace(old, name=table.name, contents=contents, types=_types(table))
+
+    def _bootstrap(self, step: BootstrapView) -> None:
+        view = self._desired.views.get(fold(step.view))
+        if view is None or not view.is_stored:
+            raise IllegalStep(f"{step.view} is no stored view")
+        evaluation = _Evaluation(self._desired, self._definitions, self._at_bootstrap)
+        contents, read = evaluation.evaluate(view, self._plan.digest)
+        if tuple(sorted(read)) != tuple(sorted(map(fold, step.reads))):
+            raise IllegalStep(f"{step.view} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
+        folders = frozenset(self._folder(one) for one in read)
+        self._staged[fold(step.view)] = contents, folders
+
+    def _at_bootstrap(self, key: str) -> Contents:
+        """What a view is computed from: see `steps`."""
+        if key in self._staged:
+            return self._staged[key][0]
+        if key in self._to_stage:
+            raise IllegalStep(f"{key} is read before it is staged")
+        if key in self._emptied:
+            return _empty(self._desired.tables[key])
+        if key not in self._stored:
+            raise IllegalStep(f"{key} is read, and nothing is stored there")
+        if key in self._extended:
+            names = next(one.columns for one in self._plan.steps if isinstance(one, ExtendTable) and fold(one.table) == key)
+            return _extended(self._stored[key].contents, names)
+        return self._stored[key].contents
+
+    def _publish(self, name: str, kind: RelationKind) -> None:
+        key = fold(name)
+        if key not in self._staged:
+            raise IllegalStep(f"{name} is published, and nothing is staged for it")
+        relation = self._desired.relation(name)
+        assert relation is not None
+        contents, reads = self._staged.pop(key)
+        types = _types(relation) if isinstance(relation, Table) else ()
+        computed_by = self._plan.digest if kind is RelationKind.VIEW else ""
+        self._stored[key] = StoredRelation(relation.name, kind, self._folder(key), contents, types, computed_by, reads)
+
+    def _rename(self, step: RenameRelation) -> None:
+        if DropRelation in self._seen:
+            raise IllegalStep(f"{step} comes after a drop")
+        relation = self._desired.relation(step.desired)
+        if fold(step.applied) not in self._applied.relations or relation is None:
+            raise IllegalStep(f"{step.applied} can't be renamed to {step.desired}")
+        self._stored[fold(step.desired)] = replace(self._standing(step.desired), name=relation.name)
+
+    def _drop(self, step: DropRelation, coming: tuple[Step, ...]) -> None:
+        key = fold(step.relation)
+        relation = self._desired.relation(step.relation)
+        if isinstance(relation, Table) or (isinstance(relation, View) and relation.is_stored):
+            raise IllegalStep(f"{step.relation} is dropped, and desired keeps it")
+        old = self._standing(step.relation)
+        for later in coming:
+            if isinstance(later, PublishView) and old.folder in self._reads_of(later.view):
+                raise IllegalStep(f"{step.relation} is dropped before its reader {later.view} has switched")
+        del self._stored[key]
+
+    def _reads_of(self, view: str) -> frozenset[str]:
+        stands = self._stored.get(fold(view))
+        return stands.reads if stands is not None else frozenset()
+
+    def _require_no_view_switched(self, step: Step) -> None:
+        if PublishView in self._seen:
+            raise IllegalStep(f"{step} comes after views have switched")
+
+    def _table(self, name: str) -> Table:
+        table = self._desired.tables.get(fold(name))
+        if table is None:
+            raise IllegalStep(f"{name} is no table of the desired program")
+        return table
+
+    def _standing(self, name: str) -> StoredRelation:
+        found = self._stored.get(fold(name))
+        if found is None:
+            raise IllegalStep(f"nothing is stored for {name}")
+        return found
+
+    def _folder(self, key: str) -> str:
+        """The folder of what stands or will stand under a name: that of the name, where nothing else is."""
+        if key in self._stored:
+            return self._stored[key].folder
+        if key not in self._folders:
+            taken = {one.folder for one in self._stored.values()} | set(self._folders.values())
+            folder, number = key, 1
+            while folder in taken:
+                number += 1
+                folder = f"{key}-{number}"
+            self._folders[key] = folder
+        return self._folders[key]
+
+    def _require_kept(self, applied: str, desired: str) -> None:
+        old, new = self._applied.relations.get(fold(applied)), self._stored.get(fold(desired))
+        if (old.contents if old else None) != (new.contents if new else None):
+            raise Contradiction(f"the rows of {desired} are said to be kept, and are not")
+
+    def _require_fate(self, change: RelationChange) -> None:
+        if change.action is Action.REMOVED:
+            return
+        stored = self._stored.get(fold(change.name))
+        match change.fate:
+            case Fate.KEPT:
+                self._require_kept(change.renamed_from or change.name, change.name)
+            case Fate.CLEARED:
+                if stored is None or stored.contents.rows != _EMPTY:
+                    raise Contradiction(f"{change.name} is said to be cleared, and is not")
+            case Fate.EVOLVED | Fate.EXTENDED:
+                old = self._applied.relations[fold(change.renamed_from or change.name)]
+                if stored is None or stored.contents.rows != old.contents.rows:
+                    raise Contradiction(f"{change.name} is said to keep its rows, and does not")
+            case Fate.RECOMPUTED | None:
+                pass
+            case _:
+                assert_never(change.fate)
+
+
+class _Evaluation:
+    """Evaluates views over what `source` says is stored, and notes what of it was read."""
+
+    def __init__(self, program: Program, definitions: Mapping[str, Definition], source: Callable[[str], Contents]) -> None:
+        self._program, self._definitions, self._source = program, definitions, source
+        self._read: set[str] = set()
+
+    def evaluate(self, view: View, computed_by: str) -> tuple[Contents, frozenset[str]]:
+        """A view's contents, and the stored relations that it read (folded)."""
+        self._read.clear()
+        return self._contents(view, computed_by), frozenset(self._read)
+
+    def _contents(self, view: View, computed_by: str) -> Contents:
+        definition, lineage = self._definitions[fold(view.name)], view.lineage
+        found = {fold(read.relation): self._relation(fold(read.relation), computed_by) for read in view.reads}
+        below = [found[key].rows for key in sorted(found)]
+        names = [fold(name) for name in view.column_names]
+        if lineage is None:
+            everything = [
+                found[fold(read.relation)].columns
+                if ALL_COLUMNS in read.columns
+                else [[fold(name), found[fold(read.relation)].term(fold(name))] for name in read.columns]
+                for read in view.reads
+            ]
+            # Nothing is known to be repeatable.
+            rows = digest_json([definition.folded, below, everything, computed_by])
+            return Contents(rows, tuple((name, rows) for name in names))
+        by = "" if lineage.rows_repeatable else computed_by
+        rows = digest_json([definition.rows, below, [found[key].term(column) for key, column in lineage.rows], by])
+        columns = []
+        for one in lineage.outputs:
+            terms = [found[key].term(column) for key, column in one.sources]
+            by = "" if one.repeatable else computed_by
+            token = definition.columns.get(fold(one.name), definition.folded)
+            columns.append((fold(one.name), digest_json([rows, token, terms, by])))
+        return Contents(rows, tuple(columns))
+
+    def _relation(self, key: str, computed_by: str) -> Contents:
+        view = self._program.views.get(key)
+        if view is not None and not view.is_stored:
+            return self._contents(view, computed_by)
+        self._read.add(key)
+        return self._source(key)
+
+
+def _empty(table: Table) -> Contents:
+    return Contents(_EMPTY, tuple((fold(column.name), _EMPTY) for column in table.columns))
+
+
+def _extended(contents: Contents, names: tuple[str, ...]) -> Contents:
+    return Contents(contents.rows, (*contents.columns, *((fold(name), _NULL) for name in names)))
+
+
+def _types(table: Table) -> tuple[str, ...]:
+    return tuple(column.type for column in table.columns)
+
+
+def _stored_views(program: Program) -> list[View]:
+    """The stored views, each after all that it reads."""
+    return [program.views[key] for key in program.order if key in program.views and program.views[key].is_stored]
+
+
+def _fresh(program: Program, view: View) -> Definition:
+    """The definition of a view by itself."""
+    folded, spelled = _text(program, view, False), _text(program, view, True)
+    names = tuple(fold(name) for name in view.column_names)
+    columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
+    return Definition(folded, spelled, names, bool(view.declaration.column_names), folded, columns)
+
+
+def _text(program: Program, view: View, as_spelled: bool) -> str:
+    settings = dict(meaning_settings(program.settings.spark))
+    functions: dict[str, Any] = {}
+    waiting = list(view.calls)
+    while waiting:
+        name = waiting.pop()
+        if name not in functions and name in program.functions:
+            functions[name] = function_content(program.functions[name], as_spelled)
+            waiting += program.functions[name].calls
+    return digest_json([canonical_query(view.query, as_spelled), settings, functions])
+
+
+def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> dict[str, Definition]:
+    """The definitions of desired's views, as far as possible in terms of applied's. See the module."""
+    changes = {fold(change.name): change for change in plan.diff.relations if change.kind is RelationKind.VIEW}
+    moved = {fold(move.target): fold(move.source) for move in desired.moves if "." not in move.target}
+    as_spelled = applied.names_are_data or desired.names_are_data
+    found: dict[str, Definition] = {}
+    for key, view in desired.views.items():
+        fresh = _fresh(desired, view)
+        old = applied.definitions.get(key) or applied.definitions.get(moved.get(key, key))
+        causes = changes[key].causes if key in changes else ()
+        queries = [cause for cause in causes if isinstance(cause, QueryChanged)]
+        if old is None:
+            found[key] = fresh
+        elif (old.spelled == fresh.spelled if as_spelled else old.folded == fresh.folded) or (desired.moves and not queries):
+            found[key] = _going_on(old, fresh, frozenset())
+        elif len(queries) == 1 and queries[0].columns is not None:
+            found[key] = _going_on(old, fresh, frozenset(queries[0].columns))
+        else:
+            found[key] = fresh
+    return found
+
+
+def _going_on(old: Definition, fresh: Definition, changed: frozenset[str]) -> Definition:
+    """The fresh definition, in terms of the old one where it is the same: columns by name, and by place too where a list
+    gives the names."""
+
+    def is_same(index: int, name: str) -> bool:
+        if name in changed or name not in old.columns:
+            return False
+        return not (old.is_named or fresh.is_named) or old.names[index : index + 1] == (name,)
+
+    same = [name for index, name in enumerate(fresh.names) if is_same(index, name)]
+    return replace(fresh, rows=old.rows, columns={**fresh.columns, **{name: old.columns[name] for name in same}})
