@@ -26,9 +26,16 @@ from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
+    Cause,
+    ColumnAdded,
     ColumnNamesChanged,
+    ColumnRemoved,
+    ColumnRetyped,
+    DefaultChanged,
     Diff,
     Fate,
+    LatenessChanged,
+    NullabilityChanged,
     QueryChanged,
     ReadsChanged,
     RelationChange,
@@ -104,7 +111,7 @@ def _compare_table(key: str, before: Program, after: Program, renames: Renames, 
     fate = judge_rows(causes, table, after.evolution_of(key))
     renamed_from = old.name if fold(old.name) != key else None
     found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes, fate, renamed_from)
-    found.extents[key] = table_extent(causes, fate)
+    found.extents[key] = table_extent(causes, fate, as_spelled)
 
 
 def _compare_view(
@@ -143,6 +150,7 @@ def _compare_view(
 
 
 _OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
+_OF_A_COLUMN = (ColumnAdded, ColumnRemoved, ColumnRetyped, NullabilityChanged, DefaultChanged, LatenessChanged)
 
 
 def _read_causes(
@@ -180,19 +188,26 @@ def _changed_columns(read: Read, before: tuple[str, ...], extent: Extent) -> tup
         case AnyRow():
             return read.columns
         case OnlyColumns():
-            if not extent.names:
-                return None
             if ALL_COLUMNS in read.columns or ALL_COLUMNS in before:
-                return read.columns
+                return read.columns if extent.names or extent.renamed else None
             now = tuple(column for column in read.columns if fold(column) in extent.names)
             return now or (tuple(column for column in before if fold(column) in extent.names) or None)
 
 
 def _reads_changed(upstream: RelationChange, columns: tuple[str, ...]) -> ReadsChanged:
-    first = next((cause for cause in upstream.causes if not isinstance(cause, RelationRenamed)), None)
-    if isinstance(first, ReadsChanged):
-        return ReadsChanged(upstream.name, columns, (upstream.name, *first.path), first.origin)
-    return ReadsChanged(upstream.name, columns, (upstream.name,), first)
+    cause = _telling_cause(upstream, {fold(column) for column in columns})
+    if isinstance(cause, ReadsChanged):
+        return ReadsChanged(upstream.name, columns, (upstream.name, *cause.path), cause.origin)
+    return ReadsChanged(upstream.name, columns, (upstream.name,), cause)
+
+
+def _telling_cause(upstream: RelationChange, columns: set[str]) -> Cause | None:
+    """Of the causes of a change, the one that says most to a reader of these columns: the first that is about one of them,
+    else the first that is about rows or values at all."""
+    causes = [cause for cause in upstream.causes if not isinstance(cause, RelationRenamed)]
+    about = [cause for cause in causes if isinstance(cause, _OF_A_COLUMN) and fold(cause.column) in columns]
+    others = [cause for cause in causes if not isinstance(cause, _OF_A_COLUMN)]
+    return next(iter([*about, *others, *causes]), None)
 
 
 def _removal(key: str, before: Program, after: Program, successor: str | None) -> RelationChange | None:

@@ -27,9 +27,11 @@ class AnyRow:
 
 @dataclass(frozen=True, slots=True)
 class OnlyColumns:
-    """Only these columns may differ; folded names. None of them: only how the relation is kept or named."""
+    """Only these columns may differ; folded names. None of them: only how the relation is kept or named. `renamed` are the
+    names, old and new, of columns that hold what they held: they matter to whoever reads all columns there are."""
 
     names: frozenset[str]
+    renamed: frozenset[str] = frozenset()
 
 
 Extent: TypeAlias = AnyRow | OnlyColumns
@@ -42,7 +44,7 @@ def union(one: Extent, other: Extent) -> Extent:
     """Both extents together."""
     if isinstance(one, AnyRow) or isinstance(other, AnyRow):
         return ANY_ROW
-    return OnlyColumns(one.names | other.names)
+    return OnlyColumns(one.names | other.names, one.renamed | other.renamed)
 
 
 def flow(view: View, upstream: Mapping[str, Extent]) -> Extent:

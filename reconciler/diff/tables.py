@@ -135,21 +135,24 @@ def _fate(cause: TableCause, evolution: Evolution, at_the_end: bool, required: s
             assert_never(cause)
 
 
-def table_extent(causes: tuple[TableCause, ...], fate: Fate) -> Extent:
-    """What of the table may differ for whoever reads it."""
+def table_extent(causes: tuple[TableCause, ...], fate: Fate, names_are_data: bool) -> Extent:
+    """What of the table may differ for whoever reads it. `names_are_data`: a column of another name is another column."""
     if fate is Fate.CLEARED:
         return ANY_ROW
     names: set[str] = set()
+    renamed: set[str] = set()
     for cause in causes:
         match cause:
             case ColumnAdded() | ColumnRemoved() | ColumnRetyped():
                 names.add(fold(cause.column))
             case ColumnRenamed():
-                names |= {fold(cause.applied), fold(cause.desired)}
+                renamed |= {fold(cause.applied), fold(cause.desired)}
             case _:
                 # Order, nullability, defaults, lateness, keys and names of the table change no value that is there.
                 pass
-    return OnlyColumns(frozenset(names))
+    if names_are_data:
+        return OnlyColumns(frozenset(names | renamed))
+    return OnlyColumns(frozenset(names), frozenset(renamed))
 
 
 _WHOLE_NUMBERS: Final = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}

@@ -38,7 +38,7 @@ RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
 
 
-_ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309"})
+_ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309", "P322"})
 
 
 @dataclass(frozen=True, slots=True)

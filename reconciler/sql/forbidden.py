@@ -7,6 +7,7 @@
 Judged on tokens, so that it holds for every text, however it parses.
 """
 
+import re
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token, query_tokens
@@ -15,12 +16,15 @@ from reconciler.sql.query import Problem
 _CODE: Final = "S216"
 _NAMING: Final = "identifier"
 _CALLING_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
+_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, *_CALLING_JAVA})), re.IGNORECASE)
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
 _PATH_SIGNS: Final = ("/", "\\", ":")
 
 
 def forbidden(query: str, *, paths: bool = False) -> tuple[Problem, ...]:
     """A problem for each thing that no query may hold. `paths`: look for paths in the place of relations, too."""
+    if not paths and not _CANDIDATE.search(query):
+        return ()
     tokens = query_tokens(query)
     found = (_problem(tokens, index, paths) for index in range(len(tokens) - 1))
     return tuple(problem for problem in found if problem is not None)

@@ -15,7 +15,6 @@ Not here: keywords. A word is a word; readers say what it means.
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 
@@ -137,31 +136,66 @@ def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]
         position = token.end
 
 
-@lru_cache(maxsize=1024)
+_MOST_REMEMBERED: Final = 1024
+_remembered: dict[str, tuple[Token, ...]] = {}
+
+
 def query_tokens(text: str) -> tuple[Token, ...]:
     """All tokens of a query, without the END; a BAD one is the last. Remembered: many look at the same query in turn."""
+    known = _remembered.get(text)
+    if known is None:
+        known = tuple(_cut(text, 0, None)[0])
+        _remember(text, known)
+    return known
+
+
+def cut_query(text: str, start: int) -> tuple[tuple[Token, ...], int]:
+    """The tokens from `start` up to the next semicolon, or to the end, with offsets from `start`; and the offset in the
+    text where they end: that of the semicolon, of a token that can't be cut (which is the last), or the text's end."""
+    tokens, end = _cut(text, start, ";")
+    return tuple(tokens), end
+
+
+def remember_tokens(text: str, tokens: tuple[Token, ...]) -> None:
+    """What `query_tokens` will give for a text, told by who has cut it already."""
+    _remember(text, tokens)
+
+
+def _remember(text: str, tokens: tuple[Token, ...]) -> None:
+    if len(_remembered) >= _MOST_REMEMBERED:
+        # The oldest goes: texts are looked at in turn, not over and over.
+        del _remembered[next(iter(_remembered))]
+    _remembered[text] = tokens
+
+
+def _cut(text: str, start: int, stop: str | None) -> tuple[list[Token], int]:
     match = _PIECES[Dialect.QUERY].match
     found: list[Token] = []
-    position = 0
+    position = start
     while (piece := match(text, position)) is not None:
         group = piece.lastgroup
         if group == "blank":
             position = piece.end()
             continue
-        start = position
         if group == "comment" or (group == "symbol" and text[position] in "'\"`"):
-            # Nested comments and what is not closed are rare.
+            # Nested comments, and what is not closed, are rare.
             token = next_token(text, position, Dialect.QUERY)
             if token.kind is Kind.END:
                 break
-            found.append(token)
+            if token.kind is Kind.SYMBOL and token.text == stop:
+                return found, token.start
+            found.append(token._replace(start=token.start - start, end=token.end - start))
             if token.kind is Kind.BAD:
-                break
+                return found, token.start
             position = token.end
             continue
+        words = piece.group()
+        if words == stop:
+            return found, position
+        begin = position - start
         position = piece.end()
-        found.append(Token(_KINDS[group or "symbol"], piece.group(), start, position))
-    return tuple(found)
+        found.append(Token(_KINDS[group or "symbol"], words, begin, position - start))
+    return found, len(text)
 
 
 def unquote(token: Token) -> str:

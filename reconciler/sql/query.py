@@ -63,7 +63,7 @@ def parse_query(query: str) -> ParsedQuery:
     problem = _shape(tokens)
     if problem is not None:
         return problem
-    if any(_is_beyond(token) for token in tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE"):
+    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE"):
         return Unsure()
     try:
         # Offsets stay: sqlglot knows fewer kinds of white space than Spark.
@@ -82,10 +82,11 @@ def parse_query(query: str) -> ParsedQuery:
     return Parsed(statements[0], tokens)
 
 
-def _is_beyond(token: Token) -> bool:
-    if token.kind is Kind.SYMBOL:
-        return token.text in _BEYOND_SYMBOLS
-    return token.kind is Kind.WORD and token.text.upper() in _BEYOND_WORDS
+def _is_beyond(tokens: tuple[Token, ...]) -> bool:
+    return any(
+        (kind is Kind.SYMBOL and text in _BEYOND_SYMBOLS) or (kind is Kind.WORD and text.upper() in _BEYOND_WORDS)
+        for kind, text, _, _ in tokens
+    )
 
 
 def _shape(tokens: tuple[Token, ...]) -> Problem | None:
@@ -100,29 +101,33 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
         return Problem("S213", message, first.start, "write a SELECT after AS")
     open_parentheses: list[Token] = []
     for index, token in enumerate(tokens):
-        following = tokens[index + 1] if index + 1 < len(tokens) else None
-        if token.is_symbol(";"):
+        if token.kind is not Kind.SYMBOL:
+            continue
+        text = token.text
+        if text == ";":
             hint = "a view has one query: drop what follows"
             return Problem("S213", "a second statement in the view's query", token.start, hint)
-        if token.is_symbol("{") or token.is_symbol("?") or _is_parameter(tokens, index):
+        if text == "{" or text == "?" or (text == ":" and _is_parameter(tokens, index)):
             return Problem("S215", "templates and parameters are not expanded in SQL", token.start, "write the value out")
-        if token.is_symbol("("):
+        if text == "(":
             open_parentheses.append(token)
-        elif token.is_symbol(")"):
+        elif text == ")":
             if not open_parentheses:
                 return Problem("S214", "a ')' without its '('", token.start)
             open_parentheses.pop()
-        elif token.is_symbol(",") and (following is None or following.is_symbol(")") or following.is_word(*_CLAUSES)):
-            return Problem("S214", "a comma with nothing after it", token.start, "leave the comma out")
+        elif text == ",":
+            following = tokens[index + 1] if index + 1 < len(tokens) else None
+            if following is None or following.is_symbol(")") or following.is_word(*_CLAUSES):
+                return Problem("S214", "a comma with nothing after it", token.start, "leave the comma out")
     if open_parentheses:
         return Problem("S214", "a '(' that is not closed", open_parentheses[-1].start)
     return None
 
 
 def _is_parameter(tokens: tuple[Token, ...], index: int) -> bool:
-    """`:name` where an operand must begin (after a word or an operand, `:` means something else)."""
-    token = tokens[index]
-    if not token.is_symbol(":") or index + 1 >= len(tokens) or tokens[index + 1].kind is not Kind.WORD:
+    """Whether the `:` there begins `:name` where an operand must begin (after a word or an operand, it means something
+    else)."""
+    if index + 1 >= len(tokens) or tokens[index + 1].kind is not Kind.WORD:
         return False
     before = tokens[index - 1]
     return index > 0 and before.kind is Kind.SYMBOL and before.text not in (")", "]", ">", ":")

@@ -75,17 +75,20 @@ def may_hold_names(type_text: str) -> bool:
 
 def may_make_names_data(query: str) -> bool:
     """Whether a query turns names into data, or may make a map or a variant."""
-    tokens = list(query_tokens(query))
+    tokens = query_tokens(query)
     while tokens and tokens[-1].is_symbol(";"):
-        tokens.pop()
-    return is_reflecting(tokens) or any(map(_is_suspect, tokens))
+        tokens = tokens[:-1]
+    names = {token.text.strip("`").lower() for token in tokens if token.kind is Kind.WORD or token.kind is Kind.QUOTED}
+    if not REFLECTING.isdisjoint(names) or any(map(_may_make_maps, names)):
+        return True
+    # What is strange stands out in the text: most texts need not be gone through for it.
+    if query.isascii() and "$" not in query and ";" not in query:
+        return bool(tokens) and tokens[-1].kind is Kind.BAD
+    return any(token.kind is Kind.BAD or is_strange(token) for token in tokens)
 
 
-def _is_suspect(token: Token) -> bool:
-    if token.kind in (Kind.WORD, Kind.QUOTED):
-        name = bare(token)
-        return name in _MAKING_MAPS or "variant" in name or "map" in name.split("_")
-    return token.kind is Kind.BAD or is_strange(token)
+def _may_make_maps(name: str) -> bool:
+    return name in _MAKING_MAPS or "variant" in name or ("map" in name and "map" in name.split("_"))
 
 
 def is_surely_no_name(tokens: list[Token], index: int) -> bool:

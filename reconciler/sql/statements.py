@@ -25,7 +25,7 @@ from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
 from reconciler.sql.declared import SqlFile
 from reconciler.sql.functions import read_function
-from reconciler.sql.lexer import Dialect, Kind, Token, next_token, unquote
+from reconciler.sql.lexer import Dialect, Kind, Token, cut_query, next_token, remember_tokens, unquote
 from reconciler.sql.properties import TABLE_PROPERTIES, VIEW_PROPERTIES, read_properties
 
 KNOWN_STATEMENTS = "CREATE TABLE, CREATE [LOCAL | MATERIALIZED] VIEW or CREATE FUNCTION"
@@ -230,30 +230,34 @@ def _read_query(cursor: Cursor) -> tuple[int, int]:
     first = next_token(cursor.text, cursor.position, Dialect.QUERY)
     if first.kind is Kind.END or first.is_symbol(";"):
         cursor.fail("S213", first, "the view has no query", "write a SELECT after AS")
-    end = first.start
+    tokens, stop = cut_query(cursor.text, first.start)
     depth = 0
-    token = first
-    while True:
-        if token.kind is Kind.BAD:
-            cursor.unreadable(token)
-        if token.kind is Kind.END or token.is_symbol(";"):
-            break
-        if is_template(cursor.text, token):
-            cursor.position = token.start
-            hint = "write the value out, or make it a column of a table"
-            cursor.fail("S215", token, "templates are not expanded in SQL", hint)
-        if token is not first and depth <= 0 and _starts_statement(cursor.text, token):
-            cursor.report("S203", token, f"expected ';' before {shown(token)}", "statements are separated by ';'")
-            cursor.position = token.start
-            return _checked(cursor, first, end)
-        if token.is_symbol("("):
-            depth += 1
-        elif token.is_symbol(")"):
-            depth -= 1
-        end = token.end
-        token = next_token(cursor.text, end, Dialect.QUERY)
-    cursor.position = token.end if token.kind is not Kind.END else len(cursor.text)
+    for index, (kind, text, start, _) in enumerate(tokens):
+        if kind is Kind.SYMBOL:
+            if text == "(":
+                depth += 1
+            elif text == ")":
+                depth -= 1
+            elif text in "{$" and is_template(cursor.text, _moved(tokens[index], first.start)):
+                cursor.position = first.start + start
+                hint = "write the value out, or make it a column of a table"
+                cursor.fail("S215", _moved(tokens[index], first.start), "templates are not expanded in SQL", hint)
+        elif kind is Kind.BAD:
+            cursor.unreadable(_moved(tokens[index], first.start))
+        elif kind is Kind.WORD and index and depth <= 0 and text.upper() in _STARTS:
+            token = _moved(tokens[index], first.start)
+            if _starts_statement(cursor.text, token):
+                cursor.report("S203", token, f"expected ';' before {shown(token)}", "statements are separated by ';'")
+                cursor.position = token.start
+                return _checked(cursor, first, first.start + tokens[index - 1].end)
+    cursor.position = min(stop + 1, len(cursor.text))
+    end = first.start + tokens[-1].end
+    remember_tokens(cursor.text[first.start : end], tokens)
     return _checked(cursor, first, end)
+
+
+def _moved(token: Token, by: int) -> Token:
+    return token._replace(start=token.start + by, end=token.end + by)
 
 
 def _checked(cursor: Cursor, first: Token, end: int) -> tuple[int, int]:
