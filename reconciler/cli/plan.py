@@ -11,6 +11,7 @@ from reconciler.errors import EXIT_DONE, ReconcileError
 from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import known_pipelines, require_known
+from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
 
 
@@ -45,7 +46,8 @@ def command(
     for name in pipelines:
         require_known(target, name)
     names = pipelines or known_pipelines(target)
-    if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names):
+    files: dict[str, dict[str, str]] = {}
+    if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names, files):
         click.echo("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), nl=False)
         return EXIT_DONE
     from reconciler.cli.plan_output import plan_and_show
@@ -53,6 +55,7 @@ def command(
     return plan_and_show(
         target,
         names,
+        files,
         form,
         whole=whole,
         detailed_exitcode=detailed_exitcode,
@@ -61,10 +64,16 @@ def command(
     )
 
 
-def _all_unchanged(target: Target, pipelines: tuple[str, ...]) -> bool:
-    """Whether the files of all pipelines are known to be those that are applied. What can't be told is looked at with care
-    by whoever plans."""
+def _all_unchanged(target: Target, pipelines: tuple[str, ...], into: dict[str, dict[str, str]]) -> bool:
+    """Whether the files of all pipelines are known to be those that are applied. Files that are read on the way are kept
+    for whoever plans; what can't be told is told by them, too."""
     try:
-        return all(find_unchanged(target, name) is not None for name in pipelines)
+        for name in pipelines:
+            files = files_of(target.root, name)
+            if files is not None:
+                into[name] = files
+            if find_unchanged(target, name, files) is None:
+                return False
     except ReconcileError:
         return False
+    return True

@@ -3,6 +3,8 @@
 Apart from the command, because most runs find that nothing changed and need nothing of this.
 """
 
+from collections.abc import Mapping
+
 import click
 
 from reconciler import __version__
@@ -10,9 +12,7 @@ from reconciler.cli.main import show_error
 from reconciler.cli.output import note, paint, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.plan.impact import Impact
-from reconciler.plan.lock import Matches, with_section
 from reconciler.plan.model import Plan
-from reconciler.reconcile.approving import describe_lock, read_lock_state
 from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
 from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
@@ -23,6 +23,7 @@ _GRAPHS = ("mermaid", "dot")
 def plan_and_show(
     target: Target,
     pipelines: tuple[str, ...],
+    files: Mapping[str, Mapping[str, str]],
     form: str,
     *,
     whole: bool,
@@ -30,12 +31,15 @@ def plan_and_show(
     write_lock: bool,
     check_lock: bool,
 ) -> int:
-    """Plan, show, lock and check; the exit code. Pipelines that can't be planned are told, and the others shown."""
+    """Plan, show, lock and check; the exit code. Pipelines that can't be planned are told, and the others shown. `files`
+    are those of pipelines whose files were read already."""
     found: list[Plan | Planned] = []
     failed = False
     for name in pipelines:
         try:
-            found.append(plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name))
+            found.append(
+                plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name, files.get(name))
+            )
         except ReconcileError as error:
             failed = True
             show_error(error)
@@ -94,6 +98,8 @@ def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | Non
 
 
 def _write_lock(target: Target, plan: Plan) -> None:
+    from reconciler.plan.lock import with_section
+
     path = lock_path(target.root, plan.pipeline)
     before = read_optional(path, target.root)
     after = with_section(before, plan if plan.needs_approval else None, __version__, plan.pipeline, plan.environment)
@@ -108,6 +114,9 @@ def _lock_is_good(target: Target, plan: Plan) -> bool:
         return False
     if not plan.needs_approval:
         return True
+    from reconciler.plan.lock import Matches
+    from reconciler.reconcile.approving import describe_lock, read_lock_state
+
     state = read_lock_state(target, plan)
     if isinstance(state, Matches):
         return True

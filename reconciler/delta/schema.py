@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from reconciler.engine.columns import ColumnType
+from reconciler.engine.stored import ColumnType
 
 if TYPE_CHECKING:
     from deltalake import Schema

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import delta_schema
-from reconciler.engine.columns import ColumnType
-from reconciler.engine.protocol import Transaction
+from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.errors import RegistryConflict
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from reconciler.digest import JsonObject
-from reconciler.engine.columns import ColumnType as ColumnType
+from reconciler.engine.stored import ColumnType as ColumnType
+from reconciler.engine.stored import Transaction as Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,6 @@ class FunctionSource:
     body: str | PythonModule
     deterministic: bool = False
     returns_nullable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """Marks a Delta commit so that a repeat is skipped: Delta's `txn` action (application id and a rising version)."""
-
-    application: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)

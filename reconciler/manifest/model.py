@@ -6,10 +6,10 @@ version of reconciler reads both sides with the same eyes. Locations are for mes
 and are absent from what comes out of the registry.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconciler.diagnostics import Location
 from reconciler.digest import JsonObject
@@ -21,6 +21,14 @@ class BootstrapPolicy(StrEnum):
     AWAIT_APPROVAL = "await_approval"
     ALLOW = "allow"
     REJECT = "reject"
+
+
+_STRICTNESS: Final = (BootstrapPolicy.ALLOW, BootstrapPolicy.AWAIT_APPROVAL, BootstrapPolicy.REJECT)
+
+
+def stricter(policies: Iterable[BootstrapPolicy]) -> BootstrapPolicy:
+    """The strictest of some policies, at least one."""
+    return max(policies, key=_STRICTNESS.index)
 
 
 class ViewKind(StrEnum):

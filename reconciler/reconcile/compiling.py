@@ -20,7 +20,7 @@ from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
-from reconciler.reconcile.source import pipeline_folder, pipeline_names, read_pipeline_files
+from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.codec import decode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -57,12 +57,15 @@ def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
     return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
 
 
-def read_desired(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Snapshot | None:
+def read_desired(target: Target, pipeline: str) -> Snapshot | None:
     """The desired snapshot, or None when the pipeline's folder is gone. Raises ManifestInvalid with every error."""
-    if pipeline not in pipeline_names(target.root):
-        return None
+    return compile_desired(target, pipeline, files_of(target.root, pipeline))
+
+
+def compile_desired(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Snapshot | None:
+    """The snapshot of files that were read (`source.files_of`). Raises ManifestInvalid with every error."""
     if files is None:
-        files = read_pipeline_files(target.root, pipeline)
+        return None
     validated = validate_pipeline(target, pipeline, files)
     errors = errors_among(validated.diagnostics)
     if errors or validated.program is None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 
-from reconciler.reconcile.source import pipeline_names, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.outline import Outline, outline_from_json
 
@@ -27,12 +26,11 @@ def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> O
     return None if kept is None else outline_from_json(json.loads(kept))
 
 
-def find_unchanged(target: Target, pipeline: str) -> tuple[Outline, str] | None:
+def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, str] | None:
     """The outline of a pipeline's files and the digest of the plan applied last, if the files are known to be those that
-    are applied, to the letter. Raises RegistryError when what is applied can't be told."""
-    if pipeline not in pipeline_names(target.root):
-        return None
-    outline = recall_outline(target, pipeline, read_pipeline_files(target.root, pipeline))
+    are applied, to the letter. `files` is None for a pipeline without any. Raises RegistryError when what is applied can't
+    be told."""
+    outline = recall_outline(target, pipeline, files) if files is not None else None
     if outline is None:
         return None
     glance = target.registry.glance(pipeline)

@@ -4,6 +4,7 @@ Safety rules: "never applied" is believed only if the registry can be read, does
 where the pipeline's relations would stand (A505). Anything else is an error, never an everything-is-new plan.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.delta.opening import join_location
@@ -11,22 +12,21 @@ from reconciler.delta.tables import is_vacant
 from reconciler.diff.model import Action
 from reconciler.diff.moves import resolve_moves
 from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.model import BootstrapPolicy
+from reconciler.manifest.model import BootstrapPolicy, stricter
 from reconciler.names import fold
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
-from reconciler.reconcile.compiling import read_desired, read_snapshot
+from reconciler.reconcile.compiling import compile_desired, read_snapshot
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import policy_in_force
+from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
 from reconciler.snapshot.model import Snapshot
-
-_STRICTNESS = (BootstrapPolicy.ALLOW, BootstrapPolicy.AWAIT_APPROVAL, BootstrapPolicy.REJECT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
     """The policies in force for what has these bootstrap policies on its two sides."""
     policy, origin = policy_in_force(target)
     return Policies(
-        bootstrap=max(bootstrap, key=_STRICTNESS.index),
+        bootstrap=stricter(bootstrap),
         approve_first_apply=target.environment.first_apply == "await_approval",
         policy=policy,
         origin=origin,
@@ -93,16 +93,23 @@ def plan_pipeline(target: Target, pipeline: str) -> Plan:
     return found if isinstance(found, Plan) else found.plan
 
 
-def plan_or_programs(target: Target, pipeline: str) -> Plan | Planned:
-    """The plan alone where nothing changed and nothing need be compiled; else with what it was made from."""
+def plan_or_programs(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Plan | Planned:
+    """The plan alone where nothing changed and nothing need be compiled; else with what it was made from. `files` are the
+    pipeline's, if they were read already."""
     require_known(target, pipeline)
-    return _plan_unchanged(target, pipeline) or plan_with_programs(target, pipeline)
+    if files is None:
+        files = files_of(target.root, pipeline)
+    return _plan_unchanged(target, pipeline, files) or _plan_compiled(target, pipeline, files)
 
 
 def plan_with_programs(target: Target, pipeline: str) -> Planned:
     """Read both sides and plan, for who needs to look at both."""
     require_known(target, pipeline)
-    desired = read_desired(target, pipeline)
+    return _plan_compiled(target, pipeline, files_of(target.root, pipeline))
+
+
+def _plan_compiled(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Planned:
+    desired = compile_desired(target, pipeline, files)
     applied = read_applied(target, pipeline)
     plan = plan_between(target, pipeline, applied, desired)
     known = desired or applied.snapshot
@@ -116,9 +123,9 @@ def plan_with_programs(target: Target, pipeline: str) -> Planned:
     )
 
 
-def _plan_unchanged(target: Target, pipeline: str) -> Plan | None:
+def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Plan | None:
     """The plan, if the files are known to be those that are applied, byte for byte: then nothing need be compiled."""
-    unchanged = find_unchanged(target, pipeline)
+    unchanged = find_unchanged(target, pipeline, files)
     if unchanged is None:
         return None
     outline, follows = unchanged

@@ -88,6 +88,11 @@ def read_pipeline_files(root: Path, name: str) -> dict[str, str]:
     return dict(sorted(files.items()))
 
 
+def files_of(root: Path, name: str) -> dict[str, str] | None:
+    """`read_pipeline_files`, or None when there is no such pipeline."""
+    return read_pipeline_files(root, name) if is_pipeline_folder(root / PIPELINES_FOLDER / name) else None
+
+
 def _collect_files(folder: Path, prefix: str, below: str, base: Path, direct: bool, into: dict[str, str]) -> None:
     """`below` is the folder's path below the pipeline's own, ending in `/` unless empty. Folders that are links are not
     followed; files that are links are read if they lead to a file of the pipeline."""

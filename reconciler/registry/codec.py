@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reconciler.digest import JsonObject
-from reconciler.engine.columns import ColumnType
+from reconciler.engine.stored import ColumnType
 from reconciler.errors import RegistryError
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.model import (

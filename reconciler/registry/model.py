@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from reconciler.digest import JsonObject
-from reconciler.engine.columns import ColumnType
+from reconciler.engine.stored import ColumnType
 
 Value = TypeVar("Value")
 

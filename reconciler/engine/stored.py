@@ -1,0 +1,20 @@
+"""Columns as they are stored, and the marks of commits: what storage and engine share."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column as stored: its name, its Spark type in SQL (`decimal(9,6)`, `string`), whether NULL may stand in it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """Marks a Delta commit so that a repeat is skipped: Delta's `txn` action (application id and a rising version)."""
+
+    application: str
+    version: int
