@@ -212,6 +212,7 @@ _HAZARDS: Final = {
     "H910": "a large share is removed",
     "H911": "a protected relation loses its rows",
     "H912": "a view reads much to be computed",
+    "H913": "a table's column is removed with its values",
 }
 
 CODES: Final[dict[str, str]] = (

@@ -30,10 +30,13 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnAdded:
-    """A table has a column that it did not have."""
+    """A table has a column that it did not have. `default` is what it gets in rows that come in without it; in rows that
+    are there it is NULL."""
 
     column: str
     type: str
+    nullable: bool = True
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +235,9 @@ class FunctionChange:
 @dataclass(frozen=True, slots=True)
 class Spared:
     """A view that reads a changed relation and stays as it is all the same: of `relation` the `columns` changed, sorted,
-    and neither its rows nor what it reads depends on them. No columns: only how the relation is kept or named changed."""
+    and neither its rows nor what it reads depends on them. No columns: no value of the relation changed, only how it is kept
+    or named.
+    """
 
     view: str
     relation: str

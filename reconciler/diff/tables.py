@@ -59,7 +59,8 @@ def table_causes(
         causes.append(RelationRenamed(applied.name, desired.name))
     causes += [ColumnRenamed(before[key].name, one.name) for key, one in after.items() if fold(one.name) in moved]
     causes += [ColumnRemoved(column.name, column.type) for key, column in before.items() if key not in after]
-    causes += [ColumnAdded(column.name, column.type) for key, column in after.items() if key not in before]
+    added = [column for key, column in after.items() if key not in before]
+    causes += [ColumnAdded(column.name, column.type, column.nullable, column.default) for column in added]
     kept = [key for key in after if key in before]
     for key in kept:
         causes += _column_causes(before[key], after[key])

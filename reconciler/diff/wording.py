@@ -51,7 +51,9 @@ def describe_cause(cause: Cause) -> str:
 def _describe_cause(cause: Cause) -> str:
     match cause:
         case ColumnAdded():
-            return f"column {cause.column} {cause.type} added"
+            required = "" if cause.nullable else " NOT NULL"
+            default = "" if cause.default is None else f" DEFAULT {cause.default}"
+            return f"column {cause.column} {cause.type}{required}{default} added"
         case ColumnRemoved():
             return f"column {cause.column} {cause.type} removed"
         case ColumnRenamed():

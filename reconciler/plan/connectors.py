@@ -66,7 +66,7 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
     if modified:
         return Outcome.RESETS, "its configuration changed; rows that it brought stay"
     if relation is not None and relation.action is Action.MODIFIED:
-        return Outcome.RESUMES, f"table {connector.relation} keeps its rows; resumes from its position"
+        return Outcome.RESUMES, f"table {connector.relation} keeps its rows, the connector its position"
     return Outcome.RESUMES, UNCHANGED_REASONS["input"]
 
 

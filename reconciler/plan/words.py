@@ -52,7 +52,8 @@ def describe_step(step: Step) -> str:
         case BootstrapView():
             return f"bootstrap {step.view} from {', '.join(step.reads) or 'no table'}"
         case EvolveTable():
-            return f"evolve table {step.table}: {'; '.join(_column_words(step)) or 'same columns'}"
+            words = "; ".join(_column_words(step))
+            return f"evolve table {step.table}" + (f": {words}" if words else "")
         case ClearTable():
             return f"clear table {step.table}"
         case ExtendTable():
@@ -172,8 +173,8 @@ def _judged(message: str, judgement: Judgement | None) -> str:
 def describe_spared(spared: Spared) -> str:
     """For example: `report reads orders, of which only orders.note changed`."""
     columns = ", ".join(f"{spared.relation}.{column}" for column in spared.columns)
-    what = f"{columns} changed" if columns else "how it is kept or named changed"
-    return printable(f"{spared.view} reads {spared.relation}, of which only {what}")
+    what = f"of which only {columns} changed" if columns else "in which no value changed"
+    return printable(f"{spared.view} reads {spared.relation}, {what}")
 
 
 def describe_function(change: FunctionChange) -> str:

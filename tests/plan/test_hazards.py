@@ -54,6 +54,24 @@ def output(view: str, name: str = "out", more: str = "") -> str:
     )
 
 
+@pytest.mark.parametrize(
+    ("spec", "desired", "expected"),
+    [
+        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT);", [("t", "its values are deleted")]),
+        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT, title VARCHAR);", [("t", "if it is title now")]),
+        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT, size INT);", [("t", "its values are deleted")]),
+        ("  evolution: evolve\n  moved: [{from: t.name, to: t.title}]\n", "CREATE TABLE t (id BIGINT, title VARCHAR);", []),
+        ("  evolution: evolve\n", "CREATE TABLE t (name VARCHAR, id BIGINT);", []),
+        ("  evolution: clear\n", "CREATE TABLE t (id BIGINT);", []),
+        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT PRIMARY KEY);", []),
+    ],
+)
+def test_a_column_that_is_removed_while_the_rows_stay(spec: str, desired: str, expected: list[tuple[str, str]]) -> None:
+    found = [hazard for hazard in between(program(T, spec), program(desired, spec)) if hazard.code == "H913"]
+    assert [hazard.subject for hazard in found] == [subject for subject, _ in expected]
+    assert all(words in hazard.message for hazard, (_, words) in zip(found, expected, strict=True))
+
+
 def test_a_removed_table_and_a_removed_view() -> None:
     applied = program(T + U + "CREATE VIEW v AS SELECT id FROM t;")
     found = between(applied, program(T))

@@ -146,7 +146,7 @@ def test_the_scenario_takes_these_kinds_of_step(shop: Path) -> None:
     assert {step_to_json(step)["kind"] for step in plan.steps} == set(KINDS)
     assert [describe_step(step) for step in plan.steps if "table" in describe_step(step)] == [
         "create table fresh",
-        "evolve table new_name: same columns",
+        "evolve table new_name",
         "evolve table wider: quantity from qty; note is NULL",
         "extend table longer by added",
         "publish table new_name",

@@ -62,10 +62,10 @@ def _change_reasons(
 
 
 def _spared_reason(spared: Spared, reads: Mapping[str, Read]) -> str:
-    changed = f"only {', '.join(spared.columns)} changed" if spared.columns else "only how it is kept or named changed"
+    changed = f"of which only {', '.join(spared.columns)} changed" if spared.columns else "in which no value changed"
     read = reads.get(fold(spared.relation))
     used = f"; it reads {', '.join(read.columns)}" if read is not None and read.columns else ""
-    return f"it reads {spared.relation}, of which {changed}{used}"
+    return f"it reads {spared.relation}, {changed}{used}"
 
 
 def _text(relation: Table | View) -> str:

@@ -16,6 +16,7 @@ from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_read_again, sinks_left_stale
 from reconciler.plan.hazards.determinism import undetermined_views
+from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
@@ -38,6 +39,7 @@ def find_hazards(
 _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     tables_removed,
     tables_cleared,
+    columns_dropped,
     views_removed,
     inputs_read_again,
     sinks_left_stale,
