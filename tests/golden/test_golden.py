@@ -1,5 +1,8 @@
 """Golden plans: tests/golden/<claim>/{applied,desired}/ are the files of a pipeline before and after; plan.txt and
-plan.json are the plan between them. A folder without `applied` is a first apply, one without `desired` a removal.
+plan.json are the plan between them. A folder without `applied` is a first apply, one without `desired` a removal. A
+`policy.yaml` beside the two is the policy of the base branch.
+
+claim.md says what the folder shows; its lines `> seed: …` quote rules of the seed, word for word.
 
 `RECONCILE_UPDATE_GOLDEN=1 pytest tests/golden` writes the expectations anew; read the difference before you commit it.
 """
@@ -12,7 +15,10 @@ import jsonschema
 import pytest
 
 from reconciler.diagnostics import errors_among
+from reconciler.manifest.model import stricter
+from reconciler.manifest.policy import read_policy
 from reconciler.manifest.read import read_manifest
+from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.json_form import plan_to_json, step_from_json, step_to_json
 from reconciler.plan.lock import Matches, judge_lock, with_section
 from reconciler.plan.make import make_plan
@@ -26,6 +32,7 @@ from reconciler.snapshot.model import Snapshot, take_snapshot
 HERE = Path(__file__).parent
 CLAIMS = sorted(folder.name for folder in HERE.iterdir() if (folder / "claim.md").is_file())
 UPDATE = os.environ.get("RECONCILE_UPDATE_GOLDEN") == "1"
+READ = {".sql", ".yaml", ".py"}
 SCHEMA = json.loads((HERE.parents[1] / "schemas" / "plan.schema.json").read_text())
 
 
@@ -33,7 +40,8 @@ def read_snapshot(folder: Path) -> Snapshot | None:
     """The snapshot of a folder's files, or None when there is no such folder."""
     if not folder.is_dir():
         return None
-    files = {f"pipelines/shop/{file.name}": file.read_text() for file in sorted(folder.iterdir())}
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in READ)
+    files = {f"pipelines/shop/{file.relative_to(folder).as_posix()}": file.read_text() for file in found}
     files.setdefault("pipelines/shop/pipeline.yaml", "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n")
     read = read_manifest("pipelines/shop", files, {"root": "data"})
     assert read.manifest is not None, read.diagnostics
@@ -42,11 +50,18 @@ def read_snapshot(folder: Path) -> Snapshot | None:
     return take_snapshot(compiled.program)
 
 
+def read_policy_of(file: Path) -> Policy | None:
+    if not file.is_file():
+        return None
+    read = read_policy(file.read_text())
+    assert read.policy is not None, read.diagnostics
+    return read.policy
+
+
 def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
     applied, desired = read_snapshot(HERE / claim / "applied"), read_snapshot(HERE / claim / "desired")
-    known = desired or applied
-    assert known is not None
-    policies = Policies(known.program.settings.bootstrap_policy)
+    bootstrap = stricter(side.program.settings.bootstrap_policy for side in (applied, desired) if side is not None)
+    policies = Policies(bootstrap, policy=read_policy_of(HERE / claim / POLICY_FILE))
     return make_plan("shop", "dev", applied, desired, policies), applied, desired
 
 

@@ -1,0 +1,7 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE VIEW v AS
+SELECT id, customer, amount * 2 AS x
+FROM orders;
+CREATE MATERIALIZED VIEW grouped AS SELECT count(*) AS n FROM v GROUP BY x;
+CREATE MATERIALIZED VIEW most AS SELECT max(n) AS most FROM grouped;
+CREATE MATERIALIZED VIEW spared AS SELECT id, customer FROM v;

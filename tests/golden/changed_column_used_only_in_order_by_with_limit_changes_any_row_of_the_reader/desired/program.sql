@@ -1,0 +1,7 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE VIEW v AS
+SELECT id, customer, amount * 3 AS x
+FROM orders;
+CREATE MATERIALIZED VIEW first_three AS SELECT id FROM v ORDER BY x LIMIT 3;
+CREATE MATERIALIZED VIEW counted AS SELECT sum(id) AS ids FROM first_three;
+CREATE MATERIALIZED VIEW spared AS SELECT id, customer FROM v;

@@ -1,0 +1,7 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE VIEW v AS
+SELECT id, customer, amount * 3 AS x
+FROM orders;
+CREATE MATERIALIZED VIEW filtered AS SELECT id FROM v WHERE x > 10;
+CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM filtered;
+CREATE MATERIALIZED VIEW spared AS SELECT id, customer FROM v;

@@ -1,0 +1,6 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE VIEW v AS
+SELECT id, customer, amount * 2 AS x
+FROM orders;
+CREATE MATERIALIZED VIEW rest AS SELECT id, amount FROM orders EXCEPT SELECT id, x FROM v;
+CREATE MATERIALIZED VIEW ids AS SELECT id FROM rest;

@@ -1,0 +1,6 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE VIEW v AS
+SELECT id, customer, note
+FROM orders;
+CREATE MATERIALIZED VIEW everything AS SELECT * FROM v;
+CREATE MATERIALIZED VIEW ids AS SELECT id FROM everything;

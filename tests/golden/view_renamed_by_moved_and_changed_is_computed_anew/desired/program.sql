@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE MATERIALIZED VIEW totals AS SELECT customer, max(amount) AS total FROM orders GROUP BY customer;
+CREATE MATERIALIZED VIEW best AS SELECT max(total) AS best FROM totals;
