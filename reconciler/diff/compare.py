@@ -42,10 +42,11 @@ from reconciler.diff.model import (
     RelationKind,
     RelationRenamed,
     Spared,
+    TableCause,
     ViewCause,
 )
 from reconciler.diff.moves import Renames, resolve_moves
-from reconciler.diff.tables import judge_rows, table_causes, table_extent
+from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import own_causes, own_extent, under_desired_names
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
@@ -61,6 +62,8 @@ class _Found:
 
     changes: dict[str, RelationChange] = field(default_factory=dict)
     extents: dict[str, Extent] = field(default_factory=dict)
+    clearing: dict[str, tuple[TableCause, ...]] = field(default_factory=dict)
+    """Of tables that are cleared: the causes of that, which their readers are told."""
     spared: list[Spared] = field(default_factory=list)
 
 
@@ -112,6 +115,8 @@ def _compare_table(key: str, before: Program, after: Program, renames: Renames, 
     renamed_from = old.name if fold(old.name) != key else None
     found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes, fate, renamed_from)
     found.extents[key] = table_extent(causes, fate, as_spelled)
+    if fate is Fate.CLEARED:
+        found.clearing[key] = clearing_causes(causes, table, after.evolution_of(key))
 
 
 def _compare_view(
@@ -178,7 +183,7 @@ def _read_causes(
             assert isinstance(extent, OnlyColumns)
             spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names))))
         else:
-            causes.append(_reads_changed(found.changes[key], columns))
+            causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
     return tuple(causes), spared
 
 
@@ -194,17 +199,19 @@ def _changed_columns(read: Read, before: tuple[str, ...], extent: Extent) -> tup
             return now or (tuple(column for column in before if fold(column) in extent.names) or None)
 
 
-def _reads_changed(upstream: RelationChange, columns: tuple[str, ...]) -> ReadsChanged:
-    cause = _telling_cause(upstream, {fold(column) for column in columns})
+def _reads_changed(
+    upstream: RelationChange, columns: tuple[str, ...], clearing: tuple[TableCause, ...] | None
+) -> ReadsChanged:
+    cause = _telling_cause(upstream.causes if clearing is None else clearing, {fold(column) for column in columns})
     if isinstance(cause, ReadsChanged):
         return ReadsChanged(upstream.name, columns, (upstream.name, *cause.path), cause.origin)
     return ReadsChanged(upstream.name, columns, (upstream.name,), cause)
 
 
-def _telling_cause(upstream: RelationChange, columns: set[str]) -> Cause | None:
+def _telling_cause(of: tuple[Cause, ...], columns: set[str]) -> Cause | None:
     """Of the causes of a change, the one that says most to a reader of these columns: the first that is about one of them,
     else the first that is about rows or values at all."""
-    causes = [cause for cause in upstream.causes if not isinstance(cause, RelationRenamed)]
+    causes = [cause for cause in of if not isinstance(cause, RelationRenamed)]
     about = [cause for cause in causes if isinstance(cause, _OF_A_COLUMN) and fold(cause.column) in columns]
     others = [cause for cause in causes if not isinstance(cause, _OF_A_COLUMN)]
     return next(iter([*about, *others, *causes]), None)

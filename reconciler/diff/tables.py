@@ -102,12 +102,21 @@ _SEVERITY: Final = (Fate.KEPT, Fate.EXTENDED, Fate.EVOLVED, Fate.CLEARED)
 
 def judge_rows(causes: tuple[TableCause, ...], desired: Table, evolution: Evolution) -> Fate:
     """What becomes of the rows of a modified table: the worst that any cause asks for."""
+    return max(_fates(causes, desired, evolution), key=_SEVERITY.index, default=Fate.KEPT)
+
+
+def clearing_causes(causes: tuple[TableCause, ...], desired: Table, evolution: Evolution) -> tuple[TableCause, ...]:
+    """Those of the causes that ask for the rows to be deleted."""
+    fates = _fates(causes, desired, evolution)
+    return tuple(cause for cause, fate in zip(causes, fates, strict=True) if fate is Fate.CLEARED)
+
+
+def _fates(causes: tuple[TableCause, ...], desired: Table, evolution: Evolution) -> list[Fate]:
     added = {fold(cause.column) for cause in causes if isinstance(cause, ColumnAdded)}
     names = [fold(column.name) for column in desired.columns]
     at_the_end = not any(name in added for name in names[: len(names) - len(added)])
     required = {fold(column.name) for column in desired.columns if not column.nullable}
-    fates = [_fate(cause, evolution, at_the_end, required) for cause in causes]
-    return max(fates, key=_SEVERITY.index, default=Fate.KEPT)
+    return [_fate(cause, evolution, at_the_end, required) for cause in causes]
 
 
 def _fate(cause: TableCause, evolution: Evolution, at_the_end: bool, required: set[str]) -> Fate:

@@ -1,0 +1,18 @@
+CREATE TABLE orders (
+    id BIGINT NOT NULL,
+    amount DECIMAL(10,2),
+    channel STRING
+);
+
+CREATE MATERIALIZED VIEW everything AS
+SELECT *
+FROM orders;
+
+CREATE MATERIALIZED VIEW how_many AS
+SELECT COUNT(*) AS n
+FROM orders;
+
+CREATE MATERIALIZED VIEW large AS
+SELECT id
+FROM orders
+WHERE amount > 1000;

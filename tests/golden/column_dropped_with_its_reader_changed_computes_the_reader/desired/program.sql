@@ -1,0 +1,14 @@
+CREATE TABLE orders (
+    id BIGINT NOT NULL,
+    customer STRING,
+    amount DECIMAL(10,2)
+);
+
+CREATE MATERIALIZED VIEW notes AS
+SELECT id, customer
+FROM orders;
+
+CREATE MATERIALIZED VIEW revenue AS
+SELECT customer, SUM(amount) AS total
+FROM orders
+GROUP BY customer;
