@@ -105,7 +105,7 @@ def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
 
 def test_the_whole_measurement_gives_sane_numbers(tmp_path: Path) -> None:
     costs = measure_plan(VIEWS, tmp_path, runs=1)
-    assert set(costs) == {"floor", "plan cold", "plan warm", "plan changed", "sqlglot"}
+    assert set(costs) == {"floor", "floor changed", "plan cold", "plan warm", "plan changed", "sqlglot"}
     for cost in costs.values():
         assert 0.01 < cost.cpu < 60
         assert 0.01 < cost.wall < 120
@@ -115,7 +115,14 @@ def test_the_whole_measurement_gives_sane_numbers(tmp_path: Path) -> None:
 
 def test_ratios_know_which_way_is_good() -> None:
     unit, double = Cost(1.0, 1.0, 100.0), Cost(2.0, 2.0, 100.0)
-    costs = {"floor": unit, "sqlglot": unit, "plan cold": double, "plan warm": double, "plan changed": double}
+    costs = {
+        "floor": unit,
+        "floor changed": unit,
+        "sqlglot": unit,
+        "plan cold": double,
+        "plan warm": double,
+        "plan changed": double,
+    }
     costs |= {"SQLMesh cold": Cost(40.0, 40.0, 1.0), "SQLMesh warm": Cost(40.0, 40.0, 1.0)}
     met = {ratio.name: ratio.is_met for ratio in ratios_of({1000: costs})}
     assert met["CPU, nothing changed / floor"] is False
