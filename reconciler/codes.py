@@ -213,6 +213,7 @@ _HAZARDS: Final = {
     "H911": "a protected relation loses its rows",
     "H912": "a view reads much to be computed",
     "H913": "a table's column is removed with its values",
+    "H914": "a table gets a Delta feature that its readers must know",
 }
 
 CODES: Final[dict[str, str]] = (

@@ -15,7 +15,6 @@ from reconciler.connectors.references import resolve_variables
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.digest import JsonObject, digest_json
-from reconciler.manifest.json_places import places_of_json
 from reconciler.manifest.model import ConnectorDeclaration
 from reconciler.names import closest, fold
 from reconciler.places import Below, OnePlace, Places
@@ -85,6 +84,8 @@ def _of_sql(declaration: ConnectorDeclaration, texts: Mapping[str, str], directi
     at = declaration.location
     places: Places = OnePlace(at)
     if at is not None and at.file in texts:
+        from reconciler.manifest.json_places import places_of_json
+
         places = places_of_json(texts[at.file], at)
     direction = directions.get(fold(declaration.relation))
     return _Written(declaration.relation, declaration.name, declaration.settings, at, places, direction)

@@ -17,6 +17,7 @@ from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_read_again, sinks_left_stale
 from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.dropped import columns_dropped
+from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
@@ -46,5 +47,6 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     public_columns_changed,
     undetermined_views,
     cross_joins_added,
+    features_added,
     protection_broken,
 )

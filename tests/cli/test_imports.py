@@ -1,0 +1,53 @@
+"""What a plan imports: nothing changed needs next to nothing, and no plan needs Spark."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
+from tests.engine.delta_writer import DeltaWriter
+
+_ASK = """
+import json, sys
+from reconciler.cli.main import run
+code = run(sys.argv[1:])
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+sys.exit(code)
+"""
+_HEAVY = {"sqlglot", "jsonschema", "deepdiff", "git", "pyspark", "py4j", "pandas", "pyarrow", "yaml"}
+
+
+def _imported(repository: Path, *arguments: str) -> tuple[str, set[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", _ASK, "plan", "--repo", str(repository), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    shown, _, names = done.stdout.rstrip("\n").rpartition("\n")
+    return shown, set(json.loads(names))
+
+
+def test_a_plan_imports_what_it_needs(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("RECONCILE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "repository" / "pipelines" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text("apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n")
+    query = "CREATE MATERIALIZED VIEW big AS SELECT id FROM orders WHERE qty > {least};\n"
+    (folder / "tables.sql").write_text("CREATE TABLE orders (id BIGINT, qty INT);\n")
+    (folder / "views.sql").write_text(query.format(least=1))
+    assert run(["apply", "--repo", str(tmp_path / "repository")], engine=RecordingEngine(DeltaWriter())) == 0
+
+    shown, names = _imported(tmp_path / "repository")
+    assert "no changes" in shown
+    shown, names = _imported(tmp_path / "repository")
+    assert "no changes" in shown
+    assert names & _HEAVY == set()
+
+    (folder / "views.sql").write_text(query.format(least=2))
+    shown, names = _imported(tmp_path / "repository")
+    assert "1 to bootstrap" in shown
+    # The one query that changed is parsed; what was right before is not checked again.
+    assert names & _HEAVY == {"sqlglot"}

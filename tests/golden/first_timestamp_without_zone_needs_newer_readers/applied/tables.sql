@@ -1,0 +1,4 @@
+CREATE TABLE visits (
+  id BIGINT NOT NULL PRIMARY KEY,
+  at TIMESTAMP
+);
