@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.diagnostics import Diagnostic, errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.project import read_project
 from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.model import PolicyOrigin
 from reconciler.reconcile.source import PROJECT_FILE, open_repository, read_optional
@@ -117,6 +116,8 @@ def _has_origin(repository: "Repo") -> bool:
 
 def _named_branch(repository: "Repo", target: Target, default: str | None) -> str | None:
     """The environment's branch. The default branch's reconcile.yaml says it, so that a pull request can't name its own."""
+    from reconciler.manifest.project import read_project
+
     commit = _commit(repository, default) if default is not None else None
     text = _text_at(target.root.resolve(), commit, PROJECT_FILE) if commit is not None else None
     project = read_project(text).project if text is not None else None
