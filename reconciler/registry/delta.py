@@ -14,12 +14,12 @@ Codecs are imported where they are used: a glance at a head, which is all that m
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import join_location
-from reconciler.digest import canonical_json
+from reconciler.digest import canonical_json, digest_text
 from reconciler.errors import RegistryError
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
@@ -89,11 +89,22 @@ class DeltaRegistry:
         return Stored(written.version, lease)
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
-        rows = self._snapshot(pipeline, record).read()
+        table = self._snapshot(pipeline, record)
+        try:
+            rows = sorted(table.read(), key=lambda row: (row["kind"], row["name"]))
+        except RegistryError:
+            raise
+        except Exception as error:
+            # Data files that are gone or garbled: deltalake raises several unrelated classes for them.
+            raise _damaged_snapshot(pipeline, record, table.location, str(error)) from error
         if not rows:
-            raise RegistryError("G601", f"the registry lacks the applied definitions {record} of {pipeline!r}")
-        objects = ({**row, "definition": json.loads(row["definition"])} for row in rows)
-        return tuple(sorted(objects, key=lambda row: (row["kind"], row["name"])))
+            raise RegistryError(
+                "G601", f"the registry lacks the applied definitions {record} of {pipeline!r}", _restore(table.location)
+            )
+        # Texts as stored are canonical: nothing need be written anew to tell whether all of them are there as they were.
+        if digest_text(f"[{','.join(map(_stored_text, rows))}]") != record:
+            raise _damaged_snapshot(pipeline, record, table.location, "they are not what was stored under that digest")
+        return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
         rows = [{**row, "definition": canonical_json(row["definition"])} for row in objects]
@@ -118,3 +129,21 @@ class DeltaRegistry:
 
     def _history(self, history: History, pipeline: str) -> HistoryTable:
         return HistoryTable(join_location(self._root, pipeline, history.value), HISTORY_COLUMNS[history])
+
+
+_quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def _stored_text(row: Mapping[str, str]) -> str:
+    """A definition with its kind and name as canonical JSON."""
+    return f'{{"definition":{row["definition"]},"kind":{_quoted(row["kind"])},"name":{_quoted(row["name"])}}}'
+
+
+def _damaged_snapshot(pipeline: str, record: str, location: str, words: str) -> RegistryError:
+    reason = (words.strip().splitlines() or ["unknown"])[0]
+    message = f"the applied definitions {record} of {pipeline!r} are damaged: {reason}"
+    return RegistryError("G602", message, _restore(location))
+
+
+def _restore(location: str) -> str:
+    return f"restore {location} from a backup; planning without it would treat everything as new"

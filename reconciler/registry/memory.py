@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.digest import canonical_json
+from reconciler.digest import canonical_json, digest_text
 from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
 from reconciler.registry.format import glance_from_json
@@ -46,10 +46,14 @@ class MemoryRegistry:
         found = self._snapshots.get((pipeline, record))
         if found is None:
             raise RegistryError("G601", f"the registry lacks the applied definitions {record} of {pipeline!r}")
+        if digest_text(found) != record:
+            raise RegistryError("G602", f"the applied definitions {record} of {pipeline!r} are not what was stored")
         return tuple(sorted(json.loads(found), key=lambda row: (row["kind"], row["name"])))
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._snapshots.setdefault((pipeline, record), canonical_json(list(objects)))
+        self._snapshots.setdefault(
+            (pipeline, record), canonical_json(sorted(objects, key=lambda row: (row["kind"], row["name"])))
+        )
 
     def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         for row in rows:

@@ -78,7 +78,8 @@ class Registry(Protocol):
         ...
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
-        """The stored definitions of that record: {kind, name, definition}. Raises RegistryError when it is not there."""
+        """The stored definitions of that record: {kind, name, definition}, sorted by kind and name. Raises RegistryError
+        when they are not there, or are not those whose canonical JSON has that digest."""
         ...
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.delta.opening import join_location
+from reconciler.digest import digest_json
 from reconciler.engine.protocol import ColumnType
 from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import head_from_json, head_to_json
@@ -120,9 +121,17 @@ def test_a_snapshot_is_written_once_and_read_whole(registry: Registry) -> None:
         {"kind": "view", "name": "v", "definition": {"query": "SELECT 'it''s' AS \"ü\""}},
         {"kind": "table", "name": "t", "definition": {"columns": [1, None, {"a": True}]}},
     ]
-    registry.write_snapshot("shop", "sha256:r", objects)
-    registry.write_snapshot("shop", "sha256:r", objects)
-    assert registry.snapshot("shop", "sha256:r") == (objects[1], objects[0])
+    record = digest_json([objects[1], objects[0]])
+    registry.write_snapshot("shop", record, objects)
+    registry.write_snapshot("shop", record, objects)
+    assert registry.snapshot("shop", record) == (objects[1], objects[0])
+
+
+def test_definitions_that_are_not_what_their_record_names_are_damaged(registry: Registry) -> None:
+    registry.write_snapshot("shop", "sha256:of-something-else", [{"kind": "table", "name": "t", "definition": {}}])
+    with pytest.raises(RegistryError) as caught:
+        registry.snapshot("shop", "sha256:of-something-else")
+    assert caught.value.code == "G602"
 
 
 def test_a_missing_snapshot_is_an_error_not_an_empty_program(registry: Registry) -> None:
