@@ -28,6 +28,7 @@ from reconciler.diff.model import (
     SettingDifference,
     SettingsChanged,
 )
+from reconciler.names import fold
 
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
@@ -100,9 +101,23 @@ def describe_difference(difference: SettingDifference) -> str:
 def _describe_reads(cause: ReadsChanged) -> str:
     columns = ", ".join(f"{cause.relation}.{column}" for column in cause.columns) or cause.relation
     if len(cause.path) == 1:
+        if cause.origin is not None and cause.columns and _is_of_the_whole(cause.origin, cause.columns):
+            return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"
     via = " → ".join(cause.path[1:])
     return f"reads {columns}, which reads {via}, {_origin(cause.origin)}"
+
+
+def _is_of_the_whole(origin: Cause, columns: tuple[str, ...]) -> bool:
+    """Whether a change reaches these columns only because it reaches the whole table."""
+    read = {fold(column) for column in columns}
+    match origin:
+        case ColumnAdded() | ColumnRemoved() | ColumnRetyped() | NullabilityChanged():
+            return fold(origin.column) not in read
+        case ColumnsReordered() | PrimaryKeyChanged() | PropertyChanged():
+            return True
+        case _:
+            return False
 
 
 def _origin(origin: Cause | None) -> str:

@@ -106,12 +106,14 @@ def _effect(change: RelationChange, kinds: set[type]) -> str:
         if DropRelation in kinds:
             return "dropped"
         return "replaced" if kinds else "gone"
+    if change.action is Action.ADDED and change.kind is RelationKind.TABLE:
+        # Also where a view of its name is read until the switch, and is cleared then.
+        return "created empty"
     stores = change.kind is RelationKind.TABLE or RenameRelation in kinds
     if stores and change.fate is not None and change.fate in _KEPT_ROWS:
         return _KEPT_ROWS[change.fate]
-    for kind, words in ((CreateTable, "created empty"), (ClearTable, "cleared"), (BootstrapView, "bootstrapped")):
-        if kind in kinds:
-            return words
+    if BootstrapView in kinds:
+        return "bootstrapped"
     return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
 
 

@@ -16,6 +16,7 @@ from reconciler.plan.model import (
     CreateTable,
     DropRelation,
     EvolveTable,
+    ExtendTable,
     Plan,
     Policies,
     PublishTable,
@@ -137,6 +138,9 @@ _ANY_ORDER: set[tuple[type[Step], type[Step]]] = {
     (CreateTable, EvolveTable),
     (CreateTable, ClearTable),
     (ClearTable, PublishTable),
+    (ClearTable, ExtendTable),
+    (ExtendTable, PublishTable),
+    (ExtendTable, RenameRelation),
 }
 
 

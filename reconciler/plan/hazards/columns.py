@@ -11,7 +11,7 @@ where the column is that of a table, handed on as it is, and the table declares 
 from collections.abc import Iterator, Mapping
 
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, ColumnRetyped, Diff, RelationChange, RelationKind
+from reconciler.diff.model import Action, ColumnRetyped, Diff, RelationKind
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program, View
@@ -44,22 +44,21 @@ def _retyped(diff: Diff, applied: Program, desired: Program) -> dict[str, dict[s
     found: dict[str, dict[str, ColumnRetyped]] = {}
     for key in desired.order:
         change = changes.get(key)
-        if change is None:
-            continue
-        if key in desired.tables:
+        if change is not None and key in desired.tables:
             columns = {fold(cause.column): cause for cause in change.causes if isinstance(cause, ColumnRetyped)}
+        elif change is not None or diff.local_views.get(key) is Action.MODIFIED:
+            old = fold(change.renamed_from or change.name) if change is not None else key
+            columns = _handed_on(applied.views.get(old), desired.views[key], found)
         else:
-            columns = _handed_on(change, applied, desired, found)
+            continue
         if columns:
             found[key] = columns
     return found
 
 
 def _handed_on(
-    change: RelationChange, applied: Program, desired: Program, found: Mapping[str, Mapping[str, ColumnRetyped]]
+    before: View | None, after: View, found: Mapping[str, Mapping[str, ColumnRetyped]]
 ) -> dict[str, ColumnRetyped]:
-    after = desired.views[fold(change.name)]
-    before = applied.views.get(fold(change.renamed_from or change.name))
     if before is None or not any(fold(read.relation) in found for read in after.reads):
         return {}
     old, new = _sources(before), _sources(after)

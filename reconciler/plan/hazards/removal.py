@@ -10,16 +10,26 @@ from reconciler.manifest.model import ViewKind
 from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.program.model import Program, Table
 
 _FEW = 4
 """Of fewer relations every removal is a large share, and says nothing."""
 
 
 def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """H901."""
+    """H901. A table with the same columns that is added by the same plan may be meant to be the same one."""
+    added = [desired.tables[fold(name)] for name in names_of(diff, Action.ADDED, RelationKind.TABLE)]
     for name in names_of(diff, Action.REMOVED, RelationKind.TABLE):
-        yield Hazard("H901", name, f"table {name} is removed and its rows are deleted")
+        message = f"table {name} is removed and its rows are deleted"
+        columns = _columns(applied.tables[fold(name)])
+        alike = [table.name for table in added if _columns(table) == columns]
+        if alike:
+            message += f"; if it is {' or '.join(alike)} now, say so under moved, and they are kept"
+        yield Hazard("H901", name, message)
+
+
+def _columns(table: Table) -> list[tuple[str, str]]:
+    return [(fold(column.name), column.type) for column in table.columns]
 
 
 def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

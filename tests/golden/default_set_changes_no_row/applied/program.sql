@@ -1,0 +1,10 @@
+CREATE TABLE orders (
+    id BIGINT NOT NULL,
+    state STRING,
+    placed TIMESTAMP
+);
+
+CREATE MATERIALIZED VIEW states AS
+SELECT state, COUNT(*) AS n
+FROM orders
+GROUP BY state;

@@ -1,0 +1,13 @@
+CREATE TABLE orders (
+    id BIGINT NOT NULL,
+    amount DECIMAL(10,2)
+);
+
+CREATE MATERIALIZED VIEW revenue AS
+SELECT SUM(amount) AS total
+FROM orders;
+
+CREATE MATERIALIZED VIEW pages AS
+SELECT CAST(id AS STRING) AS page, COUNT(*) AS n
+FROM orders
+GROUP BY id;

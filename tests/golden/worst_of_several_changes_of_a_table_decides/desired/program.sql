@@ -1,0 +1,16 @@
+CREATE TABLE orders (
+    id INT NOT NULL,
+    customer STRING,
+    amount DECIMAL(10,2),
+    note STRING,
+    channel STRING
+);
+
+CREATE MATERIALIZED VIEW notes AS
+SELECT id, note
+FROM orders;
+
+CREATE MATERIALIZED VIEW revenue AS
+SELECT customer, SUM(amount) AS total
+FROM orders
+GROUP BY customer;
