@@ -379,23 +379,24 @@ class _Evaluation:
     def _contents(self, view: View, computed_by: str) -> Contents:
         definition, lineage = self._definitions[fold(view.name)], view.lineage
         found = {fold(read.relation): self._relation(fold(read.relation), computed_by) for read in view.reads}
-        below = [found[key].rows for key in sorted(found)]
+        # By term and not by name: a name may have changed while all else stayed.
+        below = sorted(one.rows for one in found.values())
         names = [fold(name) for name in view.column_names]
         if lineage is None:
-            everything = [
-                found[fold(read.relation)].columns
-                if ALL_COLUMNS in read.columns
-                else [[fold(name), found[fold(read.relation)].term(fold(name))] for name in read.columns]
+            everything = sorted(
+                term
                 for read in view.reads
-            ]
+                for name, term in found[fold(read.relation)].columns
+                if ALL_COLUMNS in read.columns or name in map(fold, read.columns)
+            )
             # Nothing is known to be repeatable.
             rows = digest_json([definition.folded, below, everything, computed_by])
             return Contents(rows, tuple((name, rows) for name in names))
         by = "" if lineage.rows_repeatable else computed_by
-        rows = digest_json([definition.rows, below, [found[key].term(column) for key, column in lineage.rows], by])
+        rows = digest_json([definition.rows, below, sorted(found[key].term(column) for key, column in lineage.rows), by])
         columns = []
         for one in lineage.outputs:
-            terms = [found[key].term(column) for key, column in one.sources]
+            terms = sorted(found[key].term(column) for key, column in one.sources)
             by = "" if one.repeatable else computed_by
             token = definition.columns.get(fold(one.name), definition.folded)
             columns.append((fold(one.name), digest_json([rows, token, terms, by])))
