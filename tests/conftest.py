@@ -19,6 +19,14 @@ _SETTINGS = {
 }
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache for this run, so that the user's own is neither believed nor filled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECONCILE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[Engine]:
     """The engine on Spark; mark tests that use it with `spark`. Its JVM starts with the first call that needs it."""

@@ -37,7 +37,7 @@ def describe_view(view: ViewImpact) -> str:
     parts = [f"{view.view} reads {reads}", "is new" if view.rows is None else f"replaces {rows_words(view.rows)}"]
     parts += [f"{output.connector} receives {output.receives}" for output in view.outputs]
     if view.seconds is not None:
-        parts.append(f"about {seconds_words(view.seconds)}")
+        parts.append(_about(view.seconds))
     return printable("; ".join(parts))
 
 
@@ -79,7 +79,7 @@ def seconds_words(seconds: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"about {seconds_words(seconds)} (learnt from earlier runs)".replace("about less", "less")
+    return f"{_about(seconds)} (learnt from earlier runs)"
 
 
 def _sum_words(tables: list[TableImpact], rows: int | None = None) -> str:
@@ -106,3 +106,7 @@ def _scaled(number: int, unit: int, names: tuple[str, ...]) -> str:
 def _digits(value: float) -> str:
     text = f"{value:.1f}" if value < 99.95 else f"{value:,.0f}"
     return text.removesuffix(".0")
+
+
+def _about(seconds: float) -> str:
+    return f"about {seconds_words(seconds)}".replace("about less", "less")
