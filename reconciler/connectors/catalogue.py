@@ -124,10 +124,13 @@ def on_bootstrap(settings: JsonObject) -> str:
     said = settings.get("on_bootstrap")
     if isinstance(said, str):
         return said
+    return "changes" if sink_can_delete(settings) else "full"
+
+
+def sink_can_delete(settings: JsonObject) -> bool:
+    """Whether what an output writes to can take rows back. When that is not known, it can't."""
     transport = transport_of(settings)
-    if transport is None or not transport.sink_can_delete(settings):
-        return "full"
-    return "changes"
+    return transport is not None and transport.sink_can_delete(settings)
 
 
 def secret_paths(settings: JsonObject) -> tuple[Path, ...]:

@@ -18,7 +18,7 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 A connector or relation that was only renamed (`moved`) is unchanged.
 """
 
-from reconciler.connectors.catalogue import on_bootstrap
+from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
 from reconciler.diff.moves import Renames
@@ -29,9 +29,15 @@ from reconciler.program.model import Connector, Program
 
 _OF_A_BOOTSTRAP = {
     "changes": (Outcome.SENDS_DIFFERENCE, "only what differs between old and new contents, retractions included"),
-    "full": (Outcome.SENDS_FULL_CONTENTS, "on_bootstrap: full; what the sink holds stays"),
+    "full": (Outcome.SENDS_FULL_CONTENTS, "on_bootstrap: full; what its sink holds stays"),
     "truncate": (Outcome.TRUNCATES, "on_bootstrap: truncate"),
     "silent": (Outcome.SENDS_NOTHING_OF_IT, "on_bootstrap: silent; only changes after it are sent"),
+}
+
+# Where the sink can't take rows back; by outcome, and whether the connector says so itself.
+_OF_A_SINK_THAT_GROWS = {
+    (Outcome.SENDS_DIFFERENCE, True): "on_bootstrap: changes; its sink can't delete, so rows that are gone stay there",
+    (Outcome.SENDS_FULL_CONTENTS, False): "its sink can't delete, so it gets everything, and what it holds stays",
 }
 
 
@@ -58,7 +64,8 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
     added = change is not None and change.action is Action.ADDED
     modified = change is not None and change.action is Action.MODIFIED and bool(change.differences)
     if connector.direction is Direction.OUTPUT:
-        return _output_outcome(connector, added, modified, relation)
+        renamed = change is not None and change.renamed_from is not None
+        return _output_outcome(connector, added, modified, renamed, relation)
     if added:
         return Outcome.STARTS, "new: starts from its configuration"
     if relation is not None and relation.action is Action.MODIFIED and relation.fate is Fate.CLEARED:
@@ -67,11 +74,13 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
         return Outcome.RESETS, "its configuration changed; rows that it brought stay"
     if relation is not None and relation.action is Action.MODIFIED:
         return Outcome.RESUMES, f"table {connector.relation} keeps its rows, the connector its position"
+    if change is not None and change.renamed_from is not None:
+        return Outcome.RESUMES, "only its name changed; resumes from its position"
     return Outcome.RESUMES, UNCHANGED_REASONS["input"]
 
 
 def _output_outcome(
-    connector: Connector, added: bool, modified: bool, relation: RelationChange | None
+    connector: Connector, added: bool, modified: bool, renamed: bool, relation: RelationChange | None
 ) -> tuple[Outcome, str]:
     if relation is not None and relation.action is Action.ADDED:
         return Outcome.SENDS_FULL_CONTENTS, f"view {connector.relation} is new"
@@ -79,9 +88,13 @@ def _output_outcome(
         if added or modified:
             return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}, and view {connector.relation} is modified"
         outcome, reason = _OF_A_BOOTSTRAP[on_bootstrap(connector.settings)]
+        if not sink_can_delete(connector.settings):
+            reason = _OF_A_SINK_THAT_GROWS.get((outcome, "on_bootstrap" in connector.settings), reason)
         return outcome, f"view {connector.relation} is modified; {reason}"
     if added or modified:
         return Outcome.SENDS_NEW_CHANGES, f"it is {_newness(added)}, its view is not"
+    if renamed:
+        return Outcome.RESUMES, "only its name changed"
     return Outcome.RESUMES, UNCHANGED_REASONS["output"]
 
 

@@ -72,6 +72,40 @@ def test_a_column_that_is_removed_while_the_rows_stay(spec: str, desired: str, e
     assert all(words in hazard.message for hazard, (_, words) in zip(found, expected, strict=True))
 
 
+def test_a_removed_table_that_may_only_be_renamed() -> None:
+    found = between(program(T), program(T.replace("TABLE t", "TABLE other")))
+    assert "if it is other now, say so under moved" in next(one.message for one in found if one.code == "H901")
+    found = between(program(T), program("CREATE TABLE other (id BIGINT);"))
+    assert "under moved" not in next(one.message for one in found if one.code == "H901")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "more", "key", "expected"),
+    [
+        ("b", "in", "", "", ["t.b"]),
+        ("b", "elsewhere", "", "", []),
+        ("b", "in", "  moved: [{from: t.a, to: t.b}]\n", "", []),
+        ("b", "in", "", ", PRIMARY KEY (id)", []),
+    ],
+)
+def test_a_new_connector_that_reads_what_a_removed_one_read(
+    name: str, path: str, more: str, key: str, expected: list[str]
+) -> None:
+    table = f"CREATE TABLE t (id BIGINT{key});"
+    files = (
+        "  connectors:\n    - name: {}\n      table: t\n"
+        "      transport: {{name: file_input, config: {{path: {}}}}}\n      format: {{name: json}}\n"
+    )
+    applied, desired = program(table, files.format("a", "in")), program(table, files.format(name, path) + more)
+    assert codes(between(applied, desired), "H904") == expected
+
+
+def test_a_type_that_changed_is_handed_on_by_local_views() -> None:
+    views = "CREATE LOCAL VIEW l AS SELECT id FROM t; CREATE MATERIALIZED VIEW m AS SELECT id FROM l;"
+    sides = [program(f"CREATE TABLE t (id {one}); {views}", "  evolution: evolve\n") for one in ("INT", "BIGINT")]
+    assert codes(between(*sides), "H907") == ["m"]
+
+
 def test_a_removed_table_and_a_removed_view() -> None:
     applied = program(T + U + "CREATE VIEW v AS SELECT id FROM t;")
     found = between(applied, program(T))

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from reconciler.connectors.catalogue import on_bootstrap
+from reconciler.connectors.catalogue import canonical_settings, on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
+from reconciler.digest import JsonObject
 from reconciler.names import fold
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
@@ -12,20 +13,44 @@ from reconciler.program.model import Program
 
 
 def inputs_read_again(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """H904: a connector that starts over, into a table that keeps its rows and has no key to find them by."""
+    """H904: a connector that starts over, into a table that keeps its rows and has no key to find them by. One that is new
+    starts over where another one, which is removed, read the same into that table."""
+    renamed = {fold(change.name): fold(change.renamed_from or "") for change in diff.relations if change.renamed_from}
     cleared = {fold(change.name) for change in diff.relations if is_cleared(change)}
     for change in diff.connectors:
-        if change.action is not Action.MODIFIED or change.direction is not Direction.INPUT or not change.differences:
+        if change.action is Action.REMOVED or change.direction is not Direction.INPUT:
             continue
-        table = desired.tables.get(fold(change.name.partition(".")[0]))
-        if table is None or fold(table.name) in cleared or table.primary_key:
+        relation = fold(change.name.partition(".")[0])
+        table = desired.tables.get(relation)
+        if table is None or relation in cleared or table.primary_key:
             continue
-        yield Hazard(
-            "H904",
-            change.name,
-            f"connector {change.name} starts over while table {table.name} keeps its rows and has no primary key: "
-            "rows that it reads again will be there twice",
-        )
+        before = ""
+        if change.action is Action.ADDED:
+            settings = desired.connectors[fold(change.name)].settings
+            before = _removed_alike(diff, applied, renamed.get(relation, relation), settings)
+        if before or change.differences:
+            what = f"is new and reads what {before} read," if before else "starts over"
+            hint = "; if it is the same connector, say so under moved" if before else ""
+            yield Hazard(
+                "H904",
+                change.name,
+                f"connector {change.name} {what} while table {table.name} keeps its rows and has no primary key: "
+                f"rows that it reads again will be there twice{hint}",
+            )
+
+
+def _removed_alike(diff: Diff, applied: Program, relation: str, settings: JsonObject) -> str:
+    """The input of an applied table that is removed and read the same; empty when there is none."""
+    if relation not in applied.tables:
+        return ""
+    wanted = canonical_settings(settings)
+    removed = [
+        applied.connectors[fold(change.name)]
+        for change in diff.connectors
+        if change.action is Action.REMOVED and change.direction is Direction.INPUT
+    ]
+    alike = [one for one in removed if fold(one.relation) == relation and canonical_settings(one.settings) == wanted]
+    return alike[0].qualified_name if alike else ""
 
 
 def sinks_left_stale(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
@@ -44,10 +69,19 @@ def sinks_left_stale(diff: Diff, applied: Program, desired: Program) -> Iterator
         if change is not None and change.action is Action.ADDED:
             continue
         name, view = connector.qualified_name, connector.relation
-        mode = "full" if change is not None and change.differences else on_bootstrap(connector.settings)
+        if change is not None and change.differences:
+            message = (
+                f"{name} starts over and sends the new {view} in full: if its sink holds rows of the old one, clear it first"
+            )
+            yield Hazard("H905", name, message)
+            continue
+        mode = on_bootstrap(connector.settings)
         if mode == "full":
             message = f"the sink of {name} holds rows of the old {view} and gets the new contents in full: clear it first"
             yield Hazard("H905", name, message)
         elif mode == "silent":
             message = f"the sink of {name} keeps rows of the old {view} and gets nothing of the new contents"
+            yield Hazard("H905", name, message)
+        elif mode == "changes" and not sink_can_delete(connector.settings):
+            message = f"the sink of {name} can't delete: it keeps rows of the old {view} that the new one does not have"
             yield Hazard("H905", name, message)

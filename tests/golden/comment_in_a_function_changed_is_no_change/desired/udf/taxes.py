@@ -1,0 +1,3 @@
+# What the state gets.
+def tax(amount):
+    return amount / 5  # a fifth

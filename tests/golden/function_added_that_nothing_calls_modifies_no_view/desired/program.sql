@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE FUNCTION tax(amount DECIMAL(10, 2)) RETURNS DECIMAL(10, 2) AS amount * 0.19;
+CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS orders FROM orders;

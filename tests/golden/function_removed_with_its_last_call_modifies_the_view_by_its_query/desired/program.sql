@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE MATERIALIZED VIEW bills AS SELECT id, amount * 0.19 AS tax FROM orders;
+CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS orders FROM orders;

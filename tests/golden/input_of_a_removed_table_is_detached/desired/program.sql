@@ -1,0 +1,1 @@
+CREATE TABLE customers (name STRING NOT NULL PRIMARY KEY, country STRING);

@@ -1,0 +1,5 @@
+from lib.rates import RATE
+
+
+def tax(amount):
+    return amount * RATE

@@ -1,0 +1,3 @@
+from decimal import Decimal
+
+RATE = Decimal("0.21")
