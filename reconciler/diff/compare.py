@@ -89,13 +89,15 @@ def compare(applied: Snapshot, desired: Snapshot) -> Diff:
         key: Action.REMOVED for key, view in before.views.items() if view.kind is ViewKind.LOCAL and key not in successors
     }
     shown = [change for key, change in found.changes.items() if not _is_local(after, key)]
+    spared = sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))
     return Diff(
         relations=tuple(sorted([*shown, *removed], key=lambda change: (fold(change.name), change.kind, change.action))),
         connectors=compare_connectors(applied, desired, renames),
         local_views=dict(sorted(local_views.items())),
         metadata_changed=applied.record != desired.record,
         functions=functions,
-        spared=tuple(sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))),
+        spared=tuple(one for one in spared if not _is_local(after, fold(one.view))),
+        local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
         metadata=compare_metadata(before, after) if applied.record != desired.record else (),
     )
 
@@ -178,7 +180,8 @@ def _read_causes(
             continue
         columns = _changed_columns(read, before.get(key, ()), extent)
         if columns is None and turned:
-            columns = read.columns
+            assert isinstance(extent, OnlyColumns)
+            columns = tuple(column for column in read.columns if fold(column) in extent.renamed) or read.columns
         if columns is None:
             assert isinstance(extent, OnlyColumns)
             spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names))))

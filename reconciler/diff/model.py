@@ -236,8 +236,7 @@ class FunctionChange:
 class Spared:
     """A view that reads a changed relation and stays as it is all the same: of `relation` the `columns` changed, sorted,
     and neither its rows nor what it reads depends on them. No columns: no value of the relation changed, only how it is kept
-    or named.
-    """
+    or named."""
 
     view: str
     relation: str
@@ -278,7 +277,7 @@ class Diff:
     """Two snapshots compared. Relations, connectors and functions are sorted by their names; `local_views` are the LOCAL
     views that changed (folded), which readers never see by themselves. `metadata_changed` says that what is written
     differs although its meaning does not, `metadata` as far as it can be told what; `spared` are the views that stay as
-    they are although they read something that changed, sorted."""
+    they are although they read something that changed, sorted, `local_spared` the LOCAL ones, which no plan shows."""
 
     relations: tuple[RelationChange, ...]
     connectors: tuple[ConnectorChange, ...]
@@ -287,6 +286,7 @@ class Diff:
     functions: tuple[FunctionChange, ...] = ()
     spared: tuple[Spared, ...] = ()
     metadata: tuple[MetadataChange, ...] = ()
+    local_spared: tuple[Spared, ...] = ()
 
     @property
     def is_empty(self) -> bool:

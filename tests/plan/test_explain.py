@@ -113,3 +113,14 @@ def test_forms_are_the_same_for_the_same_values_and_keep_to_a_width() -> None:
     lines = explain_lines(both)
     assert all(len(line) <= 70 for line in render_lines("shop (dev)", lines, width=70).splitlines())
     assert explanation_to_json("shop", "dev", None, lines, one)["relation"]["name"] == "top"
+
+
+def test_a_local_view_that_is_spared_is_explained_and_in_no_plan() -> None:
+    table = "CREATE TABLE t (id BIGINT, at DATE{});\n"
+    views = "CREATE LOCAL VIEW l AS SELECT id FROM t;\nCREATE MATERIALIZED VIEW m AS SELECT id FROM t;\n"
+    found = sides(table.format("") + views, table.format(" DEFAULT DATE '2026-01-01'") + views)
+    assert found.plan is not None
+    assert [one.view for one in found.plan.diff.spared] == ["m"]
+    explanation = explain_relation(found, "l", {})
+    assert explanation.state is State.SPARED
+    assert explanation.why == ("it reads t, in which no value changed; it reads id",)

@@ -32,7 +32,7 @@ def sides_of(plan: Plan | None, applied: Program | None, desired: Program | None
         desired,
         renames,
         _grouped((fold(change.name), change) for change in diff.relations),
-        _grouped((fold(one.view), one) for one in diff.spared),
+        _grouped((fold(one.view), one) for one in (*diff.spared, *diff.local_spared)),
         _grouped((fold(change.subject).partition(".")[0], change) for change in diff.metadata),
     )
 

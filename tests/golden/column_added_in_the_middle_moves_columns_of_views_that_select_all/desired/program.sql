@@ -1,0 +1,19 @@
+CREATE TABLE orders (
+    id BIGINT NOT NULL PRIMARY KEY,
+    amount DECIMAL(10,2),
+    channel STRING,
+    note STRING
+);
+
+CREATE MATERIALIZED VIEW everything AS
+SELECT *
+FROM orders;
+
+CREATE MATERIALIZED VIEW noted AS
+SELECT id, amount
+FROM orders
+WHERE note IS NOT NULL;
+
+CREATE MATERIALIZED VIEW how_many AS
+SELECT COUNT(*) AS n
+FROM orders;

@@ -1,0 +1,13 @@
+CREATE TABLE clicks (
+    at TIMESTAMP,
+    page STRING
+);
+
+CREATE MATERIALIZED VIEW pages AS
+SELECT page, COUNT(*) AS n
+FROM clicks
+GROUP BY page;
+
+CREATE MATERIALIZED VIEW latest AS
+SELECT MAX(at) AS at
+FROM clicks;

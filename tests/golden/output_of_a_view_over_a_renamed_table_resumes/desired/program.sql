@@ -1,0 +1,18 @@
+CREATE TABLE sales (
+    id BIGINT NOT NULL PRIMARY KEY,
+    amount DECIMAL(10,2),
+    note STRING
+);
+
+CREATE MATERIALIZED VIEW everything AS
+SELECT *
+FROM sales;
+
+CREATE MATERIALIZED VIEW noted AS
+SELECT id, amount
+FROM sales
+WHERE note IS NOT NULL;
+
+CREATE MATERIALIZED VIEW how_many AS
+SELECT COUNT(*) AS n
+FROM sales;

@@ -1,0 +1,4 @@
+CREATE TABLE ledger (
+    id BIGINT,
+    amount DECIMAL(10,2)
+);

@@ -1,0 +1,5 @@
+CREATE TABLE ledger (
+    id BIGINT,
+    amount DECIMAL(10,2),
+    note STRING
+);
