@@ -5,6 +5,7 @@ out as `plan.steps` says, so that a view which is kept keeps its old rows. A vie
 should have been cleared, a step too few or too soon, and the rows differ.
 """
 
+import random
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -130,23 +131,43 @@ def longer(old: Rows, names: Iterable[str]) -> Rows:
     return Rows((*old.columns, *more), tuple((*row, *[None] * len(more)) for row in old.rows))
 
 
+def more_rows(case: Edited) -> list[dict[str, tuple[Row, ...]]]:
+    """Other rows of the same tables: what was drawn is often too plain to tell two queries apart."""
+    numbers = random.Random(20)
+    found = []
+    for count in (4, 7, 9):
+        rows = {}
+        for table in case.applied.tables:
+            width = len(table.columns)
+            rows[table.name] = tuple(
+                tuple(numbers.choice((None, 0, 1, 1, 2, 3)) for _ in range(width)) for _ in range(count)
+            )
+        found.append(rows)
+    return found
+
+
+def check_rows(plan: Plan, applied: Program, desired: Program, tables: Stored) -> None:
+    """Carry the plan out on these rows, and compare every stored view with what desired means."""
+    before = tables | {key: compute(applied, key, tables) for key in stored_views(applied)}
+    after = carry_out(plan, before, desired)
+    assert set(after) == {*desired.tables, *stored_views(desired)}
+    for key, table in desired.tables.items():
+        assert after[key].columns == names_of(table)
+    for key in stored_views(desired):
+        right = compute(desired, key, tables_of(desired, after))
+        assert after[key].columns == right.columns, key
+        assert Counter(after[key].rows) == Counter(right.rows), key
+
+
 def check(case: Edited, seen: set[str] | None = None) -> None:
     """Plan the edit, carry it out, and compare everything with what desired means."""
     applied, desired = snapshot_of(case.applied.files), snapshot_of(case.desired.files)
     plan = make_plan("shop", "dev", applied, desired, Policies(BootstrapPolicy.ALLOW))
-    tables = {key: Rows(names_of(table), case.rows[key]) for key, table in applied.program.tables.items()}
-    before = tables | {key: compute(applied.program, key, tables) for key in stored_views(applied.program)}
-    after = carry_out(plan, before, desired.program)
-    assert set(after) == {*desired.program.tables, *stored_views(desired.program)}
-    for key, table in desired.program.tables.items():
-        assert after[key].columns == names_of(table)
-    for key in stored_views(desired.program):
-        right = compute(desired.program, key, tables_of(desired.program, after))
-        assert after[key].columns == right.columns, key
-        assert Counter(after[key].rows) == Counter(right.rows), key
+    for rows in (case.rows, *more_rows(case)):
+        tables = {key: Rows(names_of(table), rows[key]) for key, table in applied.program.tables.items()}
+        check_rows(plan, applied.program, desired.program, tables)
     final = simulate(plan, state_of(applied.program, loaded=True, computed_by="before"), desired.program)
     assert meant_by(desired.program, final) == final
-    assert set(final.relations) == set(after)
     if seen is not None:
         seen |= {type(step).__name__ for step in plan.steps} | set(case.edits)
         seen |= {"spared"} if plan.diff.spared else set()
@@ -174,12 +195,12 @@ def run_examples(cases: some.SearchStrategy[Edited], count: int) -> set[str]:
 
 
 def test_every_stored_view_ends_as_its_query_gives_it() -> None:
-    seen = run_examples(edited(), 250)
+    seen = run_examples(edited(), 180)
     assert {*STEPS, "spared", "some columns"} <= seen
 
 
 def test_who_is_reached_by_a_changed_column_is_computed_again() -> None:
-    assert {"spared", "some columns"} <= run_examples(chained(), 400)
+    assert {"spared", "some columns"} <= run_examples(chained(), 300)
 
 
 @pytest.mark.slow
