@@ -76,7 +76,7 @@ def _describe_cause(cause: Cause) -> str:
         case PropertyChanged():
             return f"{cause.property} {'added' if cause.desired else 'removed'}"
         case QueryChanged():
-            return "query changed" if cause.columns is None else f"query changed in {_names(cause.columns)} only"
+            return _describe_query(cause)
         case FunctionChanged():
             return _describe_call(cause)
         case ColumnNamesChanged():
@@ -130,6 +130,16 @@ def _origin(origin: Cause | None) -> str:
             return f"which changed ({describe_cause(origin)})"
 
 
+def _describe_query(cause: QueryChanged) -> str:
+    if cause.columns is None:
+        return "query changed"
+    return (
+        f"query changed in {', '.join(cause.columns)} only"
+        if cause.columns
+        else "query changed in the order of columns only"
+    )
+
+
 def _describe_call(cause: FunctionChanged) -> str:
     if len(cause.path) == 1:
         return f"calls {cause.function}, which changed"
@@ -140,10 +150,6 @@ def _replaced(applied: str | None, desired: str | None) -> str:
     if applied is None:
         return f"set to {desired}"
     return f"dropped (was {applied})" if desired is None else f"changed from {applied} to {desired}"
-
-
-def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "no column"
 
 
 def _key(names: tuple[str, ...]) -> str:

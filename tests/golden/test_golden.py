@@ -2,13 +2,16 @@
 plan.json are the plan between them. A folder without `applied` is a first apply, one without `desired` a removal. A
 `policy.yaml` beside the two is the policy of the base branch.
 
-claim.md says what the folder shows; its lines `> seed: …` quote rules of the seed, word for word.
+claim.md says what the folder shows; its lines `> seed: …` quote rules of the seed, word for word. The rules stand in
+seed_rules.txt; those that no plan can show, in seed_rules_elsewhere.txt with the test that shows them, and why.
 
 `RECONCILE_UPDATE_GOLDEN=1 pytest tests/golden` writes the expectations anew; read the difference before you commit it.
 """
 
 import json
 import os
+import re
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -32,6 +35,7 @@ from reconciler.snapshot.model import Snapshot, take_snapshot
 HERE = Path(__file__).parent
 CLAIMS = sorted(folder.name for folder in HERE.iterdir() if (folder / "claim.md").is_file())
 UPDATE = os.environ.get("RECONCILE_UPDATE_GOLDEN") == "1"
+SEED_QUOTE = re.compile(r"^> seed: (.+)$", re.MULTILINE)
 READ = {".sql", ".yaml", ".py"}
 SCHEMA = json.loads((HERE.parents[1] / "schemas" / "plan.schema.json").read_text())
 
@@ -58,6 +62,7 @@ def read_policy_of(file: Path) -> Policy | None:
     return read.policy
 
 
+@cache
 def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
     applied, desired = read_snapshot(HERE / claim / "applied"), read_snapshot(HERE / claim / "desired")
     bootstrap = stricter(side.program.settings.bootstrap_policy for side in (applied, desired) if side is not None)
@@ -111,4 +116,16 @@ def test_the_lock_of_a_plan_matches_it_and_steps_survive_the_journal(claim: str)
 
 
 def test_there_are_claims() -> None:
-    assert len(CLAIMS) >= 30
+    assert len(CLAIMS) >= 120
+
+
+def test_every_rule_of_the_seed_is_quoted_by_the_claim_that_shows_it() -> None:
+    rules = (HERE / "seed_rules.txt").read_text().splitlines()
+    quotes = [quote for claim in CLAIMS for quote in SEED_QUOTE.findall((HERE / claim / "claim.md").read_text())]
+    elsewhere = (HERE / "seed_rules_elsewhere.txt").read_text().splitlines()
+    for reason in elsewhere[1::2]:
+        file, _, why = reason.strip().partition(": ")
+        assert why
+        assert (HERE.parents[1] / file).is_file(), file
+    assert [rule for rule in elsewhere[::2] if rule not in rules] == []
+    assert [rule for rule in rules if rule not in elsewhere[::2] and not any(rule in quote for quote in quotes)] == []

@@ -1,0 +1,3 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE MATERIALIZED VIEW v AS SELECT id, current_date() AS day FROM orders;
+CREATE MATERIALIZED VIEW w AS SELECT id, amount, date '2025-02-01' AS day FROM orders;
