@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reconciler.delta.opening import open_table
+from reconciler.delta.opening import first_line, open_table
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import RegistryConflict, RegistryError
 
@@ -51,7 +51,7 @@ class DocumentTable:
                 # A writer's clean-up may take the file of a version that was replaced while we looked: look again.
                 if attempt < 3:
                     continue
-                raise RegistryError("G602", f"the document at {self.location} can't be read: {error}") from error
+                raise RegistryError("G602", f"the document at {self.location} can't be read: {first_line(error)}") from error
             return Document(table.version(), row)
         raise AssertionError("unreachable")
 

@@ -48,10 +48,10 @@ def open_table(location: str, version: int | None = None) -> "DeltaTable | None"
             return None
         if is_local(location) and not has_commit(location):
             return None
-        raise RegistryError("G602", f"the Delta table at {location} can't be read: {_first_line(error)}") from error
+        raise RegistryError("G602", f"the Delta table at {location} can't be read: {first_line(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """An error's own words, without the backtrace that a native library may append."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 

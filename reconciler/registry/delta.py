@@ -13,12 +13,13 @@ Codecs are imported where they are used: a glance at a head, which is all that m
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import first_line, join_location
 from reconciler.digest import canonical_json, digest_text
 from reconciler.errors import RegistryError
 from reconciler.registry.format import glance_from_json
@@ -44,22 +45,21 @@ class DeltaRegistry:
         from reconciler.registry.codec import head_from_json
         from reconciler.registry.model import Stored
 
-        document, location = self._head_document(pipeline)
-        return None if document is None else Stored(document.version, head_from_json(document.value, location))
+        with _restorable(self._document(pipeline, "head").location):
+            document, location = self._head_document(pipeline)
+            return None if document is None else Stored(document.version, head_from_json(document.value, location))
 
     def glance(self, pipeline: str) -> Glance | None:
-        document, location = self._head_document(pipeline)
-        return None if document is None else glance_from_json(document.value, location)
+        with _restorable(self._document(pipeline, "head").location):
+            document, location = self._head_document(pipeline)
+            return None if document is None else glance_from_json(document.value, location)
 
     def _head_document(self, pipeline: str) -> tuple[Document | None, str]:
         table = self._document(pipeline, "head")
         document = table.read()
         if document is None and self._index().read(pipeline=pipeline):
-            raise RegistryError(
-                "G601",
-                f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing",
-                "restore that folder from a backup; planning without it would treat everything as new",
-            )
+            message = f"the registry knows pipeline {pipeline!r}, but its head at {table.location} is missing"
+            raise RegistryError("G601", message)
         return document, table.location
 
     def replace_head(self, token: int | None, head: "Head", write_id: str) -> "Stored[Head]":
@@ -90,20 +90,20 @@ class DeltaRegistry:
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         table = self._snapshot(pipeline, record)
-        try:
-            rows = sorted(table.read(), key=lambda row: (row["kind"], row["name"]))
-        except RegistryError:
-            raise
-        except Exception as error:
-            # Data files that are gone or garbled: deltalake raises several unrelated classes for them.
-            raise _damaged_snapshot(pipeline, record, table.location, str(error)) from error
-        if not rows:
-            raise RegistryError(
-                "G601", f"the registry lacks the applied definitions {record} of {pipeline!r}", _restore(table.location)
-            )
-        # Texts as stored are canonical: nothing need be written anew to tell whether all of them are there as they were.
-        if digest_text(f"[{','.join(map(_stored_text, rows))}]") != record:
-            raise _damaged_snapshot(pipeline, record, table.location, "they are not what was stored under that digest")
+        known = f"the applied definitions {record} of {pipeline!r}"
+        with _restorable(table.location):
+            try:
+                rows = sorted(table.read(), key=lambda row: (row["kind"], row["name"]))
+            except RegistryError:
+                raise
+            except Exception as error:
+                # Data files that are gone or garbled: deltalake raises several unrelated classes for them.
+                raise RegistryError("G602", f"{known} are damaged: {first_line(error)}") from error
+            if not rows:
+                raise RegistryError("G601", f"the registry lacks {known}")
+            # Texts as stored are canonical: nothing need be written anew to tell that all of them are as they were.
+            if digest_text(f"[{','.join(map(_stored_text, rows))}]") != record:
+                raise RegistryError("G602", f"{known} are damaged: they are not what was stored under that digest")
         return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
@@ -139,11 +139,11 @@ def _stored_text(row: Mapping[str, str]) -> str:
     return f'{{"definition":{row["definition"]},"kind":{_quoted(row["kind"])},"name":{_quoted(row["name"])}}}'
 
 
-def _damaged_snapshot(pipeline: str, record: str, location: str, words: str) -> RegistryError:
-    reason = (words.strip().splitlines() or ["unknown"])[0]
-    message = f"the applied definitions {record} of {pipeline!r} are damaged: {reason}"
-    return RegistryError("G602", message, _restore(location))
-
-
-def _restore(location: str) -> str:
-    return f"restore {location} from a backup; planning without it would treat everything as new"
+@contextmanager
+def _restorable(location: str) -> Iterator[None]:
+    """What to do about damage, for errors that do not say it themselves."""
+    try:
+        yield
+    except RegistryError as error:
+        error.hint = error.hint or f"restore {location} from a backup; planning without it would treat everything as new"
+        raise
