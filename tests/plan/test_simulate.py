@@ -137,6 +137,7 @@ _ANY_ORDER: set[tuple[type[Step], type[Step]]] = {
     (CreateTable, BootstrapView),
     (CreateTable, EvolveTable),
     (CreateTable, ClearTable),
+    (CreateTable, DropRelation),
     (ClearTable, PublishTable),
     (ClearTable, ExtendTable),
     (ExtendTable, PublishTable),
