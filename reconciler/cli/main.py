@@ -76,6 +76,11 @@ def main(arguments: list[str] | None = None) -> None:
     """The console script. Exits the process."""
     # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
     gc.set_threshold(200_000, 20, 20)
+    if alteration := os.environ.get("RECONCILE_TEST_CANONICALISER"):
+        # For tests of upgrades; it has no other use.
+        from reconciler.sql.canonicalise import alter_for_tests
+
+        alter_for_tests(alteration)
     code = run(arguments)
     if "pyspark" not in sys.modules:
         # Nothing is held that must be let go. Taking a large plan apart, object by object, would take as long as a tenth of
