@@ -131,8 +131,7 @@ def _compare_view(
 ) -> None:
     view = after.views[key]
     old = before.views.get(renames.applied_key(key))
-    if old is None or (old.kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
-        # To its readers a view that becomes LOCAL is gone, and one that ceases to be LOCAL is new.
+    if old is None:
         found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
         found.extents[key] = ANY_ROW
         return
@@ -152,7 +151,12 @@ def _compare_view(
         extent = union(extent, unrepeatable(view.lineage))
     renamed_from = old.name if fold(old.name) != key else None
     fate = Fate.RECOMPUTED if computed else Fate.KEPT
-    found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.VIEW, view.name, causes, fate, renamed_from)
+    if (old.kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
+        # To who reads from outside, a view that becomes LOCAL is gone, and one that ceases to be LOCAL is new. To the views
+        # that read it, it is what it was.
+        found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
+    else:
+        found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.VIEW, view.name, causes, fate, renamed_from)
     found.extents[key] = extent
 
 

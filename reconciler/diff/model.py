@@ -158,10 +158,11 @@ class SettingsChanged:
 @dataclass(frozen=True, slots=True)
 class FunctionChanged:
     """A view calls a function that changed. `path` leads from the function called to the one that changed (itself, when
-    it changed of its own)."""
+    it changed of its own); `is_new`: that one was not there before."""
 
     function: str
     path: tuple[str, ...]
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ def own_causes(
     differing = differing_settings(before, after)
     if differing:
         causes.append(SettingsChanged(differing))
-    causes += [FunctionChanged(path[0], path) for call in desired.calls if (path := functions.get(call)) is not None]
+    paths = [path for call in desired.calls if (path := functions.get(call)) is not None]
+    causes += [FunctionChanged(path[0], path, fold(path[-1]) not in before.functions) for path in paths]
     return tuple(causes)
 
 

@@ -101,7 +101,9 @@ def describe_difference(difference: SettingDifference) -> str:
 def _describe_reads(cause: ReadsChanged) -> str:
     columns = ", ".join(f"{cause.relation}.{column}" for column in cause.columns) or cause.relation
     if len(cause.path) == 1:
-        if cause.origin is not None and cause.columns and _is_of_the_whole(cause.origin, cause.columns):
+        if cause.origin is None:
+            return f"reads {columns}; {cause.relation} is new"
+        if cause.columns and _is_of_the_whole(cause.origin, cause.columns):
             return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"
     via = " → ".join(cause.path[1:])
@@ -141,9 +143,10 @@ def _describe_query(cause: QueryChanged) -> str:
 
 
 def _describe_call(cause: FunctionChanged) -> str:
+    verdict = "which is new" if cause.is_new else "which changed"
     if len(cause.path) == 1:
-        return f"calls {cause.function}, which changed"
-    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, which changed"
+        return f"calls {cause.function}, {verdict}"
+    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, {verdict}"
 
 
 def _replaced(applied: str | None, desired: str | None) -> str:
