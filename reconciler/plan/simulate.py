@@ -9,9 +9,9 @@ Where rows come from:
 - A view's terms are made of its definition and of the terms of what decides its rows and columns by lineage; without
   lineage, of all that it reads. Plain and LOCAL views are evaluated where they are read.
 - What is not repeatable has a term that names the plan which computed it: computed anew it is another, kept it is the same.
-- A definition is the canonical text with the settings and functions that decide it. What the plan's diff says of texts is
-  believed in two cases, both of which `sql` proves elsewhere: that a text only follows declared renames, and that it changed
-  in some output columns only. That a text is the same is not believed but compared.
+- A definition is the canonical text with the settings and functions that decide it. That a text is the
+  same is compared here, and where it is not, `sql.query_difference` tells in which columns. Of what the plan's diff says of
+  texts only one thing is believed: that one which differs only follows declared renames.
 
 Illegal, and raised as `IllegalStep`: a step about what does not stand there, or stands there already; a view computed from
 other relations than its step names, or from what is to be staged and is not yet; anything that readers can see before all
@@ -22,6 +22,9 @@ Contradictory, and raised as `Contradiction`: rows that the plan says are kept a
 
 `meant_by(program, state)` is what a program means over the tables of a state: a plan is right when what it leaves is what
 desired means over it. `state_of(program)` is what a first apply leaves.
+
+A limit: terms of a view's rows hold those of all that it reads. Of a view that reads another relation than before, for the
+sake of one output column, all rows count as changed; readers that the diff spares with good reason then differ here.
 
 Not here: whether lineage and canonical texts are right about rows (tests compute rows), and how a step is carried out.
 """
@@ -51,6 +54,7 @@ from reconciler.program.model import Program, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.snapshot.fingerprint import function_content
 from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.scopes import ALL_COLUMNS
 
 Term: TypeAlias = str
@@ -95,12 +99,15 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not; `names`
+    """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not: of the
+    former, `query` is the canonical text, `around` a digest of the rest. `names`
     are its columns in order, folded, and `is_named` says that a list gives them. `rows` and `columns` (by name) are terms of
     the texts that its rows and columns have been the same since."""
 
     folded: str
     spelled: str
+    query: str
+    around: str
     names: tuple[str, ...]
     is_named: bool
     rows: Term
@@ -429,14 +436,16 @@ def _stored_views(program: Program) -> list[View]:
 
 def _fresh(program: Program, view: View) -> Definition:
     """The definition of a view by itself."""
-    folded, spelled = _text(program, view, False), _text(program, view, True)
+    query, around = canonical_query(view.query), _around(program, view, False)
+    folded = digest_json([query, around])
+    spelled = digest_json([canonical_query(view.query, True), _around(program, view, True)])
     names = tuple(fold(name) for name in view.column_names)
     columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
-    return Definition(folded, spelled, names, bool(view.declaration.column_names), folded, columns)
+    return Definition(folded, spelled, query, around, names, bool(view.declaration.column_names), folded, columns)
 
 
-def _text(program: Program, view: View, as_spelled: bool) -> str:
-    settings = dict(meaning_settings(program.settings.spark))
+def _around(program: Program, view: View, as_spelled: bool) -> str:
+    """What besides its text decides a view: settings, and the functions that it calls."""
     functions: dict[str, Any] = {}
     waiting = list(view.calls)
     while waiting:
@@ -444,7 +453,7 @@ def _text(program: Program, view: View, as_spelled: bool) -> str:
         if name not in functions and name in program.functions:
             functions[name] = function_content(program.functions[name], as_spelled)
             waiting += program.functions[name].calls
-    return digest_json([canonical_query(view.query, as_spelled), settings, functions])
+    return digest_json([dict(meaning_settings(program.settings.spark)), functions])
 
 
 def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> dict[str, Definition]:
@@ -462,10 +471,11 @@ def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> di
             found[key] = fresh
         elif (old.spelled == fresh.spelled if as_spelled else old.folded == fresh.folded) or (desired.moves and not queries):
             found[key] = _going_on(old, fresh, frozenset())
-        elif len(queries) == 1 and queries[0].columns is not None:
-            found[key] = _going_on(old, fresh, frozenset(queries[0].columns))
-        else:
+        elif as_spelled or desired.moves or old.is_named or fresh.is_named or old.around != fresh.around:
             found[key] = fresh
+        else:
+            changed = changed_outputs(old.query, fresh.query, old.names, fresh.names)
+            found[key] = fresh if changed is None else _going_on(old, fresh, changed)
     return found
 
 
