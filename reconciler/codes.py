@@ -115,6 +115,7 @@ _PROGRAM: Final[dict[str, str]] = {
     "P329": "a part moves without its relation",
     "P330": "a move between two names that are both applied",
     "P331": "a move of an applied table to a view, or the other way round",
+    "P332": "a move of a name that is not applied, but much like one that goes",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {

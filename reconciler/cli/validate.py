@@ -6,7 +6,9 @@ from reconciler.cli.options import format_option, pipelines_argument, target_of,
 from reconciler.cli.output import show_json
 from reconciler.diagnostics import Severity, diagnostic_to_json, render_diagnostic
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
+from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.reconcile.compiling import validate_pipeline
+from reconciler.reconcile.policies import validate_policy
 from reconciler.reconcile.source import pipeline_names, require_pipeline
 
 
@@ -15,7 +17,8 @@ from reconciler.reconcile.source import pipeline_names, require_pipeline
 @target_options
 @format_option("text", "json")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str) -> int:
-    """Check the files of pipelines (all by default) and report every problem with file, line, column and a hint.
+    """Check the files of pipelines (all by default), and policy.yaml, and report every problem with file, line, column and a
+    hint.
 
     Example: reconcile validate student_grades
     """
@@ -24,6 +27,10 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     for name in pipelines:
         require_pipeline(name, known)
     found = {name: validate_pipeline(target, name).diagnostics for name in pipelines or known}
+    # Once merged it will judge every plan; a mistake in it would stop them all.
+    of_policy = validate_policy(target.root)
+    if of_policy:
+        found[POLICY_FILE] = of_policy
     everything = [diagnostic for diagnostics in found.values() for diagnostic in diagnostics]
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in everything)
     if form == "json":
@@ -31,5 +38,5 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     else:
         for diagnostic in everything:
             click.echo(render_diagnostic(diagnostic))
-        click.echo(f"{len(found)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
+        click.echo(f"{len(pipelines or known)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
     return EXIT_ERROR if errors else EXIT_DONE

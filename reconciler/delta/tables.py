@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import delta_schema
+from reconciler.digest import digest_text
 from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.errors import RegistryConflict
 
@@ -203,7 +204,8 @@ def _overwrite(
                 location, schema, actions, mode="error", partition_by=[], commit_properties=properties
             )
         else:
-            current.create_write_transaction([*actions], "overwrite", schema, [], commit_properties=properties)
+            replacing = _told_apart(current.schema(), schema)
+            current.create_write_transaction([*actions], "overwrite", replacing, [], commit_properties=properties)
             return current.version() + 1
     except DeltaError as error:
         again = open_table(location)
@@ -224,6 +226,20 @@ def _expected(
     if found != expected and not prepared:
         raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
     return None if table is None else _with_features(location, table, schema, transaction)
+
+
+def _told_apart(found: "Schema", wanted: "Schema") -> "Schema":
+    """The wanted schema, such that deltalake takes it for another one where it is: it compares fields without regard to
+    their order, and writes no schema that it takes for the same. A mark on a field, which readers ignore, tells them apart."""
+    from deltalake import Schema
+
+    text = wanted.to_json()
+    if found != wanted or found.to_json() == text:
+        return wanted
+    value = json.loads(text)
+    # What the mark says is nothing; that no field had it before is enough.
+    value["fields"][0]["metadata"]["reconcile.order"] = digest_text(found.to_json())
+    return Schema.from_json(json.dumps(value))
 
 
 def _preparation(transaction: Transaction) -> Transaction:

@@ -21,7 +21,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.diff.connectors import compare_connectors
-from reconciler.diff.extent import ANY_ROW, NOTHING, AnyRow, Extent, OnlyColumns, flow, reshaped, union, unrepeatable
+from reconciler.diff.extent import (
+    ANY_ROW,
+    NOTHING,
+    AnyRow,
+    Extent,
+    OnlyColumns,
+    flow,
+    may_be_captured,
+    reshaped,
+    union,
+    unrepeatable,
+    uses_places,
+)
 from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
@@ -88,6 +100,12 @@ def compare(applied: Snapshot, desired: Snapshot) -> Diff:
     local_views = {key: change.action for key, change in found.changes.items() if _is_local(after, key)} | {
         key: Action.REMOVED for key, view in before.views.items() if view.kind is ViewKind.LOCAL and key not in successors
     }
+    local_changes = [change for key, change in found.changes.items() if _is_local(after, key)]
+    local_changes += [
+        RelationChange(Action.REMOVED, RelationKind.VIEW, before.views[key].name)
+        for key, action in local_views.items()
+        if action is Action.REMOVED
+    ]
     shown = [change for key, change in found.changes.items() if not _is_local(after, key)]
     spared = sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))
     return Diff(
@@ -97,6 +115,7 @@ def compare(applied: Snapshot, desired: Snapshot) -> Diff:
         metadata_changed=applied.record != desired.record,
         functions=functions,
         spared=tuple(one for one in spared if not _is_local(after, fold(one.view))),
+        local_changes=tuple(sorted(local_changes, key=lambda change: (fold(change.name), change.action))),
         local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
         metadata=compare_metadata(before, after) if applied.record != desired.record else (),
     )
@@ -138,15 +157,18 @@ def _compare_view(
     old = under_desired_names(old, renames, after)
     own = own_causes(old, view, before, after, renames, functions)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
-    reads, spared = _read_causes(old, view, upstream, found, written_anew=any(isinstance(one, _OF_THE_TEXT) for one in own))
+    written_anew = any(isinstance(one, _OF_THE_TEXT) for one in own)
+    reads, spared, any_row = _read_causes(old, view, after, upstream, found, written_anew=written_anew)
     causes: tuple[ViewCause, ...] = (*own, *reads)
     if not causes:
         found.spared += spared
         return
     computed = [cause for cause in causes if not isinstance(cause, RelationRenamed)]
-    extent = union(own_extent(own), flow(view, upstream))
+    extent = ANY_ROW if any_row else union(own_extent(own), flow(view, upstream))
     if reads:
         extent = union(extent, reshaped(old, view))
+    if _places(old, view) != _places(view, old):
+        extent = union(extent, OnlyColumns(frozenset(), reordered=True))
     if computed and (old.is_stored or view.is_stored):
         extent = union(extent, unrepeatable(view.lineage))
     renamed_from = old.name if fold(old.name) != key else None
@@ -164,25 +186,38 @@ _OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
 _OF_A_COLUMN = (ColumnAdded, ColumnRemoved, ColumnRetyped, NullabilityChanged, DefaultChanged, LatenessChanged)
 
 
+def _places(view: View, other: View) -> list[str]:
+    """The columns of a view that another has too, in order."""
+    known = {fold(name) for name in other.column_names}
+    return [fold(name) for name in view.column_names if fold(name) in known]
+
+
 def _read_causes(
-    old: View, view: View, upstream: Mapping[str, Extent], found: _Found, written_anew: bool
-) -> tuple[tuple[ViewCause, ...], list[Spared]]:
+    old: View, view: View, after: Program, upstream: Mapping[str, Extent], found: _Found, written_anew: bool
+) -> tuple[tuple[ViewCause, ...], list[Spared], bool]:
     """Why what the view reads makes it another, and what it reads that changed without doing so. `written_anew`: its text
-    is another, and says by itself why it gives other columns."""
+    is another, and says by itself why it gives other columns. The last: whether any row may differ, whatever lineage
+    says."""
     if not upstream:
-        return (), []
+        return (), [], False
     before = {fold(read.relation): read.columns for read in old.reads}
     # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
     names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
     turned = not written_anew and (names[0] != names[1] or reshaped(old, view) != NOTHING)
     causes: list[ViewCause] = []
     spared: list[Spared] = []
+    any_row = False
     for read in view.reads:
         key = fold(read.relation)
         extent = upstream.get(key)
         if extent is None:
             continue
         columns = _changed_columns(read, before.get(key, ()), extent)
+        if isinstance(extent, OnlyColumns) and (
+            (extent.reordered and uses_places(view, read, _column_count(after, key))) or may_be_captured(view, extent)
+        ):
+            any_row = True
+            columns = columns or read.columns
         if columns is None and turned:
             assert isinstance(extent, OnlyColumns)
             columns = tuple(column for column in read.columns if fold(column) in extent.renamed) or read.columns
@@ -191,7 +226,14 @@ def _read_causes(
             spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names))))
         else:
             causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
-    return tuple(causes), spared
+    return tuple(causes), spared, any_row
+
+
+def _column_count(program: Program, key: str) -> int | None:
+    """How many columns a relation has, if that is known."""
+    if key in program.tables:
+        return len(program.tables[key].columns)
+    return len(program.views[key].column_names) or None
 
 
 def _changed_columns(read: Read, before: tuple[str, ...], extent: Extent) -> tuple[str, ...] | None:

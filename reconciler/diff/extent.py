@@ -7,6 +7,9 @@ for its rows, is the same before and after too; that is what spares it from bein
 Rules (column-level lineage; when unsure, any row):
 - A change of any row, or of a column that decides which rows a reader has, changes any row of the reader.
 - A change of a column else changes those output columns of the reader that its values reach.
+- Columns at other places change any row of a reader that may use them by their place: one whose text holds a `*` for
+  columns, or which reads all columns of the relation (`p(a, b)`, `TABLE t`).
+- A column that is named like a word of SQL's own (`current_user`, `all`) changes any row of a reader that holds the word.
 - A view that is computed anew may besides change in columns that are not repeatable (`rand()`, sums of doubles), and in
   any row where its rows are not (a LIMIT).
 """
@@ -16,8 +19,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from reconciler.names import fold
-from reconciler.program.model import View
+from reconciler.program.model import Read, View
+from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.lineage import Lineage
+from reconciler.sql.scopes import ALL_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +34,12 @@ class AnyRow:
 @dataclass(frozen=True, slots=True)
 class OnlyColumns:
     """Only these columns may differ; folded names. None of them: only how the relation is kept or named. `renamed` are the
-    names, old and new, of columns that hold what they held: they matter to whoever reads all columns there are."""
+    names, old and new, of columns that hold what they held: they matter to whoever reads all columns there are.
+    `reordered`: columns stand at other places, which matters to whoever uses them by their place."""
 
     names: frozenset[str]
     renamed: frozenset[str] = frozenset()
+    reordered: bool = False
 
 
 Extent: TypeAlias = AnyRow | OnlyColumns
@@ -44,7 +52,39 @@ def union(one: Extent, other: Extent) -> Extent:
     """Both extents together."""
     if isinstance(one, AnyRow) or isinstance(other, AnyRow):
         return ANY_ROW
-    return OnlyColumns(one.names | other.names, one.renamed | other.renamed)
+    return OnlyColumns(one.names | other.names, one.renamed | other.renamed, one.reordered or other.reordered)
+
+
+_OF_SQL_BESIDES: Final = "all current_catalog current_database current_schema current_user grouping__id session_user user"
+_OF_SQL: Final = NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS | frozenset(_OF_SQL_BESIDES.split())
+
+
+def uses_places(view: View, read: Read, columns: int | None) -> bool:
+    """Whether a view may use columns of what it reads by their place. `columns`: how many there are, None if unknown."""
+    reads_all = columns is None or len(read.columns) >= columns or ALL_COLUMNS in read.columns
+    return reads_all or _holds_star(query_tokens(view.query))
+
+
+def _holds_star(tokens: tuple[Token, ...]) -> bool:
+    """Whether a `*` stands for columns: not that of `count(*)`, which asks for none, nor between two operands."""
+    for index, token in enumerate(tokens):
+        if not token.is_symbol("*"):
+            continue
+        before = tokens[index - 1]
+        if before.is_symbol("("):
+            if not tokens[index - 2].is_word("COUNT"):
+                return True
+        elif before.is_word("SELECT", "DISTINCT", "ALL") or (before.kind is Kind.SYMBOL and before.text in (",", ".", "*/")):
+            return True
+    return False
+
+
+def may_be_captured(view: View, extent: OnlyColumns) -> bool:
+    """Whether a word of SQL's own in the view's text may name one of these columns."""
+    captured = extent.names & _OF_SQL
+    if not captured:
+        return False
+    return any(token.text.strip("`").lower() in captured for token in query_tokens(view.query))
 
 
 def flow(view: View, upstream: Mapping[str, Extent]) -> Extent:

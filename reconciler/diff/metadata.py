@@ -1,4 +1,5 @@
-"""What is written down and means nothing to results: descriptions, owners, comments. Told in a plan, never approved."""
+"""What is written down and means nothing to results: descriptions, owners, comments, settings of connectors that reset
+nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
 
 from reconciler.diff.model import MetadataChange
 from reconciler.names import fold
@@ -9,22 +10,37 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     """The changes of metadata that can be named, sorted by subject."""
     before, after = applied.settings, desired.settings
     found: list[MetadataChange] = []
-    for what in ("description", "owner", "tags", "workers", "bootstrap_policy"):
+    for what in ("description", "owner", "tags", "workers"):
         if getattr(before, what) != getattr(after, what):
             found.append(MetadataChange(desired.name, what))
+    if before.bootstrap_policy is not after.bootstrap_policy:
+        values = before.bootstrap_policy.value, after.bootstrap_policy.value
+        found.append(MetadataChange(desired.name, "bootstrap_policy", *values))
     for key in sorted({*desired.tables, *desired.views} & {*applied.tables, *applied.views}):
         relation = desired.relation(key)
         assert relation is not None
         if before.descriptions.get(key) != after.descriptions.get(key):
             found.append(MetadataChange(relation.name, "description"))
         if (key in before.protected) != (key in after.protected):
-            found.append(MetadataChange(relation.name, "protect"))
+            found.append(
+                MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])
+            )
     for key in sorted({*desired.tables} & {*applied.tables}):
         table = desired.tables[key]
         if applied.evolution_of(key) is not desired.evolution_of(key):
-            found.append(MetadataChange(table.name, "evolution"))
+            values = applied.evolution_of(key).value, desired.evolution_of(key).value
+            found.append(MetadataChange(table.name, "evolution", *values))
         comments = {fold(column.name): column.comment for column in applied.tables[key].columns}
         for column in table.columns:
             if fold(column.name) in comments and comments[fold(column.name)] != column.comment:
                 found.append(MetadataChange(f"{table.name}.{column.name}", "comment"))
+    for key in sorted({*desired.connectors} & {*applied.connectors}):
+        old, new = applied.connectors[key].settings, desired.connectors[key].settings
+        if old != new:
+            skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - {"transport", "format"}
+            found += [MetadataChange(desired.connectors[key].qualified_name, name) for name in sorted(skipped)]
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"

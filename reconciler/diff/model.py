@@ -247,10 +247,13 @@ class Spared:
 @dataclass(frozen=True, slots=True)
 class MetadataChange:
     """Something written down that changes no meaning: told, never approved. `subject` is a relation, a column
-    (`relation.column`) or the pipeline; `what` says which part of it (`description`, `comment`)."""
+    (`relation.column`), a connector or the pipeline; `what` says which part of it (`description`, `comment`). The values are
+    given where they are short and matter."""
 
     subject: str
     what: str
+    applied: str | None = None
+    desired: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +281,9 @@ class Diff:
     """Two snapshots compared. Relations, connectors and functions are sorted by their names; `local_views` are the LOCAL
     views that changed (folded), which readers never see by themselves. `metadata_changed` says that what is written
     differs although its meaning does not, `metadata` as far as it can be told what; `spared` are the views that stay as
-    they are although they read something that changed, sorted, `local_spared` the LOCAL ones, which no plan shows."""
+    they are although they read something that changed, sorted, `local_spared` the LOCAL ones, which no plan shows.
+    `local_changes` are the changes of LOCAL views with their causes, for whoever reviews; they need no approval of their
+    own, as whatever they change is changed in their readers."""
 
     relations: tuple[RelationChange, ...]
     connectors: tuple[ConnectorChange, ...]
@@ -288,6 +293,7 @@ class Diff:
     spared: tuple[Spared, ...] = ()
     metadata: tuple[MetadataChange, ...] = ()
     local_spared: tuple[Spared, ...] = ()
+    local_changes: tuple[RelationChange, ...] = ()
 
     @property
     def is_empty(self) -> bool:

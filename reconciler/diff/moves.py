@@ -4,6 +4,7 @@ Rules:
 - A move whose old name is applied and whose new name is not says that the two are one: nothing is dropped, nothing made.
 - A move whose new name is applied and whose old name is not has done its work; so has one that knows neither. Both stay in
   the file without harm, as in an environment that never saw the old name.
+- One that knows neither, while something goes whose name is much like the old one, is a slip of the pen: an error.
 - Where both names are applied it can't be told which of them the new one continues: an error.
 - A table stays a table, and a view a view.
 - A column or connector moves within its relation, which may itself have moved. Connectors of a moved relation follow it
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import Move
-from reconciler.names import fold
+from reconciler.names import closest, fold
 from reconciler.program.model import Program
 
 
@@ -62,7 +63,10 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
     relations: dict[str, str] = {}
     for move in desired.moves:
         source, target = fold(move.source), fold(move.target)
-        if "." not in source and "." not in target and _is_move(move, _relations(applied), source, target, found):
+        if "." in source or "." in target:
+            continue
+        _judge_unknown(move, source, target, _relations(applied), _relations(desired), found)
+        if _is_move(move, _relations(applied), source, target, found):
             if (source in applied.tables) is not (target in desired.tables):
                 message = f"{move.source!r} is applied as a {_kind(applied, source)}, {move.target!r} is another kind"
                 found.append(Diagnostic("P331", message, move.location, "a table can't become a view by a move"))
@@ -84,9 +88,23 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
                 connectors[target] = source
         elif relation in desired.tables and old_relation in applied.tables:
             known = {fold(column.name) for column in applied.tables[old_relation].columns}
+            wanted = {fold(column.name) for column in desired.tables[relation].columns}
+            _judge_unknown(move, old_name, name, known, wanted, found)
             if _is_move(move, known, old_name, name, found):
                 columns.setdefault(relation, {})[name] = old_name
     return ResolvedMoves(Renames(relations, columns, connectors), tuple(found))
+
+
+def _judge_unknown(
+    move: Move, source: str, target: str, applied: set[str], desired: set[str], found: list[Diagnostic]
+) -> None:
+    """Report a move of a name that is not applied, where one like it is, and goes."""
+    if source in applied or target in applied:
+        return
+    meant = closest(source, applied - desired)
+    if meant is not None:
+        hint = f"did you mean {meant!r}? It is removed otherwise"
+        found.append(Diagnostic("P332", f"{move.source!r} is not applied", move.location, hint))
 
 
 def _is_move(

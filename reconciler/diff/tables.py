@@ -151,18 +151,21 @@ def table_extent(causes: tuple[TableCause, ...], fate: Fate, names_are_data: boo
         return ANY_ROW
     names: set[str] = set()
     renamed: set[str] = set()
+    reordered = False
     for cause in causes:
         match cause:
             case ColumnAdded() | ColumnRemoved() | ColumnRetyped():
                 names.add(fold(cause.column))
             case ColumnRenamed():
                 renamed |= {fold(cause.applied), fold(cause.desired)}
+            case ColumnsReordered():
+                reordered = True
             case _:
-                # Order, nullability, defaults, lateness, keys and names of the table change no value that is there.
+                # Nullability, defaults, lateness, keys and names of the table change no value that is there.
                 pass
     if names_are_data:
-        return OnlyColumns(frozenset(names | renamed))
-    return OnlyColumns(frozenset(names), frozenset(renamed))
+        return OnlyColumns(frozenset(names | renamed), reordered=reordered)
+    return OnlyColumns(frozenset(names), frozenset(renamed), reordered)
 
 
 _WHOLE_NUMBERS: Final = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}

@@ -21,7 +21,7 @@ from reconciler.diff.model import (
 )
 from reconciler.diff.moves import Renames
 from reconciler.names import fold
-from reconciler.program.model import Program, Read, View
+from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
@@ -71,7 +71,7 @@ def _query_cause(
     texts = _canonical(applied, before, as_spelled), _canonical(desired, after, as_spelled)
     if texts[0] == texts[1]:
         return None
-    if _follows_renames(applied, desired, renames, as_spelled):
+    if _follows_renames(applied, desired, before, renames, as_spelled):
         return None
     # An explicit list of names hides those of the select list, and changes are told by the latter.
     named = applied.declaration.column_names or desired.declaration.column_names
@@ -85,19 +85,44 @@ def _canonical(view: View, program: Program, as_spelled: bool) -> str:
     return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
 
 
-def _follows_renames(applied: View, desired: View, renames: Renames, as_spelled: bool) -> bool:
+def _follows_renames(applied: View, desired: View, before: Program, renames: Renames, as_spelled: bool) -> bool:
     """Whether the desired query is the applied one with declared renames carried out: then it reads the same columns of
-    the same relations and gives the same output columns."""
-    if not renames.relations and not renames.columns:
+    the same relations, its columns descend from the same ones and have the same names."""
+    relations = {old: new for new, old in renames.relations.items()}
+    columns: dict[str, str] = {}
+    for table, moved in renames.columns.items():
+        for new, old in moved.items():
+            columns[old] = new
+            if _stands_elsewhere(desired, before, renames, table, {old, new}):
+                return False
+    if not relations and not columns:
         return False
-    names = {old: new for new, old in renames.relations.items()}
-    for columns in renames.columns.values():
-        names |= {old: new for new, old in columns.items()}
-    followed = renamed_query(applied.query, names)
+    followed = renamed_query(applied.query, relations, columns)
     if followed is None or canonical_query(followed, as_spelled) != canonical_query(desired.query, as_spelled):
         return False
-    same_outputs = [fold(name) for name in applied.column_names] == [fold(name) for name in desired.column_names]
-    return bool(desired.column_names) and same_outputs and applied.reads == desired.reads
+    names = [fold(name) for name in applied.column_names], [fold(name) for name in desired.column_names]
+    same_lineage = applied.lineage is not None and applied.lineage == desired.lineage
+    return bool(names[1]) and names[0] == names[1] and applied.reads == desired.reads and same_lineage
+
+
+def _stands_elsewhere(view: View, before: Program, renames: Renames, table: str, names: set[str]) -> bool:
+    """Whether another relation that the view reads has, or may have, a column of one of these names: then a word in the
+    query may mean that one."""
+    for read in view.reads:
+        key = fold(read.relation)
+        if key == table:
+            continue
+        relation = before.relation(renames.applied_key(key))
+        known = (
+            [column.name for column in relation.columns]
+            if isinstance(relation, Table)
+            else list(relation.column_names)
+            if relation is not None
+            else []
+        )
+        if not known or not names.isdisjoint(map(fold, known)):
+            return True
+    return False
 
 
 def own_extent(causes: tuple[ViewCause, ...]) -> Extent:

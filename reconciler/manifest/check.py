@@ -32,6 +32,7 @@ SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {
     "spark.plugins": "it loads code into the driver",
     "spark.sql.caseSensitive": "names are case-insensitive here",
     "spark.sql.catalog": "reconciler chooses where tables are kept",
+    "spark.sql.variable.substitute": "queries mean what they say: nothing is put into them",
     "spark.sql.extensions": "reconciler loads Delta Lake",
     "spark.sql.warehouse.dir": "reconciler chooses where tables are kept",
     "spark.submit": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",

@@ -82,7 +82,13 @@ def _name_problems(folder: str, value: Any, document: Document) -> list[Diagnost
     if not isinstance(name, str) or name == expected:
         return []
     message = f"metadata.name is {name!r}, and the folder is named {expected!r}"
-    return [Diagnostic("M122", message, document.of_value(("metadata", "name")), f"write name: {expected}")]
+    return [Diagnostic("M122", message, document.of_value(("metadata", "name")), _name_hint(expected))]
+
+
+def _name_hint(folder: str) -> str:
+    if folder == folder.lower():
+        return f"write name: {folder}"
+    return f"rename the folder to {folder.lower()}, and write name: {folder.lower()}"
 
 
 def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Document) -> tuple[list[str], list[Diagnostic]]:

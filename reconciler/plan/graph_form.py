@@ -101,7 +101,7 @@ def graph_of(plan: Plan, applied: Program, desired: Program, most: int = MOST) -
                 continue
             node, side = f"{own}-connector:{key}", fold(connector.relation)
             relation_node = f"{'gone' if is_gone and side in gone else 'relation'}:{side}"
-            found[node] = (connector.name, Shape.CONNECTOR, connectors.get((key, is_gone), State.UNTOUCHED))
+            found[node] = (connector.qualified_name, Shape.CONNECTOR, connectors.get((key, is_gone), State.UNTOUCHED))
             is_input = connector.direction is Direction.INPUT
             edges.add((node, relation_node) if is_input else (relation_node, node))
     edges = {(source, target) for source, target in edges if source in found and target in found}

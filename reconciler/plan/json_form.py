@@ -67,6 +67,15 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             }
             for row in rows_of(plan)
         ],
+        "local_views": [
+            {
+                "action": change.action.value,
+                "name": change.name,
+                "causes": [describe_cause(cause) for cause in change.causes],
+                "cause_details": [cause_to_json(cause) for cause in change.causes],
+            }
+            for change in plan.diff.local_changes
+        ],
         "functions": [
             {"action": function.action.value, "name": function.name, "causes": list(function.causes)}
             for function in plan.diff.functions
@@ -96,7 +105,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             for spared in plan.diff.spared
         ],
         "metadata_changed": plan.diff.metadata_changed,
-        "metadata": [{"subject": change.subject, "what": change.what} for change in plan.diff.metadata],
+        "metadata": [asdict(change) for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
         "hazards": [asdict(hazard) for hazard in plan.hazards],
         "judgements": [

@@ -61,6 +61,9 @@ def render_section(plan: Plan, version: str) -> str:
     for change, effect in zip(plan.diff.relations, describe_effects(plan), strict=True):
         lines.append(f"{SYMBOLS[change.action]} {change.kind.value} {change.name}: {effect}")
         lines += [f"    {_one_line(describe_cause(cause))}" for cause in change.causes]
+    for change in plan.diff.local_changes:
+        lines.append(f"{SYMBOLS[change.action]} local view {change.name}")
+        lines += [f"    {_one_line(describe_cause(cause))}" for cause in change.causes]
     for function in plan.diff.functions:
         lines.append(f"{SYMBOLS[function.action]} function {function.name}")
         lines += [f"    {_one_line(cause)}" for cause in function.causes]

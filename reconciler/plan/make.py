@@ -13,7 +13,7 @@ from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
-from reconciler.plan.model import Plan, Policies, QueryDifference
+from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
 from reconciler.program.model import Program, empty_program
@@ -60,14 +60,15 @@ def make_plan(
             desired.digest if desired else None,
             policies,
             follows,
-            _beyond_content(diff, renames),
+            _beyond_content(diff, renames, hazards),
         ),
     )
 
 
-def _beyond_content(diff: Diff, renames: Renames) -> dict[str, Any]:
+def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -> dict[str, Any]:
     """What decides the steps without being part of what either side means: declared renames, and rows that outlive a
-    change of their table. An approval to keep rows must not serve for deleting them."""
+    change of their table. An approval to keep rows must not serve for deleting them. And what is protected, so that a plan
+    which breaks that is another than the same one once the protection is gone."""
     kept = {
         fold(change.name): change.fate.value
         for change in diff.relations
@@ -78,7 +79,9 @@ def _beyond_content(diff: Diff, renames: Renames) -> dict[str, Any]:
         "columns": {relation: dict(columns) for relation, columns in renames.columns.items()},
         "connectors": dict(renames.connectors),
     }
-    return ({"kept": kept} if kept else {}) | ({"renamed": renamed} if any(renamed.values()) else {})
+    protected = sorted(fold(hazard.subject) for hazard in hazards if hazard.code == "H911")
+    found = {"kept": kept, "renamed": renamed if any(renamed.values()) else {}, "protected": protected}
+    return {name: part for name, part in found.items() if part}
 
 
 def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:
 def _query_differences(diff: Diff, applied: Program, desired: Program, renames: Renames) -> tuple[QueryDifference, ...]:
     modified = [
         fold(change.name)
-        for change in diff.relations
+        for change in (*diff.relations, *diff.local_changes)
         if change.action is Action.MODIFIED and any(isinstance(cause, QueryChanged) for cause in change.causes)
     ]
     return tuple(

@@ -26,6 +26,7 @@ from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
     describe_function,
+    describe_metadata,
     describe_spared,
     describe_step,
     judged_hazards,
@@ -272,7 +273,7 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         variants = ([*spared, *kept], [*spared, *count], count)
         yield tuple(_collapsible("Untouched", "\n".join(lines)) for lines in variants if lines)
     if plan.diff.metadata:
-        lines = [f"- {inline(f'{change.what} of {change.subject}')}" for change in plan.diff.metadata]
+        lines = [f"- {inline(describe_metadata(change))}" for change in plan.diff.metadata]
         yield (_collapsible("Changed in what is written only, not in meaning", "\n".join(lines)),)
     if plan.is_empty:
         return

@@ -26,6 +26,7 @@ from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
     describe_function,
+    describe_metadata,
     describe_spared,
     describe_step,
     judged_hazards,
@@ -62,10 +63,11 @@ def render_text(
             return render_unchanged(plan.pipeline, plan.environment, paint)
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
         page.line("  no changes in meaning; what is written is updated")
-        page.lines(f"    {change.what} of {change.subject}" for change in plan.diff.metadata)
+        page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
         return page.text()
     page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     _relations(page, plan, whole)
+    _local_views(page, plan, whole)
     _functions(page, plan, whole)
     _connector_changes(page, plan.diff.connectors, whole)
     if plan.diff.spared:
@@ -84,7 +86,7 @@ def render_text(
     _hazards(page, plan, whole)
     if plan.diff.metadata:
         page.section("changed in what is written only, not in meaning")
-        page.lines(_cut([f"    {change.what} of {change.subject}" for change in plan.diff.metadata], whole))
+        page.lines(_cut([f"    {describe_metadata(change)}" for change in plan.diff.metadata], whole))
     page.line()
     page.line(f"  Plan: {summarise(plan)}.")
     page.line(f"  Approval: {describe_approval(plan)}")
@@ -139,13 +141,28 @@ def _relations(page: _Page, plan: Plan, whole: bool) -> None:
         page.line(f"  ({_FLAG})")
 
 
+def _local_views(page: _Page, plan: Plan, whole: bool) -> None:
+    """LOCAL views, whose changes show in their readers."""
+    queries = {difference.view: difference for difference in plan.queries}
+    for change in plan.diff.local_changes[: None if whole else MOST_CHANGES]:
+        heading = f"  {SYMBOLS[change.action]} local view {change.name}"
+        page.line(heading, change.action.value, painted=len(heading), hanging=6)
+        page.lines(f"      {describe_cause(cause)}" for cause in change.causes)
+        _query(page, queries.get(change.name) if change.action is Action.MODIFIED else None)
+    if not whole and len(plan.diff.local_changes) > MOST_CHANGES:
+        page.line(f"  {len(plan.diff.local_changes) - MOST_CHANGES} more local views ({_FLAG})")
+
+
 def _relation(page: _Page, row: Row, queries: dict[str, QueryDifference]) -> None:
     change = row.change
     heading = f"  {SYMBOLS[change.action]} {change.kind.value} {change.name}"
     page.line(f"{heading}: {row.effect}", change.action.value, painted=len(heading), hanging=6)
     page.lines(f"      {describe_cause(cause)}" for cause in change.causes)
-    if change.name in queries and change.action is not Action.REMOVED:
-        difference = queries[change.name]
+    _query(page, queries.get(change.name) if change.action is not Action.REMOVED else None)
+
+
+def _query(page: _Page, difference: QueryDifference | None) -> None:
+    if difference is not None:
         for line in query_difference(difference.applied, difference.desired):
             page.line(f"        {line}", _STYLES.get(line[:1]), hanging=13)
 

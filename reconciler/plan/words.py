@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import assert_never
 
-from reconciler.diff.model import Action, Fate, FunctionChange, RelationChange, RelationKind, Spared
+from reconciler.diff.model import Action, Fate, FunctionChange, MetadataChange, RelationChange, RelationKind, Spared
 from reconciler.diff.wording import printable
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
@@ -170,6 +170,12 @@ def _judged(message: str, judgement: Judgement | None) -> str:
     if judgement is None or not words:
         return message
     return f"{message} ({words}: {judgement.reason})" if judgement.reason else f"{message} ({words})"
+
+
+def describe_metadata(change: MetadataChange) -> str:
+    """For example: `comment of orders.note`, `protect of orders: true → false`."""
+    values = f": {change.applied} → {change.desired}" if change.applied is not None else ""
+    return printable(f"{change.what} of {change.subject}{values}")
 
 
 def describe_spared(spared: Spared) -> str:

@@ -24,7 +24,7 @@ from typing import Final, TypeAlias
 
 from reconciler.cache import Cache, NoCache
 from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import Manifest, TableDeclaration, ViewDeclaration
+from reconciler.manifest.model import Manifest, SqlBody, TableDeclaration, ViewDeclaration
 from reconciler.names import fold
 from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
@@ -32,7 +32,7 @@ from reconciler.program.functions import called_functions, compile_functions, pa
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
-from reconciler.sql.spelling import may_hold_names
+from reconciler.sql.spelling import may_hold_names, may_make_names_data
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
@@ -65,7 +65,9 @@ def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache |
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
     surroundings = Surroundings(
         ansi=ansi,
-        names_are_data=any(one.may_make_names_data for one in facts.values()) or _names_in_types(tables),
+        names_are_data=any(one.may_make_names_data for one in facts.values())
+        or _names_in_types(tables)
+        or _names_in_functions(functions),
         functions=parameter_counts(functions.values()),
     )
     views = _views(declared, queries, facts, order, circular, functions, surroundings, diagnostics)
@@ -134,6 +136,13 @@ def _order(
 
 def _names_in_types(tables: Mapping[str, Table]) -> bool:
     return any(may_hold_names(column.type) for table in tables.values() for column in table.columns)
+
+
+def _names_in_functions(functions: Mapping[str, Function]) -> bool:
+    declared = [function.declaration for function in functions.values()]
+    types = [kind for one in declared for kind in (one.returns, *(parameter.type for parameter in one.parameters))]
+    bodies = [one.body.expression for one in declared if isinstance(one.body, SqlBody)]
+    return any(map(may_hold_names, types)) or any(map(may_make_names_data, bodies))
 
 
 def _views(

@@ -81,11 +81,13 @@ def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str]) -> Di
         return problem("P325", f"{move.source!r} and {move.target!r} are different sorts of things", hint)
     declared = names.parts if "." in target else names.relations
     if target not in declared:
-        hint = did_you_mean(move.target, declared.values()) or "to is the new name, from the old one"
+        hint = (
+            did_you_mean(move.target, declared.values()) or "to is the new name; if it was removed since, remove the entry"
+        )
         return problem("P322", f"{move.target!r} is not declared", hint)
     if target in names.columns and target in names.connectors:
         return problem("P328", f"{move.target!r} is a column and a connector", "give the connector another name")
-    if source in declared:
+    if source in declared or _where_it_would_be(source, relations) in declared:
         hint = "a move says that a name is gone: remove the entry, or the declaration"
         return problem("P323", f"{move.source!r} is still declared", hint)
     if "." in source:
@@ -96,6 +98,12 @@ def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str]) -> Di
         if before == after and before not in names.relations:
             return problem("P322", f"{move.target!r} is not declared")
     return None
+
+
+def _where_it_would_be(source: str, relations: Mapping[str, str]) -> str:
+    """The name of a part now, had it only followed its relation."""
+    relation, point, part = source.partition(".")
+    return f"{relations.get(relation, relation)}{point}{part}" if point else source
 
 
 def _chain(move: Move) -> Diagnostic:

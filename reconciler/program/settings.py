@@ -16,6 +16,7 @@ MEANING: Final = frozenset(
         "spark.sql.ansi.relationPrecedence",
         "spark.sql.caseSensitive",
         "spark.sql.charAsVarchar",
+        "spark.sql.columnNameOfCorruptRecord",
         "spark.sql.crossJoin.enabled",
         "spark.sql.datetime.java8API.enabled",
         "spark.sql.decimalOperations.allowPrecisionLoss",
@@ -37,8 +38,16 @@ MEANING: Final = frozenset(
 )
 """Exact names."""
 
-MEANING_PREFIXES: Final = ("spark.sql.legacy.",)
-"""Every legacy flag restores an older meaning of something."""
+MEANING_PREFIXES: Final = (
+    "spark.sql.avro.",
+    "spark.sql.csv.",
+    "spark.sql.json",
+    "spark.sql.legacy.",
+    "spark.sql.variant.",
+    "spark.sql.xml.",
+)
+"""Every legacy flag restores an older meaning of something; the others say how texts are taken for values, and values
+written."""
 
 _KEPT_CASE: Final = frozenset({"spark.sql.session.timeZone"})
 

@@ -238,7 +238,9 @@ def _aggregates(node: exp.Expr) -> bool:
         while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
             function = function.this
         children = [*function.iter_expressions(), *(child for child in children if child is not node.this)]
-    elif isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()):
+    elif isinstance(node, exp.AggFunc | exp.Any) or (
+        isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()
+    ):
         return True
     return any(_aggregates(child) for child in children)
 

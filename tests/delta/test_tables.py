@@ -84,6 +84,24 @@ def test_clearing_changes_columns_and_rows_in_one_commit(place: str) -> None:
     assert rows(place, 0) == [1, 2]
 
 
+def test_an_order_of_columns_is_a_schema_of_its_own(place: str) -> None:
+    """deltalake compares fields without regard to their order: a commit must say the new one all the same."""
+    inner = "STRUCT<p:INT,q:INT>", "STRUCT<q:INT,p:INT>"
+    first = (ColumnType("a", "INT"), ColumnType("b", "INT"), ColumnType("s", inner[0]))
+    create_table(place, first, at(1))
+    for number, (columns, names) in enumerate(
+        (
+            ((first[1], first[0], first[2]), ["b", "a", "s"]),
+            ((first[0], first[1], first[2]), ["a", "b", "s"]),
+            ((first[0], first[1], ColumnType("s", inner[1])), ["a", "b", "s"]),
+        ),
+        start=1,
+    ):
+        assert clear_table(place, columns, number - 1, at(number + 1)) == number
+        assert [name for name, _ in table_columns(place)] == names
+    assert [field["name"] for field in json.loads(dict(table_columns(place))["s"])["fields"]] == ["q", "p"]
+
+
 def test_publishing_names_files_and_copies_none(place: str) -> None:
     stage(place, "v-1", [1, 2])
     before = sorted(path.name for path in Path(place).rglob("*.parquet"))

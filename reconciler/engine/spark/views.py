@@ -30,6 +30,8 @@ def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
         for name, text in sorted(settings.items()):
             if name.startswith(_SETTINGS_OF_A_CALL):
                 session.conf.set(name, text)
+        # Else `${env:…}` and `${spark…}` in a query, even inside a string, would be replaced by what this process knows.
+        session.conf.set("spark.sql.variable.substitute", "false")
     return session
 
 

@@ -5,7 +5,7 @@ A relation that has another name now (`moved`) is not removed.
 
 from collections.abc import Iterator
 
-from reconciler.diff.model import Action, Diff, RelationKind, names_of
+from reconciler.diff.model import Action, Diff, KindChanged, RelationKind, names_of
 from reconciler.manifest.model import ViewKind
 from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
@@ -33,9 +33,14 @@ def _columns(table: Table) -> list[tuple[str, str]]:
 
 
 def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """H903."""
+    """H903. A view that is no longer stored loses those who read its path."""
     for name in names_of(diff, Action.REMOVED, RelationKind.VIEW):
         yield Hazard("H903", name, f"view {name} is removed; whoever reads it loses it")
+    for change in diff.relations:
+        for cause in change.causes:
+            if isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED:
+                message = f"view {change.name} is no longer stored; whoever reads its path loses it"
+                yield Hazard("H903", change.name, message)
 
 
 def everything_removed(diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool) -> Iterator[Hazard]:

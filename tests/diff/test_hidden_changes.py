@@ -1,0 +1,177 @@
+"""Changes that hide behind an unchanged text, or behind one that looks as if it only followed a rename: never spared."""
+
+import pytest
+
+from reconciler.diagnostics import errors_among
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Diff
+from reconciler.diff.moves import resolve_moves
+from reconciler.manifest.read import read_manifest
+from reconciler.program.compile import compile_program
+from reconciler.snapshot.model import Snapshot, take_snapshot
+
+_EVOLVE = "spec: {evolution: evolve}"
+
+
+def snapshot(sql: str, spec: str = _EVOLVE) -> Snapshot:
+    head = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    files = {"pipelines/shop/pipeline.yaml": f"{head}{spec}\n", "pipelines/shop/program.sql": sql}
+    read = read_manifest("pipelines/shop", files, {})
+    assert read.manifest is not None
+    compiled = compile_program(read.manifest)
+    assert not errors_among((*read.diagnostics, *compiled.diagnostics)), (*read.diagnostics, *compiled.diagnostics)
+    return take_snapshot(compiled.program)
+
+
+def changed(diff: Diff) -> set[str]:
+    return {change.name for change in diff.relations}
+
+
+T, TURNED = "CREATE TABLE t (x INT, y INT);", "CREATE TABLE t (y INT, x INT);"
+S = "CREATE TABLE s (k INT, l INT);"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT coalesce(*) AS c FROM t",
+        "SELECT p.a - p.b AS d FROM (SELECT * FROM t) AS p(a, b)",
+        "WITH p(a, b) AS (SELECT * FROM t) SELECT a - b AS d FROM p",
+        "SELECT p.a - p.b AS d FROM t AS p(a, b)",
+        "SELECT k FROM s WHERE (k, l) IN (SELECT * FROM t)",
+        "SELECT count(*) AS n FROM (SELECT * FROM s EXCEPT SELECT * FROM t)",
+        "SELECT max(struct(*)) AS m FROM t",
+    ],
+)
+@pytest.mark.parametrize("between", ["", "CREATE VIEW w AS SELECT {0} FROM t;", "CREATE LOCAL VIEW w AS SELECT {0} FROM t;"])
+def test_columns_at_other_places_reach_who_uses_them_by_their_place(query: str, between: str) -> None:
+    if between:
+        query = query.replace("FROM t", "FROM w")
+    view = f"CREATE MATERIALIZED VIEW v AS {query};"
+    tables = (T, T) if between else (T, TURNED)
+    before = snapshot(S + tables[0] + between.format("x, y") + view)
+    after = snapshot(S + tables[1] + between.format("y, x") + view)
+    assert "v" in changed(compare(before, after))
+
+
+def test_columns_at_other_places_spare_who_names_them() -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT x FROM t;"
+    assert changed(compare(snapshot(T + view), snapshot(TURNED + view))) == {"t"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "renamed", "query", "other", "moved"),
+    [
+        ("m (id INT, min INT)", "m (id INT, max INT)", "min(x) AS p FROM u", "max(x) AS p FROM u", "m.min m.max"),
+        (
+            "m (id INT, left INT)",
+            "m (id INT, right INT)",
+            "u.x AS p FROM u LEFT JOIN b ON u.x = b.qty",
+            "u.x AS p FROM u RIGHT JOIN b ON u.x = b.qty",
+            "m.left m.right",
+        ),
+        (
+            "m (id INT, qty INT)",
+            "m (id INT, quantity INT)",
+            "qty AS p FROM (SELECT * FROM b)",
+            "quantity AS p FROM (SELECT * FROM b)",
+            "m.qty m.quantity",
+        ),
+        (
+            "m (id INT, month INT)",
+            "m (id INT, year INT)",
+            "date '2020-01-01' + INTERVAL 1 MONTH AS p FROM u",
+            "date '2020-01-01' + INTERVAL 1 YEAR AS p FROM u",
+            "m.month m.year",
+        ),
+        (
+            "m (id INT, qty INT)",
+            "m (id INT, quantity INT)",
+            "s.qty AS p FROM w",
+            "s.quantity AS p FROM w",
+            "m.qty m.quantity",
+        ),
+    ],
+)
+def test_a_query_that_uses_a_renamed_word_otherwise_is_another_query(
+    tables: str, renamed: str, query: str, other: str, moved: str
+) -> None:
+    rest = (
+        "CREATE TABLE u (x INT); CREATE TABLE b (qty INT, quantity INT); "
+        "CREATE TABLE w (s STRUCT<qty: INT, quantity: INT>); CREATE MATERIALIZED VIEW v AS SELECT "
+    )
+    source, target = moved.split()
+    spec = f"spec: {{evolution: evolve, moved: [{{from: {source}, to: {target}}}]}}"
+    before = snapshot(f"CREATE TABLE {tables}; {rest}{query};")
+    after = snapshot(f"CREATE TABLE {renamed}; {rest}{other};", spec)
+    assert "v" in changed(compare(before, after))
+
+
+def test_a_query_that_only_follows_a_rename_is_the_same() -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT m.{0} + 1 AS p FROM m WHERE m.{0} > 0;"
+    spec = "spec: {evolution: evolve, moved: [{from: m.qty, to: m.quantity}]}"
+    before = snapshot("CREATE TABLE m (id INT, qty INT);" + view.format("qty"))
+    after = snapshot("CREATE TABLE m (id INT, quantity INT);" + view.format("quantity"), spec)
+    assert changed(compare(before, after)) == {"m"}
+
+
+@pytest.mark.parametrize(
+    ("column", "query"),
+    [
+        ("current_user STRING", "x, cast(current_user AS STRING) AS p FROM t"),
+        ("`all` INT", "count(*) AS n FROM t GROUP BY ALL"),
+        ("`all` INT", "x FROM t ORDER BY ALL LIMIT 1"),
+    ],
+)
+def test_a_column_that_takes_a_word_of_sql_reaches_who_holds_the_word(column: str, query: str) -> None:
+    view = f"CREATE MATERIALIZED VIEW v AS SELECT {query};"
+    after = snapshot(f"CREATE TABLE t (x INT, {column}); {view}")
+    assert "v" in changed(compare(snapshot(f"CREATE TABLE t (x INT); {view}"), after))
+
+
+def test_any_aggregates() -> None:
+    rest = "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM w;"
+    query = "CREATE TABLE u (x INT); CREATE MATERIALIZED VIEW w AS SELECT 1 AS g, {0} AS a FROM u; "
+    diff = compare(snapshot(query.format("x > 1") + rest), snapshot(query.format("any(x > 1)") + rest))
+    assert changed(diff) == {"w", "v"}
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "spark.sql.jsonGenerator.ignoreNullFields: 'false'",
+        "spark.sql.columnNameOfCorruptRecord: bad",
+        "spark.sql.json.enablePartialResults: 'false'",
+    ],
+)
+def test_settings_that_decide_how_texts_are_read_modify_views(setting: str) -> None:
+    sql = "CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT to_json(struct(x)) AS j FROM t;"
+    assert changed(compare(snapshot(sql), snapshot(sql, f"spec: {{runtime: {{spark: {{{setting}}}}}}}"))) == {"v"}
+
+
+def test_a_function_that_gives_a_map_makes_names_data() -> None:
+    sql = (
+        "CREATE FUNCTION f(x INT) RETURNS MAP<STRING, INT> AS map('Key', x); CREATE TABLE t (x INT); "
+        "CREATE MATERIALIZED VIEW v AS WITH m AS (SELECT f(x) AS m FROM t) SELECT m.{0} AS p FROM m;"
+    )
+    assert changed(compare(snapshot(sql.format("Key")), snapshot(sql.format("key")))) == {"v"}
+
+
+def test_a_misspelt_move_of_what_would_be_removed_is_told() -> None:
+    before = snapshot("CREATE TABLE customers (id INT);")
+    after = snapshot("CREATE TABLE clients (id INT);", "spec: {moved: [{from: custmers, to: clients}]}")
+    assert [one.code for one in resolve_moves(before.program, after.program).diagnostics] == ["P332"]
+    elsewhere = snapshot("CREATE TABLE something_else (id INT);")
+    assert resolve_moves(elsewhere.program, after.program).diagnostics == ()
+
+
+def test_a_name_that_a_part_left_behind_can_not_be_declared_anew() -> None:
+    head = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    moved = "spec: {moved: [{from: a, to: b}, {from: a.q, to: b.r}]}\n"
+    files = {
+        "pipelines/shop/pipeline.yaml": head + moved,
+        "pipelines/shop/program.sql": "CREATE TABLE b (id INT, r INT, q INT);",
+    }
+    read = read_manifest("pipelines/shop", files, {})
+    assert read.manifest is not None
+    assert [one.code for one in compile_program(read.manifest).diagnostics] == ["P323"]
