@@ -230,7 +230,8 @@ def _expected(
 
 def _told_apart(found: "Schema", wanted: "Schema") -> "Schema":
     """The wanted schema, such that deltalake takes it for another one where it is: it compares fields without regard to
-    their order, and writes no schema that it takes for the same. A mark on a field, which readers ignore, tells them apart."""
+    their order, and writes no schema that it takes for the same. A mark on a field, which readers ignore, tells them
+    apart."""
     from deltalake import Schema
 
     text = wanted.to_json()
