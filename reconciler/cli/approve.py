@@ -8,6 +8,7 @@ from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.digest import short
 from reconciler.plan.words import summarise
 from reconciler.reconcile.api import record_approval
+from reconciler.reconcile.approving import missing_approvals
 
 
 @click.command()
@@ -23,6 +24,10 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
 
     Example: reconcile approve student_grades 3f9c2d1e8a77
     """
-    plan = record_approval(target_of(repo, environment), pipeline, digest, by or getpass.getuser(), comment)
+    target = target_of(repo, environment)
+    plan = record_approval(target, pipeline, digest, by or getpass.getuser(), comment)
     click.echo(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
+    missing = missing_approvals(target, plan)
+    if missing is not None:
+        click.echo(missing)
     return 0

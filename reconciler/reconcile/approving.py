@@ -100,6 +100,15 @@ def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], a
     )
 
 
+def missing_approvals(target: Target, plan: Plan) -> str | None:
+    """What policy still asks for besides what was recorded, in words; None when that is nothing."""
+    try:
+        _require_more(target, plan, plan.judgements, Approval("lock"))
+    except ApprovalRequired as missing:
+        return str(missing)
+    return None
+
+
 def _authors(target: Target, plan: Plan) -> frozenset[str]:
     """Names and addresses of those whose commits made the change."""
     stored = target.registry.head(plan.pipeline)

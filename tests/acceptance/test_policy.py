@@ -133,7 +133,7 @@ def test_more_approvals_are_asked_for_besides_the_lock(applied: Shop) -> None:
     assert "policy: 2 more approvals because of H903" in applied.lock.read_text()
     refused(applied, "A509", "Missing: 2 (approved by nobody so far)", "(two pairs of eyes)", expect=2)
     assert "AwaitingApproval" in applied.reconcile("status", "shop")
-    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    assert "Missing: 1 (approved so far by Bob)" in applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
     applied.reconcile("approve", "shop", digest(applied), "--by", "bob ")
     refused(applied, "A509", "Missing: 1", "Bob", expect=2)
     applied.reconcile("approve", "shop", digest(applied), "--by", "Cleo")

@@ -133,6 +133,13 @@ class TestSelect:
         instant = datetime.datetime(2025, 1, 1, 18, 4, 5, tzinfo=datetime.UTC)
         assert found == [(instant, datetime.datetime(2025, 1, 2, 3, 4, 5), None)]  # noqa: DTZ001
 
+    def test_nothing_is_put_into_a_query(self, engine: Engine) -> None:
+        """Neither the environment of the process nor its settings, not even if the pipeline asks for it."""
+        query = "SELECT '${env:PATH}' AS e, '${spark.sql.shuffle.partitions}' AS s"
+        for settings in ({}, {"spark.sql.variable.substitute": "true"}):
+            found = engine.select(Selection(query, (), settings)).rows
+            assert list(found) == [("${env:PATH}", "${spark.sql.shuffle.partitions}")]
+
     def test_columns_have_spark_types(self, engine: Engine) -> None:
         found = engine.select(Selection("SELECT avg(CAST(1 AS DECIMAL(5,2))) AS a, CAST(1 AS BIGINT) AS a", (), {}))
 
