@@ -136,7 +136,7 @@ def tokens_of(text: str, dialect: Dialect, position: int = 0) -> Iterator[Token]
         position = token.end
 
 
-_MOST_REMEMBERED: Final = 1024
+_MOST_REMEMBERED: Final = 16_384
 _remembered: dict[str, tuple[Token, ...]] = {}
 
 
