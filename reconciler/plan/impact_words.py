@@ -6,7 +6,7 @@ from reconciler.diff.wording import printable
 from reconciler.plan.impact import Impact, ReadImpact, TableImpact, ViewImpact
 from reconciler.plan.model import Plan
 
-_FATES = {"cleared": "rows deleted", "dropped": "rows deleted", "evolved": "rows written anew"}
+_FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "written anew"}
 
 
 def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
@@ -43,12 +43,11 @@ def describe_view(view: ViewImpact) -> str:
 
 def describe_table(table: TableImpact) -> str:
     """For example: `orders is cleared: 1.2 M rows deleted (340 MB)`."""
-    fate = _FATES.get(table.fate, f"rows {table.fate}")
+    fate = _FATES.get(table.fate, table.fate)
     if table.rows is None:
-        return printable(f"{table.table} is {table.fate}: {fate}, how many is not known")
-    count = rows_words(table.rows).removesuffix(" rows").removesuffix(" row")
+        return printable(f"{table.table} is {table.fate}: rows {fate}, how many is not known")
     size = "" if table.bytes is None else f" ({bytes_words(table.bytes)})"
-    return printable(f"{table.table} is {table.fate}: {count} {fate}{size}")
+    return printable(f"{table.table} is {table.fate}: {rows_words(table.rows)} {fate}{size}")
 
 
 def rows_words(rows: int) -> str:
