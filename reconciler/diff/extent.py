@@ -55,7 +55,10 @@ def union(one: Extent, other: Extent) -> Extent:
     return OnlyColumns(one.names | other.names, one.renamed | other.renamed, one.reordered or other.reordered)
 
 
-_OF_SQL_BESIDES: Final = "all current_catalog current_database current_schema current_user grouping__id session_user user"
+_OF_SQL_BESIDES: Final = (
+    "all current_catalog current_database current_date current_schema current_time current_timestamp current_user "
+    "grouping__id localtimestamp session_user user"
+)
 _OF_SQL: Final = NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS | frozenset(_OF_SQL_BESIDES.split())
 
 

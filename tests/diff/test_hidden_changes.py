@@ -118,6 +118,8 @@ def test_a_query_that_only_follows_a_rename_is_the_same() -> None:
 @pytest.mark.parametrize(
     ("column", "query"),
     [
+        ("current_date STRING", "x, cast(current_date AS STRING) AS p FROM t"),
+        ("current_timestamp STRING", "x, cast(current_timestamp AS STRING) AS p FROM t"),
         ("current_user STRING", "x, cast(current_user AS STRING) AS p FROM t"),
         ("`all` INT", "count(*) AS n FROM t GROUP BY ALL"),
         ("`all` INT", "x FROM t ORDER BY ALL LIMIT 1"),
