@@ -119,7 +119,8 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """A table to write to. `primary_key` empty: a multiset, rows are appended; else rows replace those of equal key.
+    """A table to write to. `primary_key` empty: a multiset, rows are appended and a delete takes one equal row; else rows
+    replace or delete those of equal key. `append_only`: nothing may be deleted or replaced.
     `defaults`: what a column gets in rows that don't have it, by folded name, as a literal of Spark SQL; else it is NULL."""
 
     name: str
@@ -127,6 +128,18 @@ class TableTarget:
     columns: tuple[ColumnType, ...]
     primary_key: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
+    append_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Where records go that can't become rows: a Delta table at `location`, made when first needed, with the columns of
+    `engine.dead_letters`. More than `limit` of them in one range stop the ingestion (X724), and nothing is written; None: any
+    number goes there."""
+
+    location: str
+    step: int
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +148,8 @@ class Ingestion:
 
     `settings` is the connector's JSON object (transport, format), secrets still as references; `resolve_secrets` on the
     engine replaces them. Missing columns get their defaults, else NULL where that may stand; unknown columns are ignored.
+    A record that does not become a row goes to `dead_letters`; where there are none, it stops the ingestion. `commit` is
+    written with the table's commit, for whoever reads its history.
     """
 
     target: TableTarget
@@ -142,16 +157,20 @@ class Ingestion:
     settings: JsonObject
     range: JsonObject
     transaction: Transaction
+    dead_letters: DeadLetters | None = None
+    commit: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Available:
     """What a connector has beyond a position: the range to read next, the position after it, and whether that is the
-    end of the input (a snapshot ends, a folder may grow)."""
+    end of the input (a snapshot ends, a folder may grow). `backlog` says how much there is by part of the input, where that
+    is known: {part: number of records or files not yet read, this range among them}."""
 
     range: JsonObject
     position: JsonObject
     end_of_input: bool
+    backlog: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,15 +183,49 @@ class Statement:
     settings: Mapping[str, str]
     transaction: Transaction
     functions: tuple[FunctionSource, ...] = ()
+    commit: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a write did. `version` is the table's Delta version that holds it; `rows` those read, inserted or deleted;
-    `reused` says that the table had this transaction already and nothing was written."""
+    `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that went
+    to the dead letters, `unmatched` the deletes that found no row."""
 
     version: int
     rows: int
+    reused: bool = False
+    rejected: int = 0
+    unmatched: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Write through an output connector what changed in a view between two of its versions.
+
+    `before` None: all rows of `after` are new. `replaces`: the sink is emptied first (`before` is then None). Both versions may
+    have other columns; then the rows of `before` are deleted under theirs. `transaction` only rises for a sink: one that keeps
+    it skips a repeat. `step` is the published step that `after` belongs to, `commit` is written with the sink's commit if it has
+    such a thing.
+    """
+
+    connector: str
+    view: str
+    settings: JsonObject
+    before: StoredSource | None
+    after: StoredSource
+    replaces: bool
+    step: int
+    transaction: Transaction
+    commit: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """What an emission wrote: rows that came and rows that went. `reused`: the sink had it already."""
+
+    inserted: int
+    deleted: int
     reused: bool = False
 
 
@@ -221,6 +274,10 @@ class Engine(Protocol):
 
     def execute(self, statement: Statement) -> Written:
         """Run an INSERT or DELETE, once."""
+        ...
+
+    def emit(self, emission: Emission) -> Emitted:
+        """Write a view's changes through an output connector: once where the sink can tell, else at least once."""
         ...
 
     def select(self, selection: Selection) -> Rows:

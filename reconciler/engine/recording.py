@@ -20,6 +20,8 @@ from reconciler.engine.protocol import (
     Available,
     Built,
     ColumnType,
+    Emission,
+    Emitted,
     EmptySource,
     FunctionSource,
     Ingestion,
@@ -178,6 +180,9 @@ class RecordingEngine:
         if isinstance(parsed, Insert):
             return self._write(target, statement.transaction, lambda: inserted(parsed, target))
         return self._delete(target, statement.transaction, deleted(parsed, target))
+
+    def emit(self, emission: Emission) -> Emitted:
+        raise EngineError("X716", f"the engine has no output transport for {emission.connector}")
 
     def select(self, selection: Selection) -> Rows:
         self._record(selection)

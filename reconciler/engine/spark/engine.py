@@ -12,6 +12,8 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import (
     Available,
     Built,
+    Emission,
+    Emitted,
     Ingestion,
     Rows,
     Selection,
@@ -54,6 +56,9 @@ class SparkEngine:
     def execute(self, statement: Statement) -> Written:
         with jvm_watched():
             return statements.execute(self._spark, statement)
+
+    def emit(self, emission: Emission) -> Emitted:
+        raise EngineError("X716", f"the engine has no output transport for {emission.connector}")
 
     def select(self, selection_: Selection) -> Rows:
         with jvm_watched():
