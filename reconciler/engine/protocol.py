@@ -134,8 +134,8 @@ class TableTarget:
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
     """Where records go that can't become rows: a Delta table at `location`, made when first needed, with the columns of
-    `engine.dead_letters`. More than `limit` of them in one range stop the ingestion (X724), and nothing is written; None: any
-    number goes there."""
+    `engine.dead_letters`. More than `limit` of them in one range stop the ingestion (X724), and nothing is written;
+    None: any number goes there."""
 
     location: str
     step: int
@@ -189,8 +189,8 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class Written:
     """What a write did. `version` is the table's Delta version that holds it; `rows` those read, inserted or deleted;
-    `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that went
-    to the dead letters, `unmatched` the deletes that found no row."""
+    `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that
+    went to the dead letters, `unmatched` the deletes that found no row."""
 
     version: int
     rows: int
@@ -203,10 +203,10 @@ class Written:
 class Emission:
     """Write through an output connector what changed in a view between two of its versions.
 
-    `before` None: all rows of `after` are new. `replaces`: the sink is emptied first (`before` is then None). Both versions may
-    have other columns; then the rows of `before` are deleted under theirs. `transaction` only rises for a sink: one that keeps
-    it skips a repeat. `step` is the published step that `after` belongs to, `commit` is written with the sink's commit if it has
-    such a thing.
+    `before` None: all rows of `after` are new. `replaces`: the sink is emptied first (`before` is then None). Both versions
+    may have other columns; then the rows of `before` are deleted under theirs. `transaction` only rises for a sink: one that
+    keeps it skips a repeat. `step` is the published step that `after` belongs to, `commit` is written with the sink's commit
+    if it has such a thing.
     """
 
     connector: str
