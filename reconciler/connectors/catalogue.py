@@ -52,8 +52,10 @@ _STORAGE_OPTIONS: Final = ("aws_", "azure_", "google_")
 _OF_ONE_DIRECTION: Final = {
     "max_batch_size": Direction.INPUT,
     "max_queued_records": Direction.INPUT,
+    "max_rejected": Direction.INPUT,
     "on_bootstrap": Direction.OUTPUT,
     "paused": Direction.INPUT,
+    "send_snapshot": Direction.OUTPUT,
     "start_after": Direction.INPUT,
 }
 

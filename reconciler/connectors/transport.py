@@ -57,6 +57,7 @@ INPUT_SETTINGS_THAT_RESET_NOTHING = {
     "labels": "they order the start of connectors; the rows read are the same",
     "max_batch_size": "it sizes batches; the rows read are the same",
     "max_queued_records": "it bounds memory; the rows read are the same",
+    "max_rejected": "it says when reading stops; the rows read are the same",
     "paused": "it says when reading goes on; the position stays",
     "start_after": "it orders the start of connectors; the rows read are the same",
 }
@@ -64,4 +65,5 @@ OUTPUT_SETTINGS_THAT_RESET_NOTHING = {
     "description": "it is for people",
     "labels": "they name the connector; the rows written are the same",
     "on_bootstrap": "it says how a later bootstrap is emitted; what was written stays",
+    "send_snapshot": "it matters only when the connector is new",
 }

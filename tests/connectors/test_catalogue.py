@@ -55,6 +55,7 @@ def test_this_version_reads_files_and_snapshots_of_delta_tables() -> None:
         {"description": "x"},
         {"max_batch_size": 10},
         {"max_queued_records": 10},
+        {"max_rejected": 0},
     ],
 )
 def test_what_resets_nothing_is_no_change(more: dict[str, Any]) -> None:
