@@ -2,14 +2,26 @@
 
 Appends of different writers rebase over each other, so nobody waits. A batch carries an application transaction: the
 same batch appended again (a crash lost the answer) is recognised and skipped. Reading filters by equality of columns.
+
+A history of one writer at a time (`append_serial`) may become long: its rows carry numbers instead of ids, so that its log
+does not grow by one id a row, and every hundred commits its files are put together and old log entries go.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import open_table
 from reconciler.errors import RegistryError
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from deltalake import DeltaTable
+
+_SERIAL = "reconcile/serial"
+_CONFIGURATION = {"delta.checkpointInterval": "20", "delta.logRetentionDuration": "interval 1 hours"}
+_CLEAN_EVERY = 100
+_KEEP_HOURS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,26 +33,56 @@ class HistoryTable:
 
     def append(self, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows (every column, as text) unless the batch of that id is there. Raises RegistryError (G603)."""
-        import arro3.core
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import DeltaError
 
         table = open_table(self.location)
         if table is not None and table.transaction_version(batch) is not None:
             return
-        text = arro3.core.DataType.utf8()
-        data = arro3.core.Table.from_pydict(
-            {column: arro3.core.Array([row[column] for row in rows], type=text) for column in self.columns}
-        )
         properties = CommitProperties(app_transactions=[Transaction(batch, 1)])
+        place = table if table is not None else self.location
         try:
-            write_deltalake(table if table is not None else self.location, data, mode="append", commit_properties=properties)
+            write_deltalake(place, self._data(rows), mode="append", commit_properties=properties)
         except DeltaError as error:
             # Two first writers create the table at once: the second finds it there and appends.
             if table is None and open_table(self.location) is not None:
                 self.append(rows, batch)
                 return
             raise RegistryError("G603", f"the history at {self.location} can't be written: {error}") from error
+
+    def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
+        """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
+        from deltalake import CommitProperties, Transaction, write_deltalake
+        from deltalake.exceptions import DeltaError
+
+        table = open_table(self.location)
+        last = None if table is None else table.transaction_version(_SERIAL)
+        if serial is not None and last is not None and last >= serial:
+            return
+        transactions = None if serial is None else [Transaction(_SERIAL, serial)]
+        try:
+            write_deltalake(
+                table if table is not None else self.location,
+                self._data(rows),
+                mode="append",
+                configuration=_CONFIGURATION if table is None else None,
+                commit_properties=CommitProperties(app_transactions=transactions),
+            )
+        except DeltaError as error:
+            if table is None and open_table(self.location) is not None:
+                self.append_serial(rows, serial)
+                return
+            raise RegistryError("G603", f"the history at {self.location} can't be written: {error}") from error
+        if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
+            _clean(table)
+
+    def _data(self, rows: Sequence[Mapping[str, str]]) -> "Table":
+        import arro3.core
+
+        text = arro3.core.DataType.utf8()
+        return arro3.core.Table.from_pydict(
+            {column: arro3.core.Array([row[column] for row in rows], type=text) for column in self.columns}
+        )
 
     def read(self, **equal: str) -> tuple[dict[str, Any], ...]:
         """The rows whose columns equal the given texts, in no particular order."""
@@ -58,3 +100,16 @@ class HistoryTable:
 
 def _quoted(value: str) -> str:
     return value.replace("'", "''")
+
+
+def _clean(table: "DeltaTable") -> None:
+    from deltalake.exceptions import DeltaError
+
+    try:
+        table.update_incremental()
+        table.optimize.compact()
+        table.vacuum(retention_hours=_KEEP_HOURS, enforce_retention_duration=False, dry_run=False)
+        table.cleanup_metadata()
+    except (DeltaError, OSError):
+        # Clean-up is housekeeping: the rows are written, and the next round tries again.
+        return

@@ -1,4 +1,4 @@
-"""Heads and leases to JSON and back.
+"""Heads, leases and controls to JSON and back.
 
 Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
 that does not have the shape it should is damaged (G602).
@@ -15,14 +15,19 @@ from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.model import (
     Applied,
     Approval,
+    Controls,
     EntryState,
     Head,
     Intent,
     Journal,
     JournalEntry,
     Lease,
+    OutputState,
     Placement,
     Published,
+    Seek,
+    Sending,
+    Wish,
 )
 
 # Of a placement, what heads of older versions lack.
@@ -55,6 +60,8 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             intent=Intent(**value["intent"]) if value["intent"] is not None else None,
             journal=_journal(value["journal"]) if value["journal"] is not None else None,
             last_step=value["last_step"],
+            # A head that an older version wrote knows no outputs.
+            outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
@@ -72,6 +79,32 @@ def lease_from_json(value: JsonObject, where: str) -> Lease:
         return Lease(**{key: part for key, part in value.items() if key != "format"})
     except TypeError as error:
         raise RegistryError("G602", f"the lease in {where} is damaged: {error!r}") from error
+
+
+def controls_to_json(controls: Controls) -> JsonObject:
+    """The controls as a JSON object with their `format`."""
+    return {"format": FORMAT, **asdict(controls)}
+
+
+def controls_from_json(value: JsonObject, where: str) -> Controls:
+    """The controls of a JSON object. Raises RegistryError (G602, G606)."""
+    check_format(value, where)
+    try:
+        return Controls(
+            wish=Wish(value["wish"]),
+            forced=value["forced"],
+            connectors=value["connectors"],
+            seeks={key: Seek(**part) for key, part in value["seeks"].items()},
+            by=value["by"],
+            at=value["at"],
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise RegistryError("G602", f"the controls in {where} are damaged: {error!r}") from error
+
+
+def _output(value: Mapping[str, Any]) -> OutputState:
+    sending = value["sending"]
+    return OutputState(**{**value, "sending": None if sending is None else Sending(**sending)})
 
 
 def _applied(value: Mapping[str, Any]) -> Applied:

@@ -3,8 +3,10 @@
     _registry/pipelines                       one row a pipeline, appended at its first apply
     _registry/<pipeline>/head                 one document, compare-and-set
     _registry/<pipeline>/lease                one document, compare-and-set
+    _registry/<pipeline>/controls             one document, compare-and-set
+    _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
-    _registry/<pipeline>/{applies,journal,approvals,audit}   histories, append-only
+    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints}   histories, append-only
 
 Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the
 same however long the histories are.
@@ -13,20 +15,21 @@ Codecs are imported where they are used: a glance at a head, which is all that m
 """
 
 import json
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import first_line, join_location
-from reconciler.digest import canonical_json, digest_text
-from reconciler.errors import RegistryError
+from reconciler.digest import JsonObject, canonical_json, digest_text
+from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Head, Lease, Stored
+    from reconciler.registry.model import Controls, Head, Lease, Stored
 
 REGISTRY_FOLDER = "_registry"
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
@@ -88,6 +91,32 @@ class DeltaRegistry:
         written = self._document(pipeline, "lease").replace(token, lease_to_json(lease), write_id)
         return Stored(written.version, lease)
 
+    def controls(self, pipeline: str) -> "Stored[Controls] | None":
+        from reconciler.registry.codec import controls_from_json
+        from reconciler.registry.model import Stored
+
+        table = self._document(pipeline, "controls")
+        document = table.read()
+        return None if document is None else Stored(document.version, controls_from_json(document.value, table.location))
+
+    def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
+        from reconciler.registry.codec import controls_to_json
+        from reconciler.registry.model import Stored
+
+        written = self._document(pipeline, "controls").replace(token, controls_to_json(controls), write_id)
+        return Stored(written.version, controls)
+
+    def report(self, pipeline: str) -> JsonObject | None:
+        document = self._document(pipeline, "report").read()
+        return None if document is None else document.value
+
+    def replace_report(self, pipeline: str, report: JsonObject) -> None:
+        table = self._document(pipeline, "report")
+        document = table.read()
+        # Whoever wrote meanwhile told of a later moment.
+        with suppress(RegistryConflict):
+            table.replace(None if document is None else document.version, report, str(uuid.uuid4()))
+
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         table = self._snapshot(pipeline, record)
         known = f"the applied definitions {record} of {pipeline!r}"
@@ -112,6 +141,9 @@ class DeltaRegistry:
 
     def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         self._history(history, pipeline).append(rows, batch)
+
+    def append(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
+        self._history(history, pipeline).append_serial(rows, serial)
 
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
         rows = self._history(history, pipeline).read(**equal)

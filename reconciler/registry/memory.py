@@ -4,11 +4,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.digest import canonical_json, digest_text
+from reconciler.digest import JsonObject, canonical_json, digest_text
 from reconciler.errors import RegistryConflict, RegistryError
-from reconciler.registry.codec import head_from_json, head_to_json, lease_from_json, lease_to_json
+from reconciler.registry.codec import (
+    controls_from_json,
+    controls_to_json,
+    head_from_json,
+    head_to_json,
+    lease_from_json,
+    lease_to_json,
+)
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.model import Head, Lease, Stored
+from reconciler.registry.model import Controls, Head, Lease, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 
@@ -19,6 +26,7 @@ class MemoryRegistry:
         self._documents: dict[tuple[str, str], tuple[int, str, str]] = {}
         self._snapshots: dict[tuple[str, str], str] = {}
         self._histories: dict[tuple[History, str], dict[str, str]] = {}
+        self._reports: dict[str, str] = {}
 
     def pipelines(self) -> tuple[str, ...]:
         return tuple(sorted(pipeline for pipeline, name in self._documents if name == "head"))
@@ -42,6 +50,21 @@ class MemoryRegistry:
     def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
         return Stored(self._replace(pipeline, "lease", token, canonical_json(lease_to_json(lease)), write_id), lease)
 
+    def controls(self, pipeline: str) -> Stored[Controls] | None:
+        found = self._documents.get((pipeline, "controls"))
+        return None if found is None else Stored(found[0], controls_from_json(json.loads(found[1]), pipeline))
+
+    def replace_controls(self, pipeline: str, token: int | None, controls: Controls, write_id: str) -> Stored[Controls]:
+        text = canonical_json(controls_to_json(controls))
+        return Stored(self._replace(pipeline, "controls", token, text, write_id), controls)
+
+    def report(self, pipeline: str) -> JsonObject | None:
+        found = self._reports.get(pipeline)
+        return None if found is None else dict(json.loads(found))
+
+    def replace_report(self, pipeline: str, report: JsonObject) -> None:
+        self._reports[pipeline] = canonical_json(report)
+
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         found = self._snapshots.get((pipeline, record))
         if found is None:
@@ -60,6 +83,13 @@ class MemoryRegistry:
             if set(row) != set(HISTORY_COLUMNS[history]):
                 raise ValueError(f"{history.value} has columns {HISTORY_COLUMNS[history]}, not {sorted(row)}")
         self._histories.setdefault((history, pipeline), {}).setdefault(batch, canonical_json(list(rows)))
+
+    def append(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
+        batches = self._histories.setdefault((history, pipeline), {})
+        serials = [int(batch.removeprefix("serial:")) for batch in batches if batch.startswith("serial:")]
+        if serial is not None and serial <= max(serials, default=-1):
+            return
+        self.record(history, pipeline, rows, f"serial:{serial}" if serial is not None else f"row:{len(batches)}")
 
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
         batches = self._histories.get((history, pipeline), {}).values()

@@ -4,18 +4,20 @@
 - `published` says at which Delta version each relation stands at the last published step. Readers go through it, so
   that all relations of one answer agree.
 - `positions` is how far each input connector has read, as of the published step.
+- `outputs` is how far each output connector has written, and what it is writing.
 - `intent` is a step of `run` or `execute` under way: written before its first effect, replayed if its writer dies.
 - `journal` is an apply under way. It holds the plan's steps, so that finishing it needs no file of the repository.
 - `last_step` is the highest step number ever used: that of a step that was withdrawn is never used again.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
-Snapshots themselves (all definitions) are stored apart, by digest: the head stays small.
+Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
+ask of a pipeline while somebody else writes its head.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from reconciler.digest import JsonObject
 from reconciler.engine.stored import ColumnType
@@ -98,6 +100,30 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
+class Sending:
+    """What an output is writing: the difference between two Delta versions of its view, or all of `after` (`before` None),
+    into a sink that is emptied first if `replaces`. `step` is the published step that `after` belongs to."""
+
+    before: int | None
+    after: int
+    replaces: bool
+    step: int
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutputState:
+    """How far an output has written: `sent` is the Delta version of its view that the sink shows (None: nothing was ever
+    sent). `sending` is pinned before it is written, so that a repeat writes the same. `serial` is the number of the last
+    emission, which only rises. `replaces`: the next emission empties the sink first."""
+
+    sent: int | None = None
+    sending: Sending | None = None
+    serial: int = 0
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """One step of an apply under way. `step` is the plan step as JSON; `intent` what was pinned before its effect;
     `result` what its effect gave."""
@@ -148,6 +174,43 @@ class Head:
     intent: Intent | None = None
     journal: Journal | None = None
     last_step: int = 0
+    outputs: Mapping[str, OutputState] = field(default_factory=dict)
+
+
+class Wish(StrEnum):
+    """What people want of a pipeline: that it runs, pauses (held, but takes no input) or stops."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Seek:
+    """A position that somebody gave a connector: `to` is what the transport understands (`earliest`, `latest`, offsets, a
+    version). `id` tells it from others; the run that carried it out takes it away."""
+
+    id: str
+    to: Any
+    at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What people ask of a pipeline, whoever runs it, until they ask otherwise.
+
+    `wish` is for the whole pipeline; `forced`: stop without finishing the step under way. `connectors` maps a connector's
+    folded name to whether it is paused, where somebody said so: then that holds against `paused` and `start_after` of the
+    manifest. `seeks` maps a connector's folded name to where it is to read on.
+    """
+
+    wish: Wish = Wish.RUN
+    forced: bool = False
+    connectors: Mapping[str, bool] = field(default_factory=dict)
+    seeks: Mapping[str, Seek] = field(default_factory=dict)
+    by: str = ""
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Compare-and-set: `replace_*` succeeds only if the token is that of the newest document (None: there is none yet), else
 RegistryConflict and nothing is written. `write_id` makes a repeated call after a lost answer succeed.
-Histories are appended once per batch id and never changed.
+Histories are appended once per batch id and never changed. Those in SERIAL are written by whoever holds the lease, one row
+after the other, each with a number that only rises instead of a batch id: they may become long, and cost the same then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Head, Lease, Stored
+    from reconciler.digest import JsonObject
+    from reconciler.registry.model import Controls, Head, Lease, Stored
 
 
 class History(StrEnum):
@@ -20,6 +22,9 @@ class History(StrEnum):
     JOURNAL = "journal"
     APPROVALS = "approvals"
     AUDIT = "audit"
+    STEPS = "steps"
+    EVENTS = "events"
+    CHECKPOINTS = "checkpoints"
 
 
 HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
@@ -38,6 +43,10 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     History.JOURNAL: ("apply_id", "entry", "step", "intent", "result", "at"),
     History.APPROVALS: ("plan_digest", "environment", "by", "at", "comment"),
     History.AUDIT: ("event", "at", "by", "details"),
+    # `relations` and `positions` as JSON: those that moved in this step, or all of them where `whole` is "true".
+    History.STEPS: ("step", "at", "kind", "record", "epoch", "whole", "relations", "positions"),
+    History.EVENTS: ("at", "event", "subject", "step", "details"),
+    History.CHECKPOINTS: ("name", "at", "step", "record", "cause", "relations", "positions", "outputs"),
 }
 
 
@@ -77,6 +86,22 @@ class Registry(Protocol):
         """Compare-and-set of the lease."""
         ...
 
+    def controls(self, pipeline: str) -> "Stored[Controls] | None":
+        """What people ask of the pipeline, or None when nobody ever asked."""
+        ...
+
+    def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
+        """Compare-and-set of the controls."""
+        ...
+
+    def report(self, pipeline: str) -> "JsonObject | None":
+        """What the last run told of itself, or None when none ever did."""
+        ...
+
+    def replace_report(self, pipeline: str, report: "JsonObject") -> None:
+        """Tell of a run. The last to write wins: only who holds the lease should."""
+        ...
+
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         """The stored definitions of that record: {kind, name, definition}, sorted by kind and name. Raises RegistryError
         when they are not there, or are not those whose canonical JSON has that digest."""
@@ -88,6 +113,11 @@ class Registry(Protocol):
 
     def record(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows to a history, once per batch id."""
+        ...
+
+    def append(self, history: History, pipeline: str, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
+        """Append rows to a history in SERIAL, unless it has that serial or a later one. None: without that check, so that a
+        repeat appends again."""
         ...
 
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:

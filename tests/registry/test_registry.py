@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import join_location, open_table
 from reconciler.digest import digest_json
 from reconciler.engine.protocol import ColumnType
 from reconciler.errors import RegistryConflict, RegistryError
@@ -16,14 +16,19 @@ from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
     Applied,
     Approval,
+    Controls,
     EntryState,
     Head,
     Intent,
     Journal,
     JournalEntry,
     Lease,
+    OutputState,
     Placement,
     Published,
+    Seek,
+    Sending,
+    Wish,
 )
 from reconciler.registry.protocol import History, Registry
 
@@ -41,6 +46,10 @@ FULL_HEAD = Head(
             "v": Placement("shop/v", 3, 2, (), bytes=900, seconds=1.25, rows_read=12),
         },
     ),
+    outputs={
+        "v.lake": OutputState(2, Sending(2, 3, False, 4, 8), 7),
+        "v.topic": OutputState(None, None, 0, replaces=True),
+    },
     positions={"t.history": {"version": 3, "complete": True}},
     intent=Intent(5, "ingest", {"ingests": []}, "2026-01-01"),
     journal=Journal(
@@ -238,3 +247,53 @@ def test_pipelines_share_no_file(tmp_path: Path) -> None:
     registry.record(History.AUDIT, "two", [{"event": "e", "at": "1", "by": "b", "details": "d"}], "b1")
     after = {file: file.stat().st_mtime_ns for file in (tmp_path / "_registry" / "one").rglob("*") if file.is_file()}
     assert before == after
+
+
+CONTROLS = Controls(
+    Wish.PAUSE,
+    True,
+    {"t.live": True, "t.history": False},
+    {"t.live": Seek("id", {"0": 42}, "2026-01-01", "ann")},
+    "ann",
+    "now",
+)
+
+
+def test_controls_are_replaced_by_who_saw_them(registry: Registry) -> None:
+    assert registry.controls("shop") is None
+    first = registry.replace_controls("shop", None, Controls(), "one")
+    second = registry.replace_controls("shop", first.token, CONTROLS, "two")
+    assert registry.controls("shop") == second
+    assert second.value == CONTROLS
+    with pytest.raises(RegistryConflict):
+        registry.replace_controls("shop", first.token, Controls(), "three")
+
+
+def test_a_report_is_what_was_told_last(registry: Registry) -> None:
+    assert registry.report("shop") is None
+    for step in (1, 2, 3):
+        registry.replace_report("shop", {"step": step})
+    assert registry.report("shop") == {"step": 3}
+
+
+def _event(number: int) -> dict[str, str]:
+    return {"at": f"{number:04d}", "event": "step", "subject": "shop", "step": str(number), "details": "{}"}
+
+
+def test_a_serial_history_takes_each_serial_once(registry: Registry) -> None:
+    for serial in (1, 2, 2, 5, 3):
+        registry.append(History.EVENTS, "shop", [_event(serial)], serial)
+    assert [row["step"] for row in registry.history(History.EVENTS, "shop")] == ["1", "2", "5"]
+    registry.append(History.EVENTS, "shop", [_event(9)], None)
+    registry.append(History.EVENTS, "shop", [_event(9)], None)
+    assert [row["step"] for row in registry.history(History.EVENTS, "shop")] == ["1", "2", "5", "9", "9"]
+
+
+def test_a_long_serial_history_stays_small(tmp_path: Path) -> None:
+    registry = DeltaRegistry(str(tmp_path))
+    for serial in range(205):
+        registry.append(History.EVENTS, "shop", [_event(serial)], serial)
+    assert len(registry.history(History.EVENTS, "shop")) == 205
+    table = open_table(str(tmp_path / "_registry" / "shop" / "events"))
+    assert table is not None
+    assert len(table.file_uris()) < 10
