@@ -31,8 +31,11 @@ from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.running import Running, RunResult, execute, query, run_pipeline
+from reconciler.reconcile.querying import query
+from reconciler.reconcile.replaying import Running
+from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
+from reconciler.reconcile.statements import execute
 from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.target import Target, open_target

@@ -1,0 +1,76 @@
+"""What is in force: the applied program, and the step that a dead writer may have left open in its head.
+
+Rules: who makes steps starts from a head without an open step and without an open journal. A step left open is replayed
+first, with the inputs that its intent pins; one that the engine refuses is withdrawn, and its input is offered again.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from reconciler.engine.protocol import Engine
+from reconciler.errors import EngineError, NotFound, ReconcileError
+from reconciler.program.model import Program
+from reconciler.reconcile.boundaries import Boundary, no_boundary
+from reconciler.reconcile.compiling import read_snapshot
+from reconciler.reconcile.planning import read_applied
+from reconciler.reconcile.stepping import StepResult, carry_out
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a maker of steps is told besides its target: how to compute, whom to tell, where to die in tests."""
+
+    engine: Engine
+    tell: Callable[[str], None] = lambda message: None
+    boundary: Boundary = no_boundary
+
+
+def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Program]:
+    """The head and the applied program. Raises NotFound (A506)."""
+    applied = read_applied(target, pipeline)
+    if applied.head is None or applied.snapshot is None:
+        raise NotFound("A506", f"pipeline {pipeline!r} is not applied in {target.environment.name}", "run: reconcile apply")
+    return applied.head, applied.snapshot.program
+
+
+def ready_for_steps(
+    target: Target, pipeline: str, running: Running, steps: list[StepResult]
+) -> tuple[Stored[Head], Program]:
+    """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
+    stored, program = program_in_force(target, pipeline)
+    if stored.value.journal is not None:
+        opened = stored.value.journal.opened_at
+        raise ReconcileError(
+            "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
+        )
+    if stored.value.intent is not None:
+        running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
+        try:
+            stored, result = carry_out(target, stored, program, running.engine, running.boundary)
+        except EngineError as error:
+            # Its input is offered again; who asks now gets an answer of its own.
+            running.tell(f"it was refused, and nothing of it stays: {error.message}")
+            return program_in_force(target, pipeline)
+        running.tell(describe_step_result(pipeline, result))
+        steps.append(result)
+    return stored, program
+
+
+def replay_intent(target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary) -> None:
+    """Carry out a step that its writer left open, or withdraw it."""
+    applied = stored.value.applied
+    if applied is None or applied.record is None:
+        raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
+    program = read_snapshot(target, stored.value.pipeline, applied.record).program
+    with suppress(EngineError):  # then it was withdrawn: nothing of it stays
+        carry_out(target, stored, program, engine, boundary)
+
+
+def describe_step_result(pipeline: str, result: StepResult) -> str:
+    """A step in one line."""
+    rows = ", ".join(f"{name} {count} rows" for name, count in sorted(result.rows.items()))
+    views = ", ".join(result.views) or "none"
+    return f"{pipeline} step {result.step}: {rows}; views brought up to date: {views}"

@@ -1,0 +1,41 @@
+"""Statements: one INSERT or DELETE as a step of the applied program, under the lease."""
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.digest import JsonObject
+from reconciler.errors import ReconcileError
+from reconciler.names import did_you_mean, fold
+from reconciler.program.model import Program
+from reconciler.reconcile.boundaries import BEFORE
+from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.querying import require_relations
+from reconciler.reconcile.replaying import Running, ready_for_steps
+from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
+from reconciler.reconcile.target import Target
+from reconciler.sql.adhoc import Delete, Insert, read_change
+
+
+def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepResult:
+    """Run one INSERT or DELETE as a step. Raises ReconcileError for what is not one, or not allowed on that table."""
+    change = read_change(sql)
+    if isinstance(change, Diagnostic):
+        raise ReconcileError(change.code, change.message, change.hint)
+    with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell):
+        steps: list[StepResult] = []
+        stored, program = ready_for_steps(target, pipeline, running, steps)
+        details = _statement(program, change, sql)
+        running.boundary(f"intent:{BEFORE}")
+        stored = write_intent(target, stored, "statement", details)
+        return carry_out(target, stored, program, running.engine, running.boundary)[1]
+
+
+def _statement(program: Program, change: Insert | Delete, sql: str) -> JsonObject:
+    key = fold(change.table)
+    table = program.tables.get(key)
+    if table is None:
+        names = [table.name for table in program.tables.values()]
+        kind = "a view; only tables can be written" if key in program.views else "unknown"
+        raise ReconcileError("X722", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
+    if table.declaration.append_only and isinstance(change, Delete):
+        raise ReconcileError("X722", f"table {table.name} is append_only: rows can't be deleted")
+    require_relations(program, change)
+    return {"sql": sql, "table": key, "relations": list(change.relations)}
