@@ -1,11 +1,15 @@
-"""What tests share: one Spark session for the whole run, started by the first test that asks for it."""
+"""What tests share: one Spark session and one Kafka broker for the whole run, each started by the first test that asks."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from reconciler.engine.protocol import Engine
+
+if TYPE_CHECKING:
+    from tests.kafka.broker import Broker
 
 # The same examples in every run: a failure in CI is a failure here. `--hypothesis-profile=explore` looks further.
 settings.register_profile("steady", derandomize=True, deadline=None)
@@ -35,3 +39,11 @@ def spark_engine() -> Iterator[Engine]:
     engine = new_engine(_SETTINGS)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="session")
+def kafka_broker() -> Iterator["Broker"]:
+    """A real broker (tests/kafka/broker.py says how to use it); mark tests that use it with `spark`: it needs Java."""
+    from tests.kafka.broker import running
+
+    yield from running()
