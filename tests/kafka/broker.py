@@ -8,9 +8,9 @@ The fixture `kafka_broker` of tests/conftest.py gives it to any test:
         assert kafka_broker.end_offsets(topic) == {0: 3, 1: 0, 2: 0}
         settings = {"bootstrap.servers": kafka_broker.bootstrap, "topic": topic}
 
-One broker serves the whole run of tests (5 s to start; its jars are fetched by the first run on a machine), so give each test
-topics of its own. `kill`, `stop` and `start` take it away and bring it back with the same address and data (3 to 5 s); a test
-that does so starts it again in a `finally`. The broker ends with the process of the tests, however that ends.
+One broker serves the whole run of tests (5 s to start; its jars are fetched by the first run on a machine), so give each
+test topics of its own. `kill`, `stop` and `start` take it away and bring it back with the same address and data (3 to 5 s);
+a test that does so starts it again in a `finally`. The broker ends with the process of the tests, however that ends.
 """
 
 import json
