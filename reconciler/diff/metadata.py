@@ -10,9 +10,12 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     """The changes of metadata that can be named, sorted by subject."""
     before, after = applied.settings, desired.settings
     found: list[MetadataChange] = []
-    for what in ("description", "owner", "tags", "workers"):
+    for what in ("description", "owner", "tags", "workers", "memory", "driver_memory"):
         if getattr(before, what) != getattr(after, what):
             found.append(MetadataChange(desired.name, what))
+    if before.checkpoint_interval_seconds != after.checkpoint_interval_seconds:
+        seconds = [f"{one.checkpoint_interval_seconds}s" for one in (before, after)]
+        found.append(MetadataChange(desired.name, "checkpoint_interval", *seconds))
     if before.bootstrap_policy is not after.bootstrap_policy:
         values = before.bootstrap_policy.value, after.bootstrap_policy.value
         found.append(MetadataChange(desired.name, "bootstrap_policy", *values))

@@ -13,10 +13,11 @@ from reconciler.places import Path, Places
 from reconciler.schema_check import MANIFEST_CODES, check_against, path_words
 
 SCHEMA_FILE: Final = "pipeline.schema.json"
+SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+"""The Spark setting that `runtime.shuffle_partitions` is a short name of."""
 
 _ANY: Final = "*"
 _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
-    ("spec", "runtime", "checkpoint_interval"): "every step is a checkpoint in this version",
     ("spec", "streams"): "streams are not supported by this version",
     ("spec", "views", _ANY, "retention"): "old versions of views are not kept by this version",
     ("spec", "views", _ANY, "version"): "pinning a view's version is not supported by this version",
@@ -24,8 +25,10 @@ _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
 
 SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {
     "spark.app.name": "reconciler names its sessions",
-    "spark.driver": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-    "spark.executor": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.cores.max": "runtime.workers says how many tasks may run at the same time",
+    "spark.driver": "it belongs to the environment: environments.<name>.spark in reconcile.yaml; for memory: runtime.memory",
+    "spark.dynamicAllocation": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
+    "spark.executor": "it belongs to the environment: environments.<name>.spark in reconcile.yaml; for memory: runtime.memory",
     "spark.extraListeners": "it loads code into the driver",
     "spark.jars": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
     "spark.master": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
@@ -45,6 +48,7 @@ def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
     checked = _without_later_features(value, (), places, found)
     found += check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
     found += _foreign_spark_settings(value, places)
+    found += _said_twice(value, places)
     found += _named_twice(value, places)
     return in_order(found)
 
@@ -99,6 +103,20 @@ def _foreign_spark_settings(value: Any, places: Places) -> list[Diagnostic]:
                 place = places.of_key(("spec", "runtime", "spark", name))
                 found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", place, reason))
     return found
+
+
+def _said_twice(value: Any, places: Places) -> list[Diagnostic]:
+    runtime = part(value, "spec", "runtime")
+    settings = part(runtime, "spark")
+    if (
+        part(runtime, "shuffle_partitions") is None
+        or not isinstance(settings, Mapping)
+        or SHUFFLE_PARTITIONS not in settings
+    ):
+        return []
+    place = places.of_key(("spec", "runtime", "spark", SHUFFLE_PARTITIONS))
+    hint = "leave one of them out"
+    return [Diagnostic("M130", f"{SHUFFLE_PARTITIONS!r} is what runtime.shuffle_partitions says already", place, hint)]
 
 
 def _named_twice(value: Any, places: Places) -> list[Diagnostic]:

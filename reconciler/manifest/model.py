@@ -171,11 +171,16 @@ class ConnectorDeclaration:
     location: Location | None = field(default=None, compare=False)
 
 
+DEFAULT_CHECKPOINT_INTERVAL: Final = 60
+"""Seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
-    `spark` holds `runtime.spark` (setting name → text); `workers` is `runtime.workers`. `evolution` is that of all tables
+    `spark` holds `runtime.spark` and `runtime.shuffle_partitions` (setting name → text). `workers`, `memory` and
+    `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of all tables
     but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected relations, sorted.
     """
 
@@ -190,6 +195,9 @@ class Settings:
     evolution: Evolution = Evolution.CLEAR
     table_evolution: Mapping[str, Evolution] = field(default_factory=dict)
     protected: tuple[str, ...] = ()
+    memory: str | None = None
+    driver_memory: str | None = None
+    checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,18 @@ What it does not do: read files (it gets texts), resolve names between relations
 """
 
 import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from reconciler.cache import Cache, NoCache
 from reconciler.diagnostics import Diagnostic, Location, errors_among, in_order
-from reconciler.manifest.check import part
+from reconciler.manifest.check import SHUFFLE_PARTITIONS, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
 from reconciler.manifest.document import Document, read_document
 from reconciler.manifest.functions import read_functions
-from reconciler.manifest.model import BootstrapPolicy, Evolution, Manifest, Move, Settings
+from reconciler.manifest.model import DEFAULT_CHECKPOINT_INTERVAL, BootstrapPolicy, Evolution, Manifest, Move, Settings
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
@@ -29,6 +30,8 @@ from reconciler.sql.declared import SqlFile
 PIPELINE_FILE: Final = "pipeline.yaml"
 # A column stays in its table, whatever is wrong with its type or what stands after it.
 _KEEPS_ITS_STATEMENT: Final = frozenset({"S208", "S262", "S264", "S265"})
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+_DURATION: Final = re.compile("([0-9]{1,6})([smh])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +175,10 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
     metadata, runtime = _mapping(value, "metadata"), _mapping(value, "spec", "runtime")
     policy = part(value, "spec", "bootstrap_policy")
     tags = metadata.get("tags")
-    workers = runtime.get("workers")
-    spark = _mapping(runtime, "spark")
+    workers, partitions = (_whole(runtime.get(key)) for key in ("workers", "shuffle_partitions"))
+    spark = {name: option_text(text) for name, text in _mapping(runtime, "spark").items()}
+    if partitions is not None:
+        spark[SHUFFLE_PARTITIONS] = str(partitions)
     descriptions = {
         fold(name): entry["description"]
         for section in ("tables", "views")
@@ -186,13 +191,26 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         owner=_text(metadata.get("owner")),
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         bootstrap_policy=BootstrapPolicy(policy) if policy in list(BootstrapPolicy) else BootstrapPolicy.AWAIT_APPROVAL,
-        workers=int(workers) if isinstance(workers, int | float) and not isinstance(workers, bool) else None,
-        spark={name: option_text(spark[name]) for name in sorted(spark)},
+        workers=workers,
+        spark=dict(sorted(spark.items())),
         descriptions=dict(sorted(descriptions.items())),
         evolution=_evolution(part(value, "spec", "evolution")) or Evolution.CLEAR,
         table_evolution=_table_evolution(_mapping(value, "spec", "tables")),
         protected=_protected(value),
+        memory=_text(runtime.get("memory")).lower() or None,
+        driver_memory=_text(runtime.get("driver_memory")).lower() or None,
+        checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")),
     )
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _seconds(duration: Any) -> int:
+    """The seconds of a duration such as 90s, 5m or 1h."""
+    found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
+    return int(found[1]) * _UNITS[found[2]] if found else DEFAULT_CHECKPOINT_INTERVAL
 
 
 def _evolution(value: Any) -> Evolution | None:

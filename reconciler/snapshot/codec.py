@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 from reconciler.cache import Cache
 from reconciler.manifest.model import (
+    DEFAULT_CHECKPOINT_INTERVAL,
     BootstrapPolicy,
     ColumnDeclaration,
     ConnectorDeclaration,
@@ -98,6 +99,13 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "evolution": settings.evolution.value if settings.evolution is not Evolution.CLEAR else None,
         "table_evolution": {key: one.value for key, one in settings.table_evolution.items()},
         "protected": list(settings.protected),
+        "memory": settings.memory,
+        "driver_memory": settings.driver_memory,
+        "checkpoint_interval_seconds": (
+            settings.checkpoint_interval_seconds
+            if settings.checkpoint_interval_seconds != DEFAULT_CHECKPOINT_INTERVAL
+            else None
+        ),
     }
     return {
         "name": settings.name,

@@ -27,7 +27,8 @@ spec:
   sql: [program.sql]
   bootstrap_policy: reject
   evolution: evolve
-  runtime: {workers: 2, spark: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false}}
+  runtime: {workers: 2, memory: 4G, driver_memory: 512m, shuffle_partitions: 8, checkpoint_interval: 5m, \
+    spark: {spark.sql.ansi.enabled: false}}
   tables: {ORDERS: {description: One row an order, evolution: clear, protect: true}}
   views: {totals: {description: One row a customer, protect: true}}
   moved:
@@ -73,6 +74,9 @@ def test_settings_are_those_of_the_file() -> None:
         evolution=Evolution.EVOLVE,
         table_evolution={"orders": Evolution.CLEAR},
         protected=("orders", "totals"),
+        memory="4g",
+        driver_memory="512m",
+        checkpoint_interval_seconds=300,
     )
     assert [(move.source, move.target) for move in manifest.moves] == [("sales", "orders"), ("sales.Who", "orders.customer")]
     assert [str(move.location) for move in manifest.moves] == [f"{FOLDER}/pipeline.yaml:{line}:7" for line in (12, 13)]
