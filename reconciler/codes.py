@@ -181,6 +181,9 @@ _EXECUTION: Final[dict[str, str]] = {
     "X722": "a statement names what it can't read or write",
     "X723": "a step was refused and put back",
     "X730": "a Delta version that is needed is gone",
+    "X747": "what changed in a Delta table can't be read any more",
+    "X748": "a Delta table that is followed is another one now",
+    "X749": "a database refuses",
 }
 
 _USAGE: Final[dict[str, str]] = {

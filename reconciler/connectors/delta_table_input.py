@@ -1,7 +1,8 @@
 """`delta_table_input`: reads a Delta table that somebody else writes.
 
-This version reads a snapshot: the table as it stands at one version (named, by time, or the newest when the connector
-starts); then the input has ended. Following the table's changes is refused, not ignored.
+It reads the table as it stands at one version (named, by time, or the newest when the connector starts), then has ended
+(`snapshot`); or the rows that change after that version, with or without a change data feed in the table (`follow`); or both
+(`snapshot_and_follow`). A table of change records in rows (`cdc`) is refused, not ignored.
 """
 
 from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
@@ -10,17 +11,33 @@ from reconciler.digest import JsonObject
 from reconciler.places import Places
 
 _CONFIG = ("transport", "config")
+_TIMES = ("timestamp", "datetime")
+_FOLLOWING = ("follow", "snapshot_and_follow")
+_WITH_SNAPSHOT = ("snapshot", "snapshot_and_follow")
 
 
 def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
     config = settings["transport"]["config"]
-    if "version" in config and "timestamp" in config:
-        place = places.of_key((*_CONFIG, "timestamp"))
-        return (Diagnostic("C416", "version and timestamp exclude each other", place, "keep one of them"),)
-    return ()
+    found: list[Diagnostic] = []
 
+    def refuse(key: str, message: str, hint: str) -> None:
+        found.append(Diagnostic("C416", message, places.of_key((*_CONFIG, key)), hint))
 
-_FOLLOWING = "following a table's changes is not supported by this version"
+    times = [name for name in _TIMES if name in config]
+    if times and "version" in config:
+        refuse(times[0], f"version and {times[0]} exclude each other", "keep one of them")
+    elif len(times) > 1:
+        refuse(times[1], "timestamp and datetime are two names of one setting", "keep one of them")
+    mode = config["mode"]
+    if "end_version" in config and mode not in _FOLLOWING:
+        refuse("end_version", f"mode {mode} does not follow the table, so end_version means nothing", "leave it out")
+    elif config.get("end_version", 0) < config.get("version", 0) and "end_version" in config:
+        refuse("end_version", "end_version is before version", "end where it begins, or later")
+    for key in ("snapshot_filter", "timestamp_column"):
+        if key in config and mode not in _WITH_SNAPSHOT:
+            refuse(key, f"mode {mode} reads no snapshot, so {key} means nothing", "leave it out")
+    return tuple(found)
+
 
 TRANSPORT = Transport(
     name="delta_table_input",
@@ -29,14 +46,10 @@ TRANSPORT = Transport(
     takes_format=False,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
-        ((*_CONFIG, "mode"), "follow"): _FOLLOWING,
-        ((*_CONFIG, "mode"), "snapshot_and_follow"): _FOLLOWING,
-        ((*_CONFIG, "mode"), "cdc"): _FOLLOWING,
-        ((*_CONFIG, "end_version"), None): _FOLLOWING,
-        ((*_CONFIG, "filter"), None): "filters at the source are not supported by this version",
-        ((*_CONFIG, "snapshot_filter"), None): "filters at the source are not supported by this version",
-        ((*_CONFIG, "timestamp_column"), None): "ordered reading is not supported by this version",
-        ((*_CONFIG, "datetime"), None): "it is called timestamp here",
+        ((*_CONFIG, "mode"), "cdc"): "tables whose rows are change records are not supported by this version; to read what "
+        "changes in a table, take follow",
+        ((*_CONFIG, "cdc_delete_filter"), None): "it belongs to mode cdc, which is not supported by this version",
+        ((*_CONFIG, "cdc_order_by"), None): "it belongs to mode cdc, which is not supported by this version",
     },
     check_further=_check_further,
 )

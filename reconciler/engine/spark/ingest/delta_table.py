@@ -1,59 +1,140 @@
-"""`delta_table_input`, mode `snapshot`: all rows of another Delta table at one version, once.
+"""`delta_table_input`: a Delta table that somebody else writes: as it stands at one version, as it changes, or both.
 
-The version is the configured `version`, or the last at the configured `timestamp`, or the newest when it is first asked;
-from then on it is pinned in the range, so that a repeat reads the same rows. Rows have no order.
+Where it begins is the configured `version`, or the last version at the configured `timestamp`, or the newest when it is
+first asked. From then on it is pinned:
+
+- `snapshot`: the rows of that version, once; range {uri, version}, position {version, complete}.
+- `snapshot_and_follow`: the same, then what changes after it.
+- `follow`: what changes after it; range {uri, from, to, table}, position {version, table}, where `table` is Delta's id
+  of the table, so that another table in the same place is noticed (`delta_changes`). Where nothing but "now" says where to
+  begin, the first range holds no version: it pins the beginning.
+
+`end_version` ends the input when it is reached; the position is `complete` then. A position that a user asks for is
+{version} with a number or `latest`; it need not name the table.
+
+`discover` lists the log, and reads commits of it as text; only a `timestamp` needs a Spark job, once.
 """
 
+import json
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import by_name
+from reconciler.engine.spark.ingest.delta_changes import ChangedTable, changed_rows
+from reconciler.engine.spark.ingest.delta_versions import table_id
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
-from reconciler.engine.spark.locations import Sessions, delta_reference, folder, spark_location
+from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
+from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_MODES = ("follow", "snapshot", "snapshot_and_follow")
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
-    """The snapshot, as long as it was not read."""
-    if position is not None:
-        return None
+    """The snapshot as long as it was not read, then what changed after the position."""
     config = settings["transport"]["config"]
     uri, mode = str(config["uri"]), str(config.get("mode", "snapshot"))
-    if mode != "snapshot":
-        raise EngineError("X716", f"mode {mode!r} of delta_table_input is not supported: only snapshot is")
+    if mode not in _MODES:
+        raise EngineError("X716", f"mode {mode!r} of delta_table_input is not supported: {', '.join(_MODES)} are")
+    if position is not None and (mode == "snapshot" or position.get("complete")):
+        return None
     sessions = sessions_with(sessions, storage_options(config, uri))
-    latest = latest_version(folder(uri, sessions))
-    if latest is None:
+    table = folder(uri, sessions)
+    newest = latest_version(table)
+    if newest is None and position is not None:
+        raise EngineError("X748", f"the Delta table at {uri} is gone")
+    if newest is None:
         raise EngineError("X710", f"there is no Delta table at {uri}")
-    version = _pinned(sessions, config, uri, latest)
-    return Available({"uri": uri, "version": version}, {"version": version, "complete": True}, end_of_input=True)
+    end = None if config.get("end_version") is None else int(config["end_version"])
+    if position is not None:
+        latest = position["version"] == "latest"
+        start = newest if latest else int(position["version"])
+        return _after(table, uri, start, newest, end, position.get("table"), must_pin=latest)
+    start = _beginning(sessions, config, uri, newest)
+    if mode == "snapshot":
+        return Available({"uri": uri, "version": start}, {"version": start, "complete": True}, end_of_input=True)
+    if mode == "follow":
+        return _after(table, uri, start, newest, end, None, must_pin=config.get("version") is None)
+    ends = end is not None and start >= end
+    reached = _position(start, table_id(table, start), ends)
+    return Available(
+        {"uri": uri, "version": start}, reached, ends, {} if ends else {"versions": _until(newest, end) - start}
+    )
 
 
 def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming:
-    """The rows of the pinned version."""
+    """The rows of the range's version, or what changed between its two versions."""
     config, uri = settings["transport"]["config"], str(ingestion.range["uri"])
-    reader = session.read.format("delta").option("versionAsOf", str(ingestion.range["version"]))
-    rows = reader.options(**storage_options(config, uri)).load(spark_location(uri))
-    return Incoming(rows, by_name(rows))
+    options = storage_options(config, uri)
+    if "from" in ingestion.range:
+        return changed_rows(session, ingestion, ChangedTable(uri, options, config.get("filter")))
+    version = int(ingestion.range["version"])
+    reader = session.read.format("delta").option("versionAsOf", str(version))
+    rows = reader.options(**options).load(spark_location(uri))
+    for predicate in (config.get("filter"), config.get("snapshot_filter")):
+        rows = rows.where(f.expr(str(predicate))) if predicate is not None else rows
+    given, origin = by_name(rows), literal(json.dumps({"table": uri, "version": version}))
+    column = config.get("timestamp_column")
+    if column is None:
+        return Incoming(rows, given, origin)
+    return Incoming(_ordered(rows, str(column), uri), given, origin, kept=(ORDER,))
 
 
-def _pinned(sessions: Sessions, config: JsonObject, uri: str, latest: int) -> int:
+def _after(
+    table: Folder, uri: str, start: int, newest: int, end: int | None, known: str | None, must_pin: bool
+) -> Available | None:
+    if newest < start:
+        raise EngineError(
+            "X748",
+            f"the Delta table at {uri} is not the one that was read before: its newest version is {newest}, after {start}",
+            "to read the table that is there now, rename the connector, or: reconcile connector seek … --to VERSION",
+        )
+    until = _until(newest, end)
+    ends = end is not None and max(start, until) >= end
+    if start >= until and not ends and not must_pin:
+        return None
+    until = max(start, until)
+    read_before = known if known is not None else table_id(table, start)
+    range_ = {"uri": uri, "from": start, "to": until} | ({} if read_before is None else {"table": read_before})
+    reached = _position(until, table_id(table, until, start, read_before), ends)
+    return Available(range_, reached, ends, {"versions": _until(newest, end) - start} if until > start else {})
+
+
+def _until(newest: int, end: int | None) -> int:
+    return newest if end is None else min(newest, end)
+
+
+def _position(version: int, table: str | None, ends: bool) -> JsonObject:
+    position: dict[str, Any] = {"version": version}
+    return position | ({} if table is None else {"table": table}) | ({"complete": True} if ends else {})
+
+
+def _beginning(sessions: Sessions, config: JsonObject, uri: str, newest: int) -> int:
     if config.get("version") is not None:
         version = int(config["version"])
-        if version > latest:
-            raise EngineError("X710", f"the Delta table at {uri} has no version {version}; its newest is {latest}")
+        if version > newest:
+            raise EngineError("X710", f"the Delta table at {uri} has no version {version}; its newest is {newest}")
         return version
-    timestamp: Any = config.get("timestamp")
+    timestamp: Any = config.get("timestamp", config.get("datetime"))
     if timestamp is None:
-        return latest
+        return newest
     history = sessions().newSession().sql(f"DESCRIBE HISTORY {delta_reference(uri)}")
     found = history.where(f.col("timestamp") <= f.lit(str(timestamp)).cast("timestamp")).agg(f.max("version")).first()
     if found is None or found[0] is None:
         raise EngineError("X710", f"the Delta table at {uri} has no version as old as {timestamp}")
     return int(found[0])
+
+
+def _ordered(rows: DataFrame, column: str, uri: str) -> DataFrame:
+    """The rows with what says in which order they are read: a column's values, rows without a value first."""
+    if fold(column) not in {fold(name) for name in rows.columns}:
+        raise EngineError("X710", f"the Delta table at {uri} has no column {column}", "see timestamp_column")
+    hashable = [quoted(part.name) for part in rows.schema.fields if "map<" not in part.dataType.simpleString()]
+    return rows.withColumn(ORDER, f.struct(f.col(quoted(column)).alias("at"), f.xxhash64(*hashable).alias("tie")))

@@ -1,0 +1,264 @@
+"""What changed in a Delta table between two of its versions: the rows that went, then the rows that came.
+
+The table needs no change data feed. The files of the one version that the other lacks (a file with another deletion vector
+is another file) hold every row that went or came, and rows that only moved between files. Those cancel out: what is left is
+the difference of two multisets, over the columns that the target has. So OPTIMIZE changes nothing, a row that was changed
+and changed back neither, and an overwrite touches the rows that really differ.
+
+- Where commits only added files, just these are read, as plain rows: no comparison, no shuffle, no `deletes`.
+- Columns are matched by name. Where the versions differ in the target's columns in a way that changes rows which no
+  commit wrote (a column was dropped, renamed or retyped, or came where the target had put its default), all rows of both
+  versions are compared.
+- What can't be read any more (a vacuum or log clean-up went past it) is X747, another table in the same place X748.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Ingestion, TableTarget
+from reconciler.engine.spark.conform import by_name
+from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
+from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.storage import sessions_with
+from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
+from reconciler.engine.spark.writes import ORDER
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_DELETES = "reconcile deletes"
+_COPIES = "reconcile copies"
+_FILE = "reconcile file"
+_LOOKING_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTable:
+    """The table that is followed: Hadoop's options to reach it with, and the predicate that its rows must fulfil."""
+
+    uri: str
+    options: Mapping[str, str]
+    filter: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """One version of the table: Delta's snapshot, and of its columns, by folded name, those that the target has."""
+
+    snapshot: Any
+    columns: Mapping[str, JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Delta's own file actions (java.util.List) in a version that has them."""
+
+    version: _Version
+    actions: Any
+
+
+def changed_rows(session: SparkSession, ingestion: Ingestion, table: ChangedTable) -> Incoming:
+    """The rows of a range {uri, from, to, table}."""
+    return _Difference(session, ingestion, table).incoming()
+
+
+class _Difference:
+    """One range of one table, read in one session."""
+
+    def __init__(self, session: SparkSession, ingestion: Ingestion, table: ChangedTable) -> None:
+        self._session = session
+        java: Any = session._jvm
+        self._jvm = java
+        self._ingestion = ingestion
+        self._target: TableTarget = ingestion.target
+        self._table = table
+        self._first, self._last = int(ingestion.range["from"]), int(ingestion.range["to"])
+        self._folder = folder(table.uri, sessions_with(lambda: session, dict(table.options)))
+        path = java.org.apache.hadoop.fs.Path(spark_location(table.uri))
+        options = java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(table.options))
+        self._log = java.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path, options)
+
+    def incoming(self) -> Incoming:
+        with self._active():
+            newest = self._log.update(False, self._none(), self._none())
+            self._check_identity()
+            lines = only_added(self._folder, self._first, self._last)
+            if lines is None:
+                return self._compared(newest)
+            after = self._version(self._last, newest)
+            parse = self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson
+            actions = self._jvm.java.util.ArrayList()
+            for line in lines:
+                actions.add(parse(line))
+            added = _Files(after, actions)
+            if newest.version() > self._last:
+                self._check_files(added)
+            rows = self._frame(added, after.columns)
+            return Incoming(rows, by_name(rows), self._origin())
+
+    def _compared(self, newest: Any) -> Incoming:
+        before, after = self._version(self._first, newest), self._version(self._last, newest)
+        self._check_required(after)
+        whole = _rows_changed_everywhere(before.columns, after.columns, self._target)
+        removed = self._files(before, None if whole else after)
+        added = self._files(after, None if whole else before)
+        self._check_files(removed)
+        if newest.version() > self._last:
+            self._check_files(added)
+        columns = {**before.columns, **after.columns}
+        if removed.actions.isEmpty():
+            rows = self._frame(added, columns)
+            return Incoming(rows, by_name(rows), self._origin())
+        rows = _difference(self._frame(removed, columns), self._frame(added, columns))
+        given = by_name(rows, hidden=(_DELETES, ORDER))
+        return Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(_DELETES))
+
+    def _version(self, number: int, newest: Any) -> _Version:
+        try:
+            if number == newest.version():
+                snapshot = newest
+            else:
+                snapshot = self._log.getSnapshotAt(number, self._none(), self._none(), False)
+            schema = json.loads(snapshot.metadata().schemaString())
+        except (PySparkException, Py4JJavaError) as error:
+            raise self._gone(f"version {number} is not in its log any more") from error
+        wanted = {fold(column.name) for column in self._target.columns}
+        return _Version(snapshot, {fold(c["name"]): c for c in schema["fields"] if fold(c["name"]) in wanted})
+
+    def _files(self, of: _Version, without: _Version | None) -> _Files:
+        """All files of a version, or those that another lacks."""
+        dataset = of.snapshot.allFiles()
+        identity = f.to_json(f.struct("path", "deletionVector")).alias(_FILE)
+        if without is not None:
+            others = DataFrame(without.snapshot.allFiles().toDF(), self._session).select(identity)
+            mine = DataFrame(dataset.toDF(), self._session).withColumn(_FILE, identity)
+            left = mine.join(others, _FILE, "left_anti").drop(_FILE)
+            dataset = getattr(left._jdf, "as")(dataset.encoder())
+        return _Files(of, dataset.collectAsList())
+
+    def _frame(self, files: _Files, columns: Mapping[str, JsonObject]) -> DataFrame:
+        """The rows of some files, with these columns: one that the files' version lacks is what the target had got."""
+        actions = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(files.actions)
+        found = self._log.createDataFrame(files.version.snapshot, actions, False, self._none())
+        rows = DataFrame(found, self._session)
+        if self._table.filter is not None:
+            rows = rows.where(f.expr(self._table.filter))
+        return rows.select(*(self._column(name, files.version.columns, columns) for name in sorted(columns)))
+
+    def _column(self, name: str, own: Mapping[str, JsonObject], all_columns: Mapping[str, JsonObject]) -> Column:
+        if name in own:
+            return f.col(quoted(str(own[name]["name"]))).alias(name)
+        value = f.expr(self._target.defaults.get(name, "NULL"))
+        kind = next(column.type for column in self._target.columns if fold(column.name) == name)
+        return value.cast(kind).alias(name)
+
+    def _check_identity(self) -> None:
+        known = self._ingestion.range.get("table")
+        if known is None:
+            return
+        found = table_id(self._folder, self._first)
+        if found is not None and found != known:
+            raise EngineError(
+                "X748",
+                f"the Delta table at {self._table.uri} is not the one that was read before: it was made anew",
+                "the rows that were read stay; to read the table that is there now, rename the connector",
+            )
+
+    def _check_required(self, after: _Version) -> None:
+        for column in self._target.columns:
+            name = fold(column.name)
+            if not column.nullable and name not in after.columns and name not in self._target.defaults:
+                raise EngineError(
+                    "X713",
+                    f"the NOT NULL column {column.name} is not among the columns of the Delta table at "
+                    f"{self._table.uri} at version {self._last}",
+                )
+
+    def _check_files(self, files: _Files) -> None:
+        """Raises EngineError when files that have to be read were removed."""
+        root = self._jvm.org.apache.hadoop.fs.Path(spark_location(self._table.uri))
+        paths: set[str] = set()
+        for action in files.actions:
+            paths.add(str(action.absolutePath(self._log).toString()))
+            vector = action.deletionVector()
+            if vector is not None and vector.isOnDisk():
+                paths.add(str(vector.absolutePath(root).toString()))
+        with ThreadPoolExecutor(_LOOKING_AT_ONCE) as pool:
+            missing = [path for path, there in zip(paths, pool.map(self._is_there, paths), strict=True) if not there]
+        if missing:
+            raise self._gone(f"{len(missing)} file(s) were removed, {min(missing)} among them")
+
+    def _is_there(self, path: str) -> bool:
+        local = local_path(path)
+        if local is not None:
+            return local.exists()
+        files, place = hadoop_path(sessions_with(lambda: self._session, dict(self._table.options))(), path)
+        return bool(files.exists(place))
+
+    def _gone(self, why: str) -> EngineError:
+        pipeline = self._ingestion.commit.get("pipeline", "PIPELINE")
+        return EngineError(
+            "X747",
+            f"what changed after version {self._first} of the Delta table at {self._table.uri} is gone: {why}",
+            f"to go on without it: reconcile connector seek {pipeline} {self._ingestion.connector} --to latest (or --to "
+            f"VERSION); then what changed from version {self._first + 1} up to there is never read",
+        )
+
+    def _origin(self) -> str:
+        return literal(json.dumps({"table": self._table.uri, "from": self._first, "to": self._last}))
+
+    def _none(self) -> Any:
+        return self._jvm.scala.Option.empty()
+
+    @contextmanager
+    def _active(self) -> Iterator[None]:
+        """Delta makes frames in the session that is active in Java, which must be the one that the rows are written in."""
+        sessions = self._jvm.org.apache.spark.sql.classic.SparkSession
+        before = sessions.getActiveSession()
+        sessions.setActiveSession(self._session._jsparkSession)
+        try:
+            yield
+        finally:
+            if before.isDefined():
+                sessions.setActiveSession(before.get())
+            else:
+                sessions.clearActiveSession()
+
+
+def _rows_changed_everywhere(before: Mapping[str, JsonObject], after: Mapping[str, JsonObject], target: TableTarget) -> bool:
+    """Whether rows differ between two versions by their columns alone. A new column is NULL in the rows that are there,
+    and that is what the target has, unless it put its default."""
+    if any(name not in after or _shape(column) != _shape(after[name]) for name, column in before.items()):
+        return True
+    return any(name in target.defaults for name in after.keys() - before.keys())
+
+
+def _shape(column: JsonObject) -> Any:
+    return column["type"], (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
+
+
+def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
+    """The rows that only one side has, as often as it has them more: deletes first."""
+    names = removed.columns
+    kinds = [part.dataType.simpleString() for part in removed.schema.fields]
+    if kinds == [part.dataType.simpleString() for part in added.schema.fields] and not any("variant" in k for k in kinds):
+        both = removed.withColumn(_COPIES, f.lit(-1)).unionByName(added.withColumn(_COPIES, f.lit(1)))
+        counted = both.groupBy(*map(quoted, names)).agg(f.sum(quoted(_COPIES)).cast("int").alias(_COPIES))
+        copies = f.col(quoted(_COPIES))
+        rows = counted.where(copies != 0).withColumn(_DELETES, f.explode(f.array_repeat(copies < 0, f.abs(copies))))
+        rows = rows.drop(_COPIES)
+    else:
+        # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
+        rows = removed.withColumn(_DELETES, f.lit(True)).unionByName(added.withColumn(_DELETES, f.lit(False)))
+    comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]
+    order = f.struct((~f.col(quoted(_DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
+    return rows.withColumn(ORDER, order)

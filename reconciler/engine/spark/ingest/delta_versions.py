@@ -1,0 +1,62 @@
+"""What the log of a Delta table says, read as text: which table it is, and which files were only added.
+
+Nothing here starts a Spark job, and nothing a JVM where the table is local. Log clean-up may have taken what is asked for;
+then the answer is None, and whoever asks has to do without or ask Delta itself.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from reconciler.engine.spark.locations import Folder
+
+_LOG = "_delta_log"
+_MOST_COMMITS = 100
+
+
+def table_id(table: Folder, version: int, since: int = -1, known: str | None = None) -> str | None:
+    """The id that Delta gave the table when it was made, as of a version; None where the log does not tell it cheaply.
+
+    `known` is the id as of the version `since`, if that is known: it holds until a commit gives another.
+    """
+    checksum = table.read_text(f"{_LOG}/{version:020d}.crc")
+    if checksum is not None:
+        found = json.loads(checksum).get("metadata") or {}
+        if "id" in found:
+            return str(found["id"])
+    for at in range(version, max(since, version - _MOST_COMMITS, -1), -1):
+        for action in _actions(table, at) or ():
+            if "metaData" in action:
+                return str(action["metaData"]["id"])
+    return known
+
+
+def only_added(table: Folder, first: int, last: int) -> list[str] | None:
+    """The files that the versions after `first` up to `last` added, as actions of Delta in JSON, where they did nothing
+    else to rows: removed none, and left columns alone. None where they did, or where that can't be told.
+
+    Commits that only rearrange rows (`dataChange` false: OPTIMIZE) change none, so they are passed over.
+    """
+    if last - first > _MOST_COMMITS:
+        return None
+    found: list[str] = []
+    for version in range(first + 1, last + 1):
+        actions = _actions(table, version)
+        if actions is None:
+            return None
+        for action in actions:
+            if "metaData" in action or (action.get("remove") or {}).get("dataChange"):
+                return None
+            added = action.get("add") or {}
+            if added.get("dataChange"):
+                if added.get("deletionVector"):
+                    return None
+                found.append(json.dumps(action))
+    return found
+
+
+def _actions(table: Folder, version: int) -> Iterator[dict[str, Any]] | None:
+    text = table.read_text(f"{_LOG}/{version:020d}.json")
+    if text is None:
+        return None
+    return (json.loads(line) for line in text.splitlines() if line.strip())
