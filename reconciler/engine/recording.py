@@ -37,6 +37,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
     Written,
 )
+from reconciler.engine.recording_sinks import Sinks
 from reconciler.engine.secrets import resolved
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.errors import EngineError
@@ -109,12 +110,14 @@ class MemoryWriter:
 
 @dataclass(slots=True)
 class RecordingEngine:
-    """See the module. `answers` maps a view's folded name, or a SELECT's text, to what its query gives."""
+    """See the module. `answers` maps a view's folded name, or a SELECT's text, to what its query gives; `sinks` are what
+    outputs write to."""
 
     writer: Writer = field(default_factory=MemoryWriter)
     answers: Mapping[str, Contents] = field(default_factory=dict)
     calls: list[Any] = field(default_factory=list)
     closed: bool = False
+    sinks: Sinks = field(default_factory=Sinks)
 
     def build_view(self, build: ViewBuild) -> Built:
         self._record(build)
@@ -182,7 +185,8 @@ class RecordingEngine:
         return self._delete(target, statement.transaction, deleted(parsed, target))
 
     def emit(self, emission: Emission) -> Emitted:
-        raise EngineError("X716", f"the engine has no output transport for {emission.connector}")
+        self._record(emission)
+        return self.sinks.emit(self.writer, emission)
 
     def select(self, selection: Selection) -> Rows:
         self._record(selection)

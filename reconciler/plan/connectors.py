@@ -11,7 +11,7 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 | output, any | view new | sends the view's full contents |
 | output, added or modified | view modified | sends the view's full contents |
 | output, unchanged | view modified | as its `on_bootstrap` says: the difference, full contents, an emptied sink, nothing |
-| output, added or modified | view unchanged | sends only new changes |
+| output, added or modified | view unchanged | sends only new changes; its full contents with `send_snapshot` |
 | output, unchanged | view unchanged | resumes |
 | output, removed | any | detached |
 
@@ -91,6 +91,8 @@ def _output_outcome(
         if not sink_can_delete(connector.settings):
             reason = _OF_A_SINK_THAT_GROWS.get((outcome, "on_bootstrap" in connector.settings), reason)
         return outcome, f"view {connector.relation} is modified; {reason}"
+    if (added or modified) and connector.settings.get("send_snapshot"):
+        return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}; send_snapshot: true"
     if added or modified:
         return Outcome.SENDS_NEW_CHANGES, f"it is {_newness(added)}, its view is not"
     if renamed:

@@ -33,6 +33,7 @@ from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
 from reconciler.reconcile.compiling import read_desired, read_snapshot
 from reconciler.reconcile.effects import Effects, placements_after, remove
+from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import plan_between, read_applied
@@ -174,6 +175,7 @@ def _open_journal(
         formerly={
             fold(item.connector): fold(item.renamed_from) for item in plan.connectors if item.renamed_from is not None
         },
+        outputs=planned_starts(plan),
         entries=entries,
     )
     head = stored.value if stored else Head(plan.pipeline)
@@ -242,26 +244,26 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
         relations=placements_after(program, journal, before.relations if before else {}),
     )
     kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
-    work.replace_head(
-        replace(
-            head,
-            applied=Applied(
-                digest=journal.digest,
-                record=journal.record,
-                apply_id=journal.apply_id,
-                plan_digest=journal.plan_digest,
-                at=now,
-                by=journal.by,
-                commit=journal.commit,
-                approval=journal.approval,
-                reconciler=__version__,
-                follows=journal.follows,
-            ),
-            published=published if journal.record is not None else None,
-            positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
-            journal=None,
-        )
+    closed = replace(
+        head,
+        applied=Applied(
+            digest=journal.digest,
+            record=journal.record,
+            apply_id=journal.apply_id,
+            plan_digest=journal.plan_digest,
+            at=now,
+            by=journal.by,
+            commit=journal.commit,
+            approval=journal.approval,
+            reconciler=__version__,
+            follows=journal.follows,
+        ),
+        published=published if journal.record is not None else None,
+        positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
+        outputs=outputs_after(head, journal, program, published),
+        journal=None,
     )
+    work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")
     applying.boundary(f"commit_snapshot:{RECORDED}")
 

@@ -104,7 +104,8 @@ def controls_from_json(value: JsonObject, where: str) -> Controls:
 
 def _output(value: Mapping[str, Any]) -> OutputState:
     sending = value["sending"]
-    return OutputState(**{**value, "sending": None if sending is None else Sending(**sending)})
+    skips = tuple((first, last) for first, last in value.get("skips", ()))
+    return OutputState(**{**value, "sending": None if sending is None else Sending(**sending), "skips": skips})
 
 
 def _applied(value: Mapping[str, Any]) -> Applied:

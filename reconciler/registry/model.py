@@ -115,12 +115,16 @@ class Sending:
 class OutputState:
     """How far an output has written: `sent` is the Delta version of its view that the sink shows (None: nothing was ever
     sent). `sending` is pinned before it is written, so that a repeat writes the same. `serial` is the number of the last
-    emission, which only rises. `replaces`: the next emission empties the sink first."""
+    emission, which only rises. `replaces`: the next emission empties the sink first. `id` tells the output from all others
+    for good, also from one of its name that was there before: sinks keep it with what they were given. `skips` are
+    differences (from one Delta version to a later one) that are never sent, in order."""
 
     sent: int | None = None
     sending: Sending | None = None
     serial: int = 0
     replaces: bool = False
+    id: str = ""
+    skips: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ class Journal:
     `digest` and `record` are those of the desired snapshot (None: the pipeline is removed); `follows` is what
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
-    another now kept it until now. `aborting`: the apply is being taken back.
+    another now kept it until now. `outputs` says where each output (folded) goes on (`reconcile.emitting.Start`).
+    `aborting`: the apply is being taken back.
     """
 
     apply_id: str
@@ -160,6 +165,7 @@ class Journal:
     entries: tuple[JournalEntry, ...]
     aborting: bool = False
     formerly: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,100 @@
+"""What the recording engine writes to: sinks in memory (or real Delta tables, by its writer) that keep their promises.
+
+A Delta sink keeps transactions and takes an emission once. Any other transport is a list of what it was given, at least
+once. A connector that `failing` names is refused with X750, as an unreachable sink would be.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from reconciler.engine.protocol import Emission, Emitted, StoredSource
+from reconciler.errors import EngineError
+
+if TYPE_CHECKING:
+    from reconciler.engine.recording import Contents, Writer
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a sink that keeps no transactions was given in one emission."""
+
+    inserted: tuple[Row, ...]
+    deleted: tuple[Row, ...]
+    replaces: bool
+    serial: int
+
+
+@dataclass(slots=True)
+class Sinks:
+    """See the module. `messages` are by connector, in order."""
+
+    messages: dict[str, list[Message]] = field(default_factory=dict)
+    failing: set[str] = field(default_factory=set)
+
+    def emit(self, writer: "Writer", emission: Emission) -> Emitted:
+        """Write an emission to its sink."""
+        if emission.connector in self.failing:
+            raise EngineError("X750", f"connector {emission.connector}: its sink can't be reached")
+        after = _contents(writer, emission.after)
+        before = _contents(writer, emission.before) if emission.before is not None else None
+        deleted, inserted = difference(before.rows if before is not None else (), after.rows)
+        transport = emission.settings["transport"]
+        if transport["name"] == "delta_table_output":
+            return _to_table(writer, str(transport["config"]["uri"]), emission, after, deleted, inserted)
+        message = Message(inserted, deleted, emission.replaces, emission.transaction.version)
+        self.messages.setdefault(emission.connector, []).append(message)
+        return Emitted(len(inserted), len(deleted))
+
+
+def difference(before: Sequence[Row], after: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """The rows that go and the rows that come, as multisets: what is in both cancels out."""
+    now = {sortable(row): row for row in (*before, *after)}
+    counts = Counter(map(sortable, after))
+    counts.subtract(map(sortable, before))
+    gone = [row for key, row in sorted(now.items()) for _ in range(-counts[key])]
+    come = [row for key, row in sorted(now.items()) for _ in range(counts[key])]
+    return tuple(gone), tuple(come)
+
+
+def sortable(value: Any) -> str:
+    """A text that is the same for values that Spark groups together: NULLs, NaNs, both zeros, maps in any order."""
+    match value:
+        case float() if value == 0:
+            return "0.0"
+        case Decimal():
+            return f"decimal {value.normalize()}"
+        case dict():
+            return repr(sorted((sortable(key), sortable(part)) for key, part in value.items()))
+        case list() | tuple():
+            return repr([sortable(part) for part in value])
+        case _:
+            return repr(value)
+
+
+def _contents(writer: "Writer", source: StoredSource) -> "Contents":
+    return writer.read(source.location, source.version)
+
+
+def _to_table(
+    writer: "Writer", uri: str, emission: Emission, after: "Contents", deleted: Sequence[Row], inserted: Sequence[Row]
+) -> Emitted:
+    if writer.latest(uri) is not None and writer.version_with(uri, emission.transaction) is not None:
+        return Emitted(0, 0, reused=True)
+    latest = writer.latest(uri)
+    now = writer.read(uri, latest).rows if latest is not None and not emission.replaces else ()
+    left = Counter(map(sortable, deleted))
+    kept = []
+    for row in now:
+        key = sortable(row)
+        if left[key]:
+            left[key] -= 1
+        else:
+            kept.append(row)
+    if deleted or inserted or emission.replaces or latest is None:
+        writer.write(uri, type(after)(after.columns, (*kept, *inserted)), emission.transaction)
+    return Emitted(len(inserted), len(deleted))

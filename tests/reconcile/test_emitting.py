@@ -1,0 +1,402 @@
+"""Outputs follow the published step: pinned, written, ticked off; after an apply they go on as the plan said."""
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import ColumnType
+from reconciler.engine.recording import Contents, RecordingEngine
+from reconciler.engine.recording_sinks import Message
+from reconciler.plan.model import Outcome
+from reconciler.program.model import Program
+from reconciler.reconcile.api import Pipeline, Project
+from reconciler.reconcile.boundaries import Boundary, Crash, crash_at, no_boundary
+from reconciler.reconcile.compiling import read_snapshot
+from reconciler.reconcile.emitting import EmissionResult, emit_pinned, pin_emissions
+from reconciler.registry.model import Head, OutputState, Placement, Published, Sending
+from tests.acceptance.shop import write_shop
+from tests.engine.delta_writer import DeltaWriter
+
+PROGRAM = """\
+CREATE TABLE t (id BIGINT);
+CREATE MATERIALIZED VIEW v AS SELECT id FROM t;
+"""
+OTHER_QUERY = PROGRAM.replace("SELECT id FROM t", "SELECT id FROM t WHERE id > 1")
+COLUMNS = (ColumnType("id", "bigint"),)
+
+
+def connector(name: str, transport: str, where: str, more: str = "") -> str:
+    config = {"delta_table_output": "uri", "file_output": "path"}[transport]
+    form = ", format: {name: json}" if transport == "file_output" else ""
+    return f"    - {{name: {name}, view: v, transport: {{name: {transport}, config: {{{config}: {where}}}}}{form}{more}}}\n"
+
+
+def lake(where: str = "lake", more: str = "") -> str:
+    """A sink that keeps transactions and can delete."""
+    return connector("lake", "delta_table_output", where, more)
+
+
+def files(more: str = "") -> str:
+    """A sink that takes everything, as often as it is given."""
+    return connector("files", "file_output", "out", more)
+
+
+class Shop:
+    """A pipeline whose view `v` has the rows that a test says, and what its outputs have written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.answers: dict[str, Contents] = {}
+        self.engine = RecordingEngine(DeltaWriter(), answers=self.answers)
+        self.rows()
+        self._inserted = 0
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return Project.open(self.root, engine=self.engine).pipeline("shop")
+
+    def rows(self, *ids: int) -> None:
+        """What the view gives when it is computed next."""
+        self.answers["v"] = Contents(COLUMNS, tuple((one,) for one in ids))
+
+    def apply(self, *connectors: str, program: str = PROGRAM, more: str = "") -> dict[str, Outcome]:
+        """Apply; what the plan said of each connector."""
+        listed = "  connectors:\n" + "".join(connectors) if connectors else ""
+        write_shop(self.root, program, more=more + listed)
+        plan = self.pipeline.apply().plan
+        assert plan is not None
+        return {one.connector: one.outcome for one in plan.connectors}
+
+    def step(self, *ids: int) -> None:
+        """A step after which the view has these rows."""
+        self.rows(*ids)
+        self._inserted += 1
+        self.pipeline.execute(f"INSERT INTO t VALUES ({self._inserted})")
+
+    def head(self) -> Head:
+        stored = self.pipeline._project.target.registry.head("shop")
+        assert stored is not None
+        return stored.value
+
+    def program(self) -> Program:
+        applied = self.head().applied
+        assert applied is not None
+        assert applied.record is not None
+        return read_snapshot(self.pipeline._project.target, "shop", applied.record).program
+
+    def emit(self, boundary: Boundary = no_boundary, leave_out: tuple[str, ...] = ()) -> dict[str, EmissionResult]:
+        """Write what is pinned, then what may be pinned after that, as a run does step by step."""
+        target = self.pipeline._project.target
+        stored = target.registry.head("shop")
+        assert stored is not None
+        pinned = pin_emissions(stored.value, self.program())
+        stored = target.registry.replace_head(stored.token, pinned, f"pin {stored.token}")
+        head, results = emit_pinned(target, "shop", self.program(), pinned, self.engine, boundary, leave_out)
+        target.registry.replace_head(stored.token, head, f"emit {stored.token}")
+        return {one.connector: one for one in results}
+
+    def lake(self, where: str = "lake") -> list[int]:
+        """The rows of the Delta sink."""
+        version = self.engine.writer.latest(str(self.root / where))
+        assert version is not None
+        return sorted(row[0] for row in self.engine.writer.read(str(self.root / where), version).rows)
+
+    def commits(self, where: str = "lake") -> int | None:
+        return self.engine.writer.latest(str(self.root / where))
+
+    def messages(self, name: str = "v.files") -> list[Message]:
+        return self.engine.sinks.messages.get(name, [])
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path)
+
+
+def counts(result: EmissionResult) -> tuple[int, int]:
+    assert result.error is None
+    return result.inserted, result.deleted
+
+
+def test_a_new_output_on_a_new_view_gets_everything_then_what_changes(shop: Shop) -> None:
+    shop.rows(1, 1, 2)
+    assert shop.apply(lake(), files())["v.lake"] is Outcome.SENDS_FULL_CONTENTS
+    assert counts(shop.emit()["v.lake"]) == (3, 0)
+    shop.step(1, 2, 2, 3)
+    results = shop.emit()
+    assert counts(results["v.lake"]) == (2, 1), "one of two equal rows goes, one comes, and a new one"
+    assert shop.lake() == [1, 2, 2, 3]
+    assert [(len(one.inserted), len(one.deleted)) for one in shop.messages()] == [(3, 0), (2, 1)]
+
+
+def test_what_is_emitted_belongs_to_the_published_step(shop: Shop) -> None:
+    shop.apply(lake())
+    shop.emit()
+    shop.step(1)
+    shop.emit()
+    published = shop.head().published
+    assert published is not None
+    emission = shop.engine.calls[-1]
+    assert emission.step == published.step
+    assert emission.after.version == published.relations["v"].version
+    assert emission.commit["inputs"] == {"v": published.relations["v"].version}
+    assert (emission.commit["pipeline"], emission.commit["step"]) == ("shop", published.step)
+
+
+def test_nothing_new_emits_nothing(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    assert shop.emit()
+    assert shop.emit() == {}
+
+
+@pytest.mark.parametrize("name", ["emit:before", "emit:effected"])
+@pytest.mark.parametrize("occurrence", [1, 2])
+def test_a_crash_at_a_boundary_repeats_the_same_emission(shop: Shop, name: str, occurrence: int) -> None:
+    shop.rows(1)
+    shop.apply(lake(), files())
+    shop.emit()
+    shop.step(1, 2, 2)
+    with pytest.raises(Crash):
+        shop.emit(crash_at(name, occurrence))
+    pinned = {key: state.sending for key, state in shop.head().outputs.items()}
+    results = shop.emit()
+    emitted = (name == "emit:effected") + (occurrence - 1)
+    assert shop.lake() == [1, 2, 2], "a sink that keeps transactions has everything once"
+    repeats = [count for count in Counter(one.serial for one in shop.messages()).values() if count > 1]
+    assert repeats == ([2] if emitted else []), "v.files comes first: it gets again what nobody ticked off"
+    assert results["v.lake"].reused == (emitted == 2)
+    assert pinned["v.lake"] is not None, "nothing is ticked off before the head says so"
+    assert {state.sending for state in shop.head().outputs.values()} == {None}
+
+
+def test_a_sink_that_fails_lags_and_catches_up_with_one_net_difference(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake(), files())
+    shop.emit()
+    shop.engine.sinks.failing.add("v.lake")
+    shop.step(1, 2)
+    results = shop.emit()
+    assert results["v.lake"].error is not None
+    assert results["v.lake"].error.code == "X750"
+    assert counts(results["v.files"]) == (1, 0), "the others go on"
+    for rows in [(3,), (3, 4), (3, 4, 5)]:
+        shop.step(*rows)
+        shop.emit(leave_out=("V.LAKE",))
+    assert shop.lake() == [1]
+    shop.engine.sinks.failing.clear()
+    assert counts(shop.emit()["v.lake"]) == (1, 0), "first what was pinned when it failed"
+    assert counts(shop.emit()["v.lake"]) == (3, 2), "then the net of all that came since"
+    assert shop.lake() == [3, 4, 5]
+    assert len(shop.messages()) == 5
+
+
+def test_a_failing_output_keeps_its_pin_and_is_left_out_when_asked(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.engine.sinks.failing.add("v.lake")
+    shop.emit()
+    first = shop.head().outputs["v.lake"].sending
+    assert first is not None
+    shop.step(1, 2)
+    assert shop.emit(leave_out=("v.lake",)) == {}
+    assert shop.head().outputs["v.lake"].sending == first
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "emitted", "replaces"),
+    [
+        ("", Outcome.SENDS_DIFFERENCE, (1, 2), False),
+        (", on_bootstrap: changes", Outcome.SENDS_DIFFERENCE, (1, 2), False),
+        (", on_bootstrap: full", Outcome.SENDS_FULL_CONTENTS, (3, 0), False),
+        (", on_bootstrap: truncate", Outcome.TRUNCATES, (3, 0), True),
+        (", on_bootstrap: silent", Outcome.SENDS_NOTHING_OF_IT, None, False),
+    ],
+)
+def test_a_bootstrap_is_emitted_as_the_plan_said(
+    shop: Shop, said: str, outcome: Outcome, emitted: tuple[int, int] | None, replaces: bool
+) -> None:
+    shop.rows(1, 2, 3, 4)
+    shop.apply(lake(more=said))
+    shop.emit()
+    shop.rows(3, 4, 5)
+    assert shop.apply(lake(more=said), program=OTHER_QUERY) == {"v.lake": outcome}
+    results = shop.emit()
+    if emitted is None:
+        assert results == {}
+    else:
+        assert counts(results["v.lake"]) == emitted
+        assert shop.engine.calls[-1].replaces == replaces
+    expected = {"changes": [3, 4, 5], "full": [1, 2, 3, 3, 4, 4, 5], "truncate": [3, 4, 5], "silent": [1, 2, 3, 4]}
+    assert shop.lake() == expected[said.rpartition(" ")[2] or "changes"]
+    shop.step(3, 4, 5, 6)
+    assert counts(shop.emit()["v.lake"]) == (1, 0), "whatever the bootstrap sent, the next step sends what it changes"
+
+
+def test_what_was_pinned_before_a_silent_bootstrap_is_still_sent(shop: Shop) -> None:
+    shop.rows(1)
+    silent = lake(more=", on_bootstrap: silent")
+    shop.apply(silent)
+    shop.emit()
+    shop.engine.sinks.failing.add("v.lake")
+    shop.step(1, 2)
+    shop.emit()
+    shop.step(1, 2, 3)
+    shop.rows(7, 8)
+    shop.apply(silent, program=OTHER_QUERY)
+    shop.step(7, 8, 9)
+    shop.engine.sinks.failing.clear()
+    for _ in range(4):
+        shop.emit()
+    assert shop.lake() == [1, 2, 3, 9], "all but the bootstrap"
+
+
+def test_what_was_pinned_before_a_full_bootstrap_is_part_of_it(shop: Shop) -> None:
+    shop.rows(1)
+    said = lake(more=", on_bootstrap: truncate")
+    shop.apply(said)
+    shop.emit()
+    shop.engine.sinks.failing.add("v.lake")
+    shop.step(1, 2)
+    shop.emit()
+    shop.rows(7)
+    shop.apply(said, program=OTHER_QUERY)
+    shop.rows(8)
+    shop.apply(said)
+    shop.engine.sinks.failing.clear()
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+    assert shop.lake() == [8]
+    assert shop.emit() == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "outcome", "first"),
+    [("", Outcome.SENDS_NEW_CHANGES, None), (", send_snapshot: true", Outcome.SENDS_FULL_CONTENTS, (2, 0))],
+)
+def test_a_new_output_on_an_existing_view(shop: Shop, more: str, outcome: Outcome, first: tuple[int, int] | None) -> None:
+    shop.rows(1, 2)
+    shop.apply()
+    assert shop.apply(lake(more=more)) == {"v.lake": outcome}
+    results = shop.emit()
+    assert ({} if first is None else {"v.lake": first}) == {key: counts(one) for key, one in results.items()}
+    shop.step(1, 2, 3)
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+
+
+def test_a_new_output_on_a_modified_view_gets_everything(shop: Shop) -> None:
+    shop.rows(1, 2)
+    shop.apply(files())
+    shop.emit()
+    shop.rows(2, 3)
+    outcomes = shop.apply(files(), lake(), program=OTHER_QUERY)
+    assert outcomes["v.lake"] is Outcome.SENDS_FULL_CONTENTS
+    assert counts(shop.emit()["v.lake"]) == (2, 0)
+
+
+@pytest.mark.parametrize(("more", "moved"), [("", []), (", send_snapshot: true", [1, 2])])
+def test_a_modified_output_begins_anew(shop: Shop, more: str, moved: list[int]) -> None:
+    shop.rows(1, 2)
+    shop.apply(lake(more=more))
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    shop.apply(lake("elsewhere", more))
+    shop.emit()
+    assert shop.commits("elsewhere") == (0 if moved else None)
+    shop.step(1, 2, 3)
+    shop.emit()
+    assert shop.lake("elsewhere") == [*moved, 3]
+    assert shop.lake() == [1, 2]
+    assert shop.head().outputs["v.lake"].id != before.id
+
+
+def test_an_output_that_comes_back_is_not_taken_for_the_one_before(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    shop.step(1, 2)
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    shop.apply()
+    assert shop.head().outputs == {}
+    shop.step(1, 2, 3)
+    shop.apply(lake())
+    after = shop.head().outputs["v.lake"]
+    assert (after.id != before.id, after.serial > before.serial) == (True, True)
+    shop.step(1, 2, 3, 4)
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+    assert shop.lake() == [1, 2, 4]
+
+
+def test_a_renamed_output_keeps_its_state(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.engine.sinks.failing.add("v.lake")
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    assert before.sending is not None
+    renamed = lake().replace("name: lake,", "name: pond,")
+    shop.apply(renamed, more="  moved: [{from: v.lake, to: v.pond}]\n")
+    assert shop.head().outputs == {"v.pond": before}
+    assert counts(shop.emit()["v.pond"]) == (1, 0)
+
+
+def test_a_renamed_view_keeps_the_state_of_its_outputs(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    shop.answers["w"] = shop.answers["v"]
+    shop.apply(
+        lake().replace("view: v", "view: w"),
+        program=PROGRAM.replace("VIEW v", "VIEW w"),
+        more="  moved: [{from: v, to: w}]\n",
+    )
+    assert shop.head().outputs == {"w.lake": before}
+    assert shop.emit() == {}
+
+
+def test_a_cleared_table_below_reaches_the_sink_as_changes(shop: Shop) -> None:
+    shop.rows(1, 2)
+    shop.apply(lake())
+    shop.emit()
+    shop.rows()
+    shop.apply(lake(), program=PROGRAM.replace("id BIGINT", "id BIGINT, more STRING"), more="  evolution: clear\n")
+    assert counts(shop.emit()["v.lake"]) == (0, 2)
+    assert shop.lake() == []
+
+
+def test_a_removed_pipeline_has_no_outputs(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    pipeline = shop.pipeline
+    shutil.rmtree(shop.root / "pipelines" / "shop")
+    pipeline.apply()
+    stored = pipeline._project.target.registry.head("shop")
+    assert stored is not None
+    assert stored.value.outputs == {}
+    assert shop.lake() == [1], "what was written stays"
+
+
+def test_pins_are_pure_and_stay_until_they_are_written(shop: Shop) -> None:
+    shop.apply(lake())
+    program = shop.program()
+    head = shop.head()
+    empty: dict[str, Any] = {}
+    published = Published(9, "now", {"v": Placement("shop/v", 5), "t": Placement("shop/t", 2)})
+    at = replace(head, published=published, outputs=empty)
+    assert pin_emissions(at, program).outputs["v.lake"].sent == 5, "an older version wrote no outputs: nothing is owed"
+    behind = replace(at, outputs={"v.lake": OutputState(3, None, 7, id="i")})
+    pinned = pin_emissions(behind, program)
+    assert pinned.outputs == {"v.lake": OutputState(3, Sending(3, 5, False, 9, 8), 8, id="i")}
+    assert behind.outputs == {"v.lake": OutputState(3, None, 7, id="i")}
+    further = replace(pinned, published=replace(published, step=10, relations={"v": Placement("shop/v", 6)}))
+    assert pin_emissions(further, program).outputs == pinned.outputs
+    skipping = replace(at, outputs={"v.lake": OutputState(2, None, 7, id="i", skips=((3, 4), (4, 5)))})
+    assert pin_emissions(skipping, program).outputs["v.lake"].sending == Sending(2, 3, False, 9, 8)
+    at_the_gap = replace(at, outputs={"v.lake": OutputState(3, None, 8, id="i", skips=((3, 4), (4, 5)))})
+    assert pin_emissions(at_the_gap, program).outputs["v.lake"] == OutputState(5, None, 8, id="i")
