@@ -3,17 +3,19 @@
 Rules:
 - The approval is checked before the lease is taken, so that a refusal touches nothing, and again under the lease, where
   the plan is derived from what is really applied.
+- While a run is live, the long part is built beside it first (`prebuilding`). Then the run is asked to hand over between two
+  steps; what moved meanwhile is built again, readers switch, and the run goes on with what is applied then.
 - An open journal is finished first, under the digest that it recorded, whatever the files say now; then the files are
   planned again.
 - A run's step that its writer left open is replayed first, so that the plan starts from a published step.
-- Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
-  changed. If the engine fails before that point, the apply takes itself back: staged folders and new tables go, the journal
-  is closed, everything is as it was. After that point it can only go forward, and applying again does so.
+- If the engine fails before anything that anybody reads has changed, the apply takes itself back (`taking_back`): the
+  journal is closed, everything is as it was. After that point it can only go forward, and applying again does so.
+- The lease is looked at before each effect, and whoever lost it stops. One who loses it in between can still do no harm:
+  see `effects`.
 - The last entry is one commit: applied snapshot, published versions and positions change together. Histories are
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
 
-import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,30 +23,33 @@ from datetime import UTC, datetime
 from functools import partial
 
 from reconciler import __version__
-from reconciler.digest import canonical_json
-from reconciler.engine.protocol import Engine
-from reconciler.errors import EngineError, RegistryError
+from reconciler.digest import JsonObject, canonical_json
+from reconciler.errors import EngineError, LeaseHeld, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
-from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
+from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.compiling import read_desired, read_snapshot
-from reconciler.reconcile.effects import Effects, placements_after, remove
+from reconciler.reconcile.effects import Effects, built_folder, placements_after
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.journal import OpenJournal
-from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
 from reconciler.reconcile.planning import plan_between, read_applied
+from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
+from reconciler.reconcile.progress import Applying as Applying
+from reconciler.reconcile.progress import Progress as Progress
+from reconciler.reconcile.progress import in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.source import read_commit
+from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import (
     Applied,
     Approval,
-    EntryState,
     Head,
     Journal,
     JournalEntry,
@@ -55,38 +60,8 @@ from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
 
-# A rename is done by the last step: by itself it changes nothing that anybody reads.
-_POINT_OF_NO_RETURN = (
-    "clear_table",
-    "extend_table",
-    "publish_table",
-    "publish_view",
-    "drop_relation",
-    "commit_snapshot",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Told before and after each step: `number` of `total`; `done` with a detail such as `1200 rows`."""
-
-    number: int
-    total: int
-    step: str
-    done: bool
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Applying:
-    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests, and the clock (in
-    seconds) by which bootstraps are measured."""
-
-    engine: Engine
-    report: Callable[[Progress], None] = lambda progress: None
-    tell: Callable[[str], None] = lambda message: None
-    boundary: Boundary = no_boundary
-    clock: Callable[[], float] = time.monotonic
+# How long a run may take to come to the end of its step: all that was built by then waits for it.
+_HANDOVER_WAIT_SECONDS = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +85,74 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyRe
 
     Raises ApprovalRequired or PlanRejected (nothing was touched), ManifestInvalid, LeaseHeld, RegistryError, EngineError.
     """
-    applied = read_applied(target, pipeline)
-    if applied.head is None or applied.head.value.journal is None:
-        desired = read_desired(target, pipeline)
-        plan = plan_between(target, pipeline, applied, desired)
-        if plan.changes_nothing:
-            return ApplyResult(pipeline, plan, finished=False, steps=())
-        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-    with hold_lease(target.registry, pipeline, this_process("apply"), report=applying.tell):
-        # Before the files are looked at: what is open needs none of them, and they may be broken.
-        finished = _finish_open_work(target, pipeline, applying)
-        desired = read_desired(target, pipeline)
+    with prebuilding(target, applying, str(uuid.uuid4())) as beside:
+        unchanged = _prepare(target, pipeline, applying, beside)
+        if unchanged is not None:
+            return ApplyResult(pipeline, unchanged, finished=False, steps=())
+        holder = this_process("apply")
+        waiting = _HANDOVER_WAIT_SECONDS
+        with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
+            return _apply_under_lease(target, pipeline, applying, beside, partial(_require_lease, target, pipeline, lease))
+
+
+def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuilding) -> Plan | None:
+    """Look whether the plan may be applied, and build beside a run that is live; a plan that changes nothing is returned."""
+    while True:
         applied = read_applied(target, pipeline)
-        if desired is None and applied.snapshot is None:
-            return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
+        head = applied.head.value if applied.head is not None else None
+        if head is not None and head.journal is not None:
+            return None
+        desired = read_desired(target, pipeline)
         plan = plan_between(target, pipeline, applied, desired)
         if plan.changes_nothing:
-            return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
-        approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-        work = _open_journal(target, plan, approval, applied.head, desired, applying)
-        steps = _carry_out(target, work, applying)
-        return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
+            return plan
+        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
+        if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
+            return None
+        try:
+            beside.build(plan, head, desired)
+        except EngineError:
+            now = target.registry.head(pipeline)
+            if now is not None and now.value.applied == head.applied and now.value.journal is None:
+                raise
+        # The files may say something else by now: that is better found out, and built, while the run goes on.
 
 
-def _finish_open_work(target: Target, pipeline: str, applying: Applying) -> tuple[str, ...]:
+def _apply_under_lease(
+    target: Target, pipeline: str, applying: Applying, beside: Prebuilding, check: Callable[[], None]
+) -> ApplyResult:
+    # Before the files are looked at: what is open needs none of them, and they may be broken.
+    finished = _finish_open_work(target, pipeline, applying, beside, check)
+    desired = read_desired(target, pipeline)
+    applied = read_applied(target, pipeline)
+    if desired is None and applied.snapshot is None:
+        return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
+    plan = plan_between(target, pipeline, applied, desired)
+    if plan.changes_nothing:
+        return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
+    approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
+    stored = _open_journal(target, plan, approval, applied.head, desired, applying)
+    steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
+    return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
+
+
+def _require_lease(target: Target, pipeline: str, lease: HeldLease) -> None:
+    """Raises LeaseHeld when somebody took the pipeline over."""
+    found = target.registry.lease(pipeline)
+    if found is None or found.value.epoch != lease.epoch:
+        raise LeaseHeld("A503", f"another process took {pipeline} over", "run: reconcile apply")
+
+
+def _finish_open_work(
+    target: Target, pipeline: str, applying: Applying, beside: Prebuilding, check: Callable[[], None]
+) -> tuple[str, ...]:
     stored = target.registry.head(pipeline)
     if stored is None:
         return ()
     if stored.value.journal is not None:
         journal = stored.value.journal
         applying.tell(f"finishing the apply of {pipeline} that was begun at {journal.opened_at} by {journal.by}")
-        return _carry_out(target, OpenJournal(target.registry, stored, applying.boundary), applying)
+        return _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     if stored.value.intent is not None:
         applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
         replay_intent(target, stored, applying.engine, applying.boundary)
@@ -154,7 +166,7 @@ def _open_journal(
     stored: Stored[Head] | None,
     desired: Snapshot | None,
     applying: Applying,
-) -> OpenJournal:
+) -> Stored[Head]:
     if desired is not None:
         target.registry.write_snapshot(plan.pipeline, desired.record, encode_program(desired.program))
     commit = read_commit(target.root)
@@ -184,37 +196,48 @@ def _open_journal(
         stored.token if stored else None, replace(head, journal=journal), journal.apply_id
     )
     applying.boundary(f"open:{RECORDED}")
-    return OpenJournal(target.registry, written, applying.boundary)
+    return written
 
 
-def _carry_out(target: Target, work: OpenJournal, applying: Applying) -> tuple[str, ...]:
+def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Prebuilding) -> tuple[str, ...]:
     """Run what is left of the journal and close it; returns the steps that ran, in words."""
     journal, head = work.journal, work.head
     if journal.aborting:
-        _take_back(target, work, applying)
+        take_back(target, work, applying.engine)
         return ()
     program = _desired_program(target, head, journal)
     placements = head.published.relations if head.published else {}
-    effects = Effects(applying.engine, target.warehouse, program, journal, placements, applying.clock)
-    done: list[str] = []
-    for number, entry in enumerate(journal.entries, start=1):
-        step = step_from_json(entry.step)
-        if entry.state is EntryState.DONE:
-            continue
-        if entry.step["kind"] == "commit_snapshot":
-            break
-        words = describe_step(step)
-        applying.report(Progress(number, len(journal.entries), words, done=False))
-        try:
-            entry = work.run_entry(entry, partial(effects.pin, step), partial(effects.run, step))
-        except EngineError:
-            if _can_take_back(work.journal):
-                _take_back(target, work, applying)
-            raise
-        detail = _rows(entry.result["rows"]) if "rows" in entry.result else ""
-        applying.report(Progress(number, len(journal.entries), words, done=True, detail=detail))
-        done.append(words)
+    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder)
     total = len(journal.entries)
+    done: list[str] = []
+
+    def pin(entry: JournalEntry) -> JsonObject:
+        step = step_from_json(entry.step)
+        intent = effects.pin_again(step, entry.intent) if entry.intent else effects.pin(step)
+        if "staging" in intent:
+            beside.use(built_folder(intent))
+        return intent
+
+    def effect(entry: JournalEntry) -> JsonObject:
+        step = step_from_json(entry.step)
+        words = describe_step(step)
+        applying.report(Progress(int(entry.id), total, words, done=False))
+        result = effects.run(step, entry.intent)
+        detail = ""
+        if "rows" in result:
+            published = head.published.step if head.published else None
+            detail = in_rows(result["rows"]) + beside.describe(built_folder(entry.intent), published)
+        applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))
+        done.append(words)
+        return result
+
+    for batch in work.batches():
+        try:
+            work.run_batch(batch, pin, effect)
+        except EngineError:
+            if can_take_back(work.journal):
+                take_back(target, work, applying.engine)
+            raise
     words = describe_step(step_from_json(journal.entries[-1].step))
     applying.report(Progress(total, total, words, done=False))
     _commit(target, work, program, applying)
@@ -305,34 +328,6 @@ def _record_histories(target: Target, pipeline: str, journal: Journal, now: str)
         ],
         f"apply:{journal.apply_id}",
     )
-
-
-def _can_take_back(journal: Journal) -> bool:
-    return all(entry.state is EntryState.PENDING for entry in journal.entries if entry.step["kind"] in _POINT_OF_NO_RETURN)
-
-
-def _take_back(target: Target, work: OpenJournal, applying: Applying) -> None:
-    """Undo an apply that changed nothing visible: remove what it staged and created, close the journal."""
-    journal, head = work.journal, work.head
-    if not journal.aborting:
-        work.replace_head(replace(head, journal=replace(journal, aborting=True)))
-    known = {placement.location for placement in (head.published.relations if head.published else {}).values()}
-    for entry in journal.entries:
-        # What has no intent was not begun; what was there before keeps all but what was staged below it.
-        folder, staging = entry.intent.get("location"), entry.intent.get("staging")
-        match entry.step["kind"]:
-            case "create_table" if folder is not None and folder not in known:
-                remove(applying.engine, f"{target.warehouse}/{folder}")
-            case "bootstrap_view" | "evolve_table" if folder is not None:
-                location = f"{target.warehouse}/{folder}"
-                remove(applying.engine, f"{location}/{staging}" if folder in known else location)
-    registry_row = {"event": "apply taken back", "at": _now(), "by": journal.by, "details": journal.plan_digest}
-    target.registry.record(History.AUDIT, head.pipeline, [registry_row], f"abort:{journal.apply_id}")
-    work.replace_head(replace(work.head, journal=None))
-
-
-def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def _now() -> str:

@@ -7,12 +7,19 @@ Rules:
 - What is new gets the folder of its name; where a renamed relation stands there, `<name>-2`, `<name>-3`, …: the first
   that no placement has. No relation's name has a hyphen, so that these are in nobody's way.
 - Nothing else derives a folder from a name.
+- What is staged lies below its relation's folder, in folders with opaque names.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
 
 from reconciler.names import fold
 from reconciler.registry.model import Journal, Placement
+
+
+def staging_folder(*parts: str) -> str:
+    """An opaque folder name for one build of one relation: the same for a repeat, different for every other build."""
+    return "v-" + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
 def folder_for(pipeline: str, relation: str, placements: Mapping[str, Placement]) -> str:

@@ -1,0 +1,175 @@
+"""Building beside what serves: rows of evolved tables and of new and modified views, written into staging folders.
+
+| step | reads | writes |
+|---|---|---|
+| evolve_table | the table at its published version | its rows under the new columns |
+| bootstrap_view | see below | the view's rows |
+
+A view is bootstrapped from: what is published, for relations that stay, with NULL in the columns that a table is extended
+by; no rows, for tables that are created or cleared; the staging folder, for tables evolved and views bootstrapped before it
+in the same plan. Nothing of this depends on when or how often it runs.
+
+Rules for the names of staging folders:
+- A folder is named by everything that its contents are computed from: query or columns, settings, functions, the version of
+  every relation read, and for those that are staged themselves, their folder. So where nothing moved the name is the same,
+  and what is there already is the result; where anything moved, directly or not, it is another.
+- It is named by who builds, too: no two processes ever write into one folder, whatever they believe about each other.
+  What somebody else completed may be read, since nothing is ever written to a complete folder.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import table_version
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.names import fold
+from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation, Step
+from reconciler.plan.steps import stored_reads
+from reconciler.program.model import Program
+from reconciler.reconcile.folders import folder_for, renamed_placements, staging_folder
+from reconciler.reconcile.reading import Place, functions_for, published_place, sources_for, table_columns
+from reconciler.registry.model import Placement
+
+BuildStep: TypeAlias = BootstrapView | EvolveTable
+
+
+class Building:
+    """The builds of one plan.
+
+    `placements` are those published, under the names that relations had before the plan; `builder` names the process that
+    builds, `clock` gives seconds, of which only differences count.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        warehouse: str,
+        desired: Program,
+        steps: Iterable[Step],
+        placements: Mapping[str, Placement],
+        builder: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._engine = engine
+        self._warehouse = warehouse
+        self._desired = desired
+        self._builder = builder
+        self._clock = clock
+        steps = tuple(steps)
+        renames = [(step.applied, step.desired) for step in steps if isinstance(step, RenameRelation)]
+        self._placements = renamed_placements(placements, renames)
+        self._emptied = {fold(step.table) for step in steps if isinstance(step, CreateTable | ClearTable)}
+        self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
+        self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
+        self._staged: dict[str, str] = {}
+        self._rows: dict[str, int] = {}
+
+    @property
+    def placements(self) -> Mapping[str, Placement]:
+        """Those published, under the names that relations have after the plan."""
+        return self._placements
+
+    def folder(self, relation: str) -> str:
+        """The folder of a relation below the warehouse."""
+        return folder_for(self._desired.name, relation, self._placements)
+
+    def staged(self, relation: str) -> str:
+        """The staging folder that was chosen for a relation."""
+        return self._staged[fold(relation)]
+
+    def choose(self, step: BuildStep) -> str:
+        """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
+        parts = (self._desired.name, self._builder, repr(self._build_of(step, staging="")))
+        return self.keep(_relation(step), staging_folder(*parts))
+
+    def keep(self, relation: str, staging: str, rows: int | None = None) -> str:
+        """Take the staging folder that was chosen for a relation before, and the rows that are known to be there."""
+        self._staged[fold(relation)] = staging
+        if rows is not None:
+            self._rows[fold(relation)] = rows
+        return staging
+
+    def is_complete(self, relation: str) -> bool:
+        """Whether a relation's staging folder holds a result: then it will never be written again."""
+        return table_version(self._absolute(relation)) is not None
+
+    def build(self, step: BuildStep) -> JsonObject:
+        """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
+        started = self._clock()
+        wanted = self._build_of(step, self._absolute(_relation(step)))
+        if isinstance(wanted, TableBuild):
+            written = self._engine.build_table(wanted)
+            return {"rows": written.rows, "bytes": written.bytes}
+        built = self._engine.build_view(wanted)
+        # Who finds the folder complete has not seen how long it took.
+        seconds = None if built.reused else round(self._clock() - started, 3)
+        key = fold(wanted.view)
+        self._rows[key] = built.rows
+        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
+        measures = {"seconds": seconds, "rows_read": self._rows_read(key)}
+        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures}
+
+    def _build_of(self, step: BuildStep, staging: str) -> TableBuild | ViewBuild:
+        if isinstance(step, EvolveTable):
+            placement = self._placements[fold(step.table)]
+            return TableBuild(
+                table=step.table,
+                source=StoredSource(
+                    step.applied, join_location(self._warehouse, self.folder(step.table)), placement.version
+                ),
+                columns=table_columns(self._desired.tables[fold(step.table)]),
+                taken_from=tuple(column.source for column in step.columns),
+                staging=staging,
+            )
+        view = self._desired.views[fold(step.view)]
+        reads = [read.relation for read in view.reads]
+        return ViewBuild(
+            view=view.name,
+            query=view.query,
+            column_names=view.declaration.column_names,
+            sources=sources_for(self._desired, reads, self._place()),
+            staging=staging,
+            settings=dict(sorted(self._desired.settings.spark.items())),
+            functions=functions_for(self._desired, view.calls, reads),
+        )
+
+    def _rows_read(self, key: str) -> int | None:
+        """The rows of all that the view is computed from; None when those of some are not known."""
+        total = 0
+        for read in map(fold, stored_reads(self._desired, key)):
+            placement = self._placements.get(read)
+            rows = placement.rows if placement else None
+            rows = 0 if read in self._emptied else self._rows.get(read, rows)
+            if rows is None:
+                return None
+            total += rows
+        return total
+
+    def _place(self) -> Place:
+        published = published_place(self._desired, self._warehouse, self._placements)
+
+        def place(key: str) -> StoredSource | EmptySource:
+            if key in self._emptied:
+                table = self._desired.tables[key]
+                return EmptySource(table.name, table_columns(table))
+            if key in self._builds:
+                relation = self._desired.tables.get(key) or self._desired.views[key]
+                return StoredSource(relation.name, self._absolute(relation.name), 0)
+            found = published(key)
+            if key in self._extended and isinstance(found, StoredSource):
+                more = {fold(name) for name in self._extended[key]}
+                added = (c for c in table_columns(self._desired.tables[key]) if fold(c.name) in more)
+                return replace(found, added=tuple(added))
+            return found
+
+        return place
+
+    def _absolute(self, relation: str) -> str:
+        return join_location(self._warehouse, self.folder(relation), self.staged(relation))
+
+
+def _relation(step: BuildStep) -> str:
+    return step.table if isinstance(step, EvolveTable) else step.view

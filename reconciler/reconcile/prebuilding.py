@@ -1,0 +1,129 @@
+"""Prebuilding: the long part of an apply, done beside a live run.
+
+Rules:
+- While a run holds the pipeline, what the plan stages (rows of evolved tables, bootstrapped views) is built from the step
+  published just then, into the staging folders that `building` names. The run goes on and publishes steps; readers read on
+  what is published. Nothing of this is recorded, and nothing needs the lease.
+- Under the lease the apply chooses its staging folders from the step published by then. Where nothing moved that a build
+  reads, directly or through others, that is the folder which is complete already, and nothing is computed again. Where
+  something moved it is another folder, and that is what catching up costs.
+- Folders that the apply did not come to use are removed at its end, whether it succeeds or is refused. Only folders that
+  this very process chose and never pinned in a journal are: no table's version can name their files. What a process leaves
+  that was killed while it built, nobody knows of; it is below the relation's folder, named by no version of its table, and
+  goes when old files go.
+- A failure of a build is a failure of the apply, with nothing touched; unless somebody else applied meanwhile, when what was
+  built is void anyway and the plan is made again.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+from reconciler.delta.opening import join_location
+from reconciler.delta.removal import remove_if_empty
+from reconciler.digest import JsonObject, canonical_json
+from reconciler.errors import EngineError
+from reconciler.plan.model import BootstrapView, EvolveTable, Plan
+from reconciler.plan.words import describe_step
+from reconciler.program.model import Program
+from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED
+from reconciler.reconcile.building import Building
+from reconciler.reconcile.effects import Builder, remove
+from reconciler.reconcile.lease import is_free, this_process
+from reconciler.reconcile.progress import Applying, Progress, in_rows
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head
+from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.snapshot.model import Snapshot
+
+
+def run_is_live(target: Target, pipeline: str) -> bool:
+    """Whether a run holds the pipeline now."""
+    lease = target.registry.lease(pipeline)
+    if lease is None or lease.value.command != "run":
+        return False
+    return not is_free(lease.value, datetime.now(UTC), this_process("apply").host)
+
+
+class Prebuilding:
+    """What one apply builds beside a run; see the module. `builder` names the process that builds."""
+
+    def __init__(self, target: Target, applying: Applying, builder: str) -> None:
+        self._target = target
+        self._applying = applying
+        self._builder = builder
+        self._built: dict[str, JsonObject] = {}
+        self._chosen: list[tuple[str, str]] = []
+        self._used: set[str] = set()
+        self._step: int | None = None
+        self.plan_digest: str | None = None
+
+    @property
+    def builder(self) -> Builder:
+        """Who builds, for the journal."""
+        return Builder(self._builder, self._applying.clock, self._built)
+
+    def build(self, plan: Plan, head: Head, desired: Snapshot | None) -> None:
+        """Build what the plan stages from what the head publishes. Raises EngineError."""
+        steps = [step for step in plan.steps if isinstance(step, BootstrapView | EvolveTable)]
+        self.plan_digest = plan.digest
+        if not steps or desired is None or head.published is None:
+            return
+        self._step = head.published.step
+        engine, warehouse, clock = self._applying.engine, self._target.warehouse, self._applying.clock
+        program = _as_stored(self._target, desired.program)
+        building = Building(engine, warehouse, program, plan.steps, head.published.relations, self._builder, clock)
+        self._applying.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
+        for number, step in enumerate(steps, start=1):
+            self._applying.boundary(f"prebuild:{BEFORE}")
+            words = describe_step(step)
+            self._applying.report(Progress(number, len(steps), words, done=False))
+            staging = building.choose(step)
+            location = building.folder(step.table if isinstance(step, EvolveTable) else step.view)
+            self._chosen.append((location, staging))
+            result = building.build(step)
+            self._applying.boundary(f"prebuild:{EFFECTED}")
+            self._built[join_location(location, staging)] = result
+            detail = f"{in_rows(result['rows'])}, built beside step {self._step}"
+            self._applying.report(Progress(number, len(steps), words, done=True, detail=detail))
+        self._applying.boundary(f"prebuild:{RECORDED}")
+
+    def use(self, folder: str) -> None:
+        """A journal pins a staging folder (below the warehouse): it stays from now on."""
+        self._used.add(folder)
+
+    def describe(self, folder: str, step: int | None) -> str:
+        """How the build in a folder came to be, for people: nothing to say where nothing was built before. `step` is the
+        published one that the journal starts from."""
+        if self._step is None:
+            return ""
+        return f", built beside step {self._step}" if folder in self._built else f", caught up with step {step}"
+
+    def remove_unused(self) -> None:
+        """Remove the folders that were built and that no journal pinned."""
+        for location, staging in self._chosen:
+            if join_location(location, staging) not in self._used:
+                place = join_location(self._target.warehouse, location)
+                with suppress(EngineError):  # on an object store; what stays there is named by nothing
+                    remove(self._applying.engine, join_location(place, staging))
+                remove_if_empty(place)
+        self._chosen.clear()
+
+
+@contextmanager
+def prebuilding(target: Target, applying: Applying, builder: str) -> Iterator[Prebuilding]:
+    """What an apply builds beside a run; at the end of the body, what of it was not used is removed."""
+    beside = Prebuilding(target, applying, builder)
+    try:
+        yield beside
+    except (Exception, KeyboardInterrupt):
+        beside.remove_unused()
+        raise
+    beside.remove_unused()
+
+
+def _as_stored(target: Target, program: Program) -> Program:
+    """The program as it is read back from the registry: the journal's builds are compared with these."""
+    objects = json.loads(canonical_json(encode_program(program)))
+    return decode_program(sorted(objects, key=lambda one: (one["kind"], one["name"])), target.cache)

@@ -1,0 +1,36 @@
+"""What an apply is given besides its target, and what it tells while it works."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.engine.protocol import Engine
+from reconciler.reconcile.boundaries import Boundary, no_boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told before and after each step: `number` of `total`; `done` with a detail such as `1200 rows`."""
+
+    number: int
+    total: int
+    step: str
+    done: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests, and the clock (in
+    seconds) by which bootstraps are measured."""
+
+    engine: Engine
+    report: Callable[[Progress], None] = lambda progress: None
+    tell: Callable[[str], None] = lambda message: None
+    boundary: Boundary = no_boundary
+    clock: Callable[[], float] = time.monotonic
+
+
+def in_rows(count: int) -> str:
+    """A number of rows, for people."""
+    return f"{count} row" if count == 1 else f"{count} rows"
