@@ -180,8 +180,9 @@ class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
     `spark` holds `runtime.spark` and `runtime.shuffle_partitions` (setting name → text). `workers`, `memory` and
-    `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of all tables
-    but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected relations, sorted.
+    `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
+    all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
+    relations, sorted.
     """
 
     name: str
