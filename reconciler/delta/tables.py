@@ -1,8 +1,10 @@
-"""The tables of a pipeline as Delta tables: create, clear, extend, publish, inspect; each change is one commit.
+"""The tables of a pipeline as Delta tables: create, clear, extend, publish, inspect; each change is one commit. What puts
+them back to an earlier version is `delta.restoring`.
 
 Rules:
 - Every change names the Delta version that it expects and a transaction. A change whose transaction the table already
-  has is done and is not repeated; a table that moved on otherwise is a conflict (G605), nothing is overwritten.
+  has is done and is not repeated; a table that moved on otherwise, or has a later transaction of the same application, is a
+  conflict (G605), nothing is overwritten.
 - `publish` commits files that are already written below the table's folder (a staging folder), so that a new version of
   a view appears at its permanent path in one commit, without copying a row and without a JVM.
 - Nothing here deletes data files; what the newest version no longer names is removed by retention.
@@ -18,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import delta_schema
-from reconciler.digest import digest_text
+from reconciler.delta.transactions import commit_properties, has_transaction
+from reconciler.digest import JsonObject, digest_text
 from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.errors import RegistryConflict
 
 if TYPE_CHECKING:
-    from deltalake import CommitProperties, DeltaTable, Schema
+    from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction
 
 
@@ -86,13 +89,13 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
                 location,
                 schema=delta_schema(columns),
                 mode="error",
-                commit_properties=_commit_properties(transaction),
+                commit_properties=commit_properties(transaction),
             )
         except DeltaError:
             if open_table(location) is None:
                 raise
         existing = open_table(location)
-    if existing is not None and _has(existing, transaction):
+    if existing is not None and has_transaction(existing, transaction):
         return _with_features(location, existing, existing.schema(), transaction).version()
     raise RegistryConflict("G605", f"a table is already at {location}, and this pipeline did not make it")
 
@@ -108,17 +111,17 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, 
     from deltalake.exceptions import DeltaError
 
     current = open_table(location)
-    if current is not None and _has(current, transaction):
+    if current is not None and has_transaction(current, transaction):
         return current.version()
     schema = delta_schema(columns)
     current = _expected(location, current, schema, expected, transaction)
     if current is None:
         raise RegistryConflict("G605", f"there is no table at {location}")
     try:
-        current.alter.add_columns(schema.fields, commit_properties=_commit_properties(transaction))
+        current.alter.add_columns(schema.fields, commit_properties=commit_properties(transaction))
     except DeltaError as error:
         again = open_table(location)
-        if again is not None and _has(again, transaction):
+        if again is not None and has_transaction(again, transaction):
             return again.version()
         raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
     return int(current.version())
@@ -130,12 +133,14 @@ def publish(
     expected: int | None,
     transaction: Transaction,
     columns: tuple[ColumnType, ...] = (),
+    commit: JsonObject | None = None,
 ) -> int:
     """Make the rows staged in the folder `staging` (relative to `location`) the whole contents of the table.
 
     One commit on version `expected` (None: there is no table yet); schema and rows change together. Returns the new
     version. The staged Delta table lies below the permanent one, so its files are named, not copied. The columns are the
-    staged ones; with `columns`, these: the same names and types, as a table declares them (NOT NULL).
+    staged ones; with `columns`, these: the same names and types, as a table declares them (NOT NULL). `commit` is written
+    with the commit, for whoever reads the table's history.
     """
     staged = open_table(join_location(location, staging))
     if staged is None:
@@ -148,28 +153,11 @@ def publish(
         if _names_and_types(declared) != _names_and_types(schema):
             raise RegistryConflict("G605", f"what is staged at {join_location(location, staging)} has other columns")
         schema = declared
-    return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction)
+    return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction, commit)
 
 
 def _names_and_types(schema: "Schema") -> list[tuple[str, str]]:
     return [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in json.loads(schema.to_json())["fields"]]
-
-
-def restore(location: str, version: int) -> None:
-    """Give a table the contents that it had at `version`, in one commit; nothing is done when it stands there already.
-
-    Transactions that came after stay on record: whoever writes next must use later ones.
-    """
-    from deltalake import CommitProperties
-    from deltalake.exceptions import DeltaError
-
-    current = open_table(location)
-    if current is None or current.version() == version:
-        return
-    try:
-        current.restore(version, commit_properties=CommitProperties(max_commit_retries=0))
-    except DeltaError as error:
-        raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error
 
 
 def remove_local(location: str) -> bool:
@@ -189,15 +177,16 @@ def _overwrite(
     actions: "list[AddAction]",
     expected: int | None,
     transaction: Transaction,
+    commit: JsonObject | None = None,
 ) -> int:
     from deltalake.exceptions import DeltaError
     from deltalake.transaction import create_table_with_add_actions
 
     current = open_table(location)
-    if current is not None and _has(current, transaction):
+    if current is not None and has_transaction(current, transaction):
         return _with_features(location, current, current.schema(), transaction).version()
     current = _expected(location, current, schema, expected, transaction)
-    properties = _commit_properties(transaction)
+    properties = commit_properties(transaction, commit)
     try:
         if current is None:
             create_table_with_add_actions(
@@ -209,7 +198,7 @@ def _overwrite(
             return current.version() + 1
     except DeltaError as error:
         again = open_table(location)
-        if again is None or not _has(again, transaction):
+        if again is None or not has_transaction(again, transaction):
             raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
     created = open_table(location)
     if created is None:
@@ -222,7 +211,7 @@ def _expected(
 ) -> "DeltaTable | None":
     """The table at the version that is expected, or one commit further: with the features that its new schema needs."""
     found = None if table is None else table.version()
-    prepared = table is not None and _has(table, _preparation(transaction)) and found == (expected or 0) + 1
+    prepared = table is not None and has_transaction(table, _preparation(transaction)) and found == (expected or 0) + 1
     if found != expected and not prepared:
         raise RegistryConflict("G605", f"the table at {location} is at version {found}, expected {expected}")
     return None if table is None else _with_features(location, table, schema, transaction)
@@ -265,26 +254,11 @@ def _with_features(location: str, table: "DeltaTable", schema: "Schema", transac
         table.alter.add_feature(
             [TableFeatures.TimestampWithoutTimezone, TableFeatures.Invariants, TableFeatures.AppendOnly],
             allow_protocol_versions_increase=True,
-            commit_properties=_commit_properties(_preparation(transaction)),
+            commit_properties=commit_properties(_preparation(transaction)),
         )
     except DeltaError as error:
         raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
     return table
-
-
-def _has(table: "DeltaTable", transaction: Transaction) -> bool:
-    return bool(table.transaction_version(transaction.application) == transaction.version)
-
-
-def _commit_properties(transaction: Transaction) -> "CommitProperties":
-    from deltalake import CommitProperties
-    from deltalake import Transaction as DeltaTransaction
-
-    return CommitProperties(
-        max_commit_retries=0,
-        app_transactions=[DeltaTransaction(transaction.application, transaction.version)],
-        custom_metadata={"reconcile.transaction": f"{transaction.application}@{transaction.version}"},
-    )
 
 
 def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":

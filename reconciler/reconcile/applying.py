@@ -45,6 +45,7 @@ from reconciler.reconcile.progress import in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.source import read_commit
+from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import (
@@ -155,7 +156,7 @@ def _finish_open_work(
         return _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     if stored.value.intent is not None:
         applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
-        replay_intent(target, stored, applying.engine, applying.boundary)
+        replay_intent(target, stored, applying.engine, applying.boundary, check)
     return ()
 
 
@@ -262,7 +263,7 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
     applying.boundary(f"commit_snapshot:{INTENDED}")
     before = head.published
     published = Published(
-        step=before.step + 1 if before else 0,
+        step=next_step(head),
         at=now,
         relations=placements_after(program, journal, before.relations if before else {}),
     )
@@ -285,7 +286,9 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
         positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
         outputs=outputs_after(head, journal, program, published),
         journal=None,
+        last_step=published.step,
     )
+    record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")
     applying.boundary(f"commit_snapshot:{RECORDED}")

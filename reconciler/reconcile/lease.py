@@ -5,6 +5,12 @@ Rules:
   holds it, when it was released, when it expired, or when its holder's process is gone from this very host.
 - Taking over a lease that was not released raises the epoch and writes it into the head. Whoever lost the lease holds a
   head token that is no longer the newest, so nothing of what it still does can be recorded or published.
+- If the head has an open step, and its writer is not known to be dead (it is on another host, or stopped on this one), the
+  same write marks the step withdrawn: what the writer did is put back and what it still does is barred (`withdrawing`).
+  Who is dead does nothing any more: its step is replayed. That is judged of the step's writer, as its intent names it, and
+  not of the lease's holder: a process that died while taking over must not vouch for the one that it took over from.
+- A holder that was stopped for long (SIGSTOP, a suspended machine) may have lost the lease without knowing. `check` asks by
+  its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
   boundary and lets go between steps. Other holders are not asked: the error names them and since when they hold it.
 """
@@ -15,17 +21,26 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from reconciler.errors import LeaseHeld, RegistryConflict
-from reconciler.registry.model import Lease, Stored
+from reconciler.errors import LeaseHeld, RegistryConflict, RegistryError
+from reconciler.registry.model import Intent, Lease, Stored
 from reconciler.registry.protocol import Registry
 
 TIME_TO_LIVE_SECONDS = 60.0
 HANDOVER_WAIT_SECONDS = 120.0
 _POLL_SECONDS = 0.2
+
+WRITER = "writer"
+"""In an intent's details: the process that wrote it."""
+
+TAKEN_OVER = "taken_over"
+"""In the details of an intent that was withdrawn: its writer may still be alive."""
+
+_SECONDS_VARIABLE = "RECONCILE_LEASE_SECONDS"
+"""Another time to live, for tests of takeovers; it has no other use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +55,14 @@ class Holder:
 
 def this_process(command: str) -> Holder:
     """The holder that this process is."""
+    writer = this_writer()
+    return Holder(str(uuid.uuid4()), command, writer["host"], writer["process"])
+
+
+def this_writer() -> dict[str, str]:
+    """This process, as an intent names who wrote it."""
     pid = os.getpid()
-    return Holder(str(uuid.uuid4()), command, socket.gethostname(), f"{pid}:{_started(pid)}")
+    return {"host": socket.gethostname(), "process": f"{pid}:{_started(pid)}"}
 
 
 def _started(pid: int) -> str:
@@ -82,6 +103,7 @@ class HeldLease:
         self._seconds = seconds
         self._changing = threading.Lock()
         self._stop = threading.Event()
+        self._deadline = _deadline(seconds)
         self.lost = threading.Event()
         self._thread = threading.Thread(target=self._renew_until_released, name="lease", daemon=True)
         self._thread.start()
@@ -89,6 +111,14 @@ class HeldLease:
     @property
     def epoch(self) -> int:
         return self._stored.value.epoch
+
+    def check(self) -> None:
+        """Raise LeaseHeld (A503) if another process has, or may have, taken the lease over. Looks at the clocks only, unless
+        the last renewal is too long ago."""
+        if not self.lost.is_set() and self._is_overdue():
+            self._change(released=False)
+        if self.lost.is_set():
+            raise LeaseHeld("A503", f"another process took {self._pipeline} over; this one writes nothing any more")
 
     def wanted(self) -> bool:
         """Whether another process asks for the lease. Reads the registry, so that a step boundary sees a fresh answer."""
@@ -101,9 +131,15 @@ class HeldLease:
         self._thread.join()
         self._change(released=True)
 
+    def _is_overdue(self) -> bool:
+        steady, wall = self._deadline
+        return time.monotonic() >= steady or time.time() >= wall
+
     def _renew_until_released(self) -> None:
         while not self._stop.wait(self._seconds / 3):
-            self._change(released=False)
+            # A registry that can't be reached now may be in a moment; if not, `check` says so.
+            with suppress(RegistryError):
+                self._change(released=False)
             if self.lost.is_set():
                 return
 
@@ -114,9 +150,12 @@ class HeldLease:
                 if found is None or found.value.holder != self._stored.value.holder:
                     self.lost.set()
                     return
-                renewed = replace(found.value, expires=_text(_now() + timedelta(seconds=self._seconds)), released=released)
+                # Both before the write: whoever reads it may count from an earlier moment, never from a later one.
+                deadline, expires = _deadline(self._seconds), _text(_now() + timedelta(seconds=self._seconds))
+                renewed = replace(found.value, expires=expires, released=released)
                 try:
                     self._stored = self._registry.replace_lease(self._pipeline, found.token, renewed, str(uuid.uuid4()))
+                    self._deadline = deadline
                     return
                 except RegistryConflict:
                     # Somebody asked for a handover, or took over: look again.
@@ -129,11 +168,13 @@ def hold_lease(
     pipeline: str,
     holder: Holder,
     *,
-    seconds: float = TIME_TO_LIVE_SECONDS,
+    seconds: float | None = None,
     wait_seconds: float = HANDOVER_WAIT_SECONDS,
     report: Callable[[str], None] = lambda message: None,
 ) -> Iterator[HeldLease]:
     """Take the lease, hold it for the body, release it. Raises LeaseHeld (A503)."""
+    if seconds is None:
+        seconds = float(os.environ.get(_SECONDS_VARIABLE) or TIME_TO_LIVE_SECONDS)
     held = HeldLease(registry, pipeline, _take(registry, pipeline, holder, seconds, wait_seconds, report), seconds)
     try:
         yield held
@@ -188,21 +229,36 @@ def _claim(
     )
     claimed = registry.replace_lease(pipeline, found.token if found else None, lease, str(uuid.uuid4()))
     if found is not None and not found.value.released:
-        _fence(registry, pipeline, epoch)
+        _fence(registry, pipeline, epoch, found.value, holder.host)
     return claimed
 
 
-def _fence(registry: Registry, pipeline: str, epoch: int) -> None:
-    """Write the epoch into the head, so that the token of whoever held the lease before is no longer the newest."""
+def _fence(registry: Registry, pipeline: str, epoch: int, former: Lease, host: str) -> None:
+    """Write the epoch into the head, so that the token of whoever held the lease before is no longer the newest; withdraw
+    the step that is open, unless who wrote it is dead for sure."""
     while True:
         head = registry.head(pipeline)
         if head is None or head.value.epoch >= epoch:
             return
+        intent = head.value.intent
+        if intent is not None and not intent.withdrawn and not _is_gone(intent, former, host):
+            intent = replace(intent, withdrawn=True, details={**intent.details, TAKEN_OVER: True})
         try:
-            registry.replace_head(head.token, replace(head.value, epoch=epoch), str(uuid.uuid4()))
+            registry.replace_head(head.token, replace(head.value, epoch=epoch, intent=intent), str(uuid.uuid4()))
             return
         except RegistryConflict:
             continue
+
+
+def _is_gone(intent: Intent, former: Lease, host: str) -> bool:
+    # An intent that an older version wrote names nobody: then it was the lease's holder.
+    writer = intent.details.get(WRITER) or {"host": former.host, "process": former.process}
+    return bool(writer["host"] == host and not is_alive(writer["process"]))
+
+
+def _deadline(seconds: float) -> tuple[float, float]:
+    """By both clocks: the steady one stands still while a machine is suspended, the other one can be set back."""
+    return time.monotonic() + seconds, time.time() + seconds
 
 
 def _held(pipeline: str, lease: Lease) -> LeaseHeld:

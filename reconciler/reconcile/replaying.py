@@ -14,7 +14,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.planning import read_applied
-from reconciler.reconcile.stepping import StepResult, carry_out
+from reconciler.reconcile.stepping import StepResult, carry_out, unchecked
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
 
@@ -37,7 +37,7 @@ def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Progr
 
 
 def ready_for_steps(
-    target: Target, pipeline: str, running: Running, steps: list[StepResult]
+    target: Target, pipeline: str, running: Running, steps: list[StepResult], check: Callable[[], None] = unchecked
 ) -> tuple[Stored[Head], Program]:
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
     stored, program = program_in_force(target, pipeline)
@@ -49,24 +49,26 @@ def ready_for_steps(
     if stored.value.intent is not None:
         running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:
-            stored, result = carry_out(target, stored, program, running.engine, running.boundary)
+            stored, result = carry_out(target, stored, program, running.engine, running.boundary, check)
         except EngineError as error:
             # Its input is offered again; who asks now gets an answer of its own.
-            running.tell(f"it was refused, and nothing of it stays: {error.message}")
+            running.tell(f"nothing of it stays: {error.message}")
             return program_in_force(target, pipeline)
         running.tell(describe_step_result(pipeline, result))
         steps.append(result)
     return stored, program
 
 
-def replay_intent(target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary) -> None:
+def replay_intent(
+    target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary, check: Callable[[], None] = unchecked
+) -> None:
     """Carry out a step that its writer left open, or withdraw it."""
     applied = stored.value.applied
     if applied is None or applied.record is None:
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
     program = read_snapshot(target, stored.value.pipeline, applied.record).program
     with suppress(EngineError):  # then it was withdrawn: nothing of it stays
-        carry_out(target, stored, program, engine, boundary)
+        carry_out(target, stored, program, engine, boundary, check)
 
 
 def describe_step_result(pipeline: str, result: StepResult) -> str:

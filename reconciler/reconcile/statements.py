@@ -19,13 +19,13 @@ def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepRe
     change = read_change(sql)
     if isinstance(change, Diagnostic):
         raise ReconcileError(change.code, change.message, change.hint)
-    with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell):
+    with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell) as lease:
         steps: list[StepResult] = []
-        stored, program = ready_for_steps(target, pipeline, running, steps)
+        stored, program = ready_for_steps(target, pipeline, running, steps, lease.check)
         details = _statement(program, change, sql)
         running.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, "statement", details)
-        return carry_out(target, stored, program, running.engine, running.boundary)[1]
+        return carry_out(target, stored, program, running.engine, running.boundary, lease.check)[1]
 
 
 def _statement(program: Program, change: Insert | Delete, sql: str) -> JsonObject:

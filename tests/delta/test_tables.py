@@ -14,7 +14,6 @@ from reconciler.delta.tables import (
     is_vacant,
     publish,
     remove_local,
-    restore,
     statistics,
     table_columns,
     table_version,
@@ -242,18 +241,24 @@ def test_extending_what_somebody_else_wrote_changes_nothing(place: str) -> None:
     assert [name for name, _ in table_columns(place)] == [column.name for column in COLUMNS]
 
 
-def test_a_table_is_put_back_and_later_writes_follow(place: str) -> None:
-    for number in (1, 2):
-        stage(place, f"v-{number}", [number])
-        publish(place, f"v-{number}", None if number == 1 else 0, at(number))
-    restore(place, 0)
+def test_a_commit_says_what_it_was_made_from_where_readers_of_histories_look(place: str) -> None:
+    stage(place, "v-1", [1])
+    publish(place, "v-1", None, at(1), commit={"step": 7, "inputs": {"t": 3}})
+    stage(place, "v-2", [2])
+    publish(place, "v-2", 0, at(2), commit={"step": 8})
+    table = open_table(place)
+    assert table is not None
+    assert [json.loads(commit["userMetadata"])["step"] for commit in table.history()] == [8, 7]
+    assert table.history()[1]["reconcile.transaction"] == "reconcile/test@1"
+
+
+def test_who_asks_for_an_earlier_transaction_than_the_table_has_was_taken_over(place: str) -> None:
+    stage(place, "v-1", [1])
+    publish(place, "v-1", None, at(5))
+    stage(place, "v-2", [2])
+    with pytest.raises(RegistryConflict):
+        publish(place, "v-2", 0, at(4))
     assert rows(place) == [1]
-    version = table_version(place)
-    restore(place, version or 0)
-    assert table_version(place) == version
-    stage(place, "v-3", [3])
-    publish(place, "v-3", version, at(3))
-    assert rows(place) == [3]
 
 
 def test_vacant_is_where_nothing_would_be_overwritten(place: str) -> None:

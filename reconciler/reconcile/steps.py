@@ -1,0 +1,156 @@
+"""The history of steps: at which Delta version each relation stood, and under which program, as of any published step.
+
+Rules:
+- Every number up to that of the last step was published, or withdrawn; none is used twice, by steps, applies and restores
+  alike. So the history tells what is missing from it.
+- A step's row is written before the head's commit that publishes it, under the step's number as its serial: a replay
+  appends it once. So a row alone proves nothing. A step counts if its number is not beyond the published one and no row says
+  that it was withdrawn; that row is written before the head forgets the step, and has no serial: a writer that was taken
+  over may append the step's own row before or after it, and it makes no difference.
+- A row holds what moved since the step before; those of applies and restores, and each hundredth, hold everything.
+- Data is kept by retention, not by this history: a step that is known may have lost its rows (X730). A folder that was
+  dropped and made again since has other data under the same versions; that is told from the later rows.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from reconciler.digest import JsonObject, canonical_json
+from reconciler.errors import EngineError, NotFound
+from reconciler.registry.model import Head, Placement
+from reconciler.registry.protocol import History, Registry
+
+WITHDRAWN = "withdrawn"
+_WHOLE_EVERY = 100
+_WHOLE_KINDS = ("apply", "restore")
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """A published step: the record of the program that was applied then, where each relation (folded) stood, and how far
+    each connector (folded) had read."""
+
+    step: int
+    at: str
+    record: str
+    relations: Mapping[str, Placement]
+    positions: Mapping[str, JsonObject]
+
+
+def next_step(head: Head) -> int:
+    """The number of the next step, apply or restore: one that none ever had."""
+    if head.applied is None and head.published is None and head.last_step == 0:
+        return 0
+    return max(head.published.step if head.published else 0, head.last_step) + 1
+
+
+def record_step(registry: Registry, before: Head, after: Head, kind: str) -> None:
+    """Record the step by which `after` differs from `before`; call it before `after` is written."""
+    step = after.published.step if after.published else after.last_step
+    whole = kind in _WHOLE_KINDS or step % _WHOLE_EVERY == 0
+    relations = _places(after)
+    positions: Mapping[str, JsonObject] = after.positions
+    if not whole:
+        known = _places(before)
+        relations = {key: place for key, place in relations.items() if known.get(key) != place}
+        positions = {key: place for key, place in positions.items() if before.positions.get(key) != place}
+    row = {
+        "step": str(step),
+        "at": after.published.at if after.published else _now(),
+        "kind": kind,
+        "record": (after.applied.record if after.applied else None) or "",
+        "epoch": str(after.epoch),
+        "whole": "true" if whole else "false",
+        "relations": canonical_json(relations),
+        "positions": canonical_json(positions),
+    }
+    registry.append(History.STEPS, after.pipeline, [row], step)
+
+
+def record_withdrawal(registry: Registry, head: Head, step: int) -> None:
+    """Record that a step was withdrawn; call it before the head forgets it. A repeat does no harm."""
+    row = {"step": str(step), "at": _now(), "kind": WITHDRAWN, "record": "", "epoch": str(head.epoch), "whole": "false"}
+    registry.append(History.STEPS, head.pipeline, [{**row, "relations": "{}", "positions": "{}"}], None)
+
+
+def read_step(registry: Registry, head: Head, step: int) -> StepState:
+    """The state as of a published step. Raises NotFound (A515) when there is none, or it is not known any more, and
+    EngineError (X730) when a relation's data of that step is gone with its folder."""
+    published = head.published
+    if published is None or head.applied is None or head.applied.record is None:
+        raise NotFound("A515", f"nothing of {head.pipeline} is published")
+    if step > published.step:
+        raise _unknown(head, step, f"the last published step is {published.step}")
+    if step == published.step:
+        return StepState(step, published.at, head.applied.record, published.relations, head.positions)
+    rows = _rows_by_step(registry, head.pipeline)
+    found = rows.get(step)
+    if found is not None and found["kind"] == WITHDRAWN:
+        raise _unknown(head, step, "it was withdrawn, and nothing of it was ever published")
+    begin = max((number for number, row in rows.items() if number <= step and row["whole"] == "true"), default=None)
+    if begin is None or found is None or step < 0:
+        known = min((number for number, row in rows.items() if row["whole"] == "true"), default=published.step)
+        raise _unknown(head, step, f"the history of steps begins with {known}")
+    if not found["record"]:
+        raise _unknown(head, step, "with it the pipeline was removed")
+    relations: dict[str, Any] = {}
+    positions: dict[str, JsonObject] = {}
+    for number in range(begin, step + 1):
+        row = rows.get(number)
+        if row is None:
+            raise _unknown(head, step, f"step {number}, which it follows, is not recorded")
+        relations |= json.loads(row["relations"])
+        positions |= json.loads(row["positions"])
+    places = {key: Placement(place["location"], place["version"]) for key, place in sorted(relations.items())}
+    _require_same_folders(head, step, places, rows)
+    return StepState(step, found["at"], found["record"], places, positions)
+
+
+def _require_same_folders(
+    head: Head, step: int, places: Mapping[str, Placement], rows: Mapping[int, Mapping[str, str]]
+) -> None:
+    """A folder that a later state lacks, or has at an earlier version, was removed; what is there now is another table."""
+    assert head.published is not None
+    wanted = {place.location: (key, place.version) for key, place in places.items()}
+    later = [
+        (row["whole"] == "true", json.loads(row["relations"]))
+        for number, row in sorted(rows.items())
+        # What is beyond was not published, or not yet.
+        if step < number <= head.published.step
+    ]
+    now = {key: {"location": one.location, "version": one.version} for key, one in head.published.relations.items()}
+    for whole, relations in (*later, (True, now)):
+        versions = {place["location"]: place["version"] for place in relations.values()}
+        for location, (key, version) in wanted.items():
+            if versions.get(location, -1 if whole else version) < version:
+                raise EngineError(
+                    "X730",
+                    f"what {key} held at step {step} of {head.pipeline} is gone: its folder was removed by a later apply",
+                    "ask for a later step, or leave that relation out",
+                )
+
+
+def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, str]]:
+    """One row a step; that of its withdrawal where there is one."""
+    found: dict[int, Mapping[str, str]] = {}
+    for row in registry.history(History.STEPS, pipeline):
+        number = int(row["step"])
+        if number not in found or row["kind"] == WITHDRAWN:
+            found[number] = row
+    return found
+
+
+def _places(head: Head) -> dict[str, dict[str, Any]]:
+    relations: Iterable[tuple[str, Placement]] = head.published.relations.items() if head.published else ()
+    return {key: {"location": placement.location, "version": placement.version} for key, placement in relations}
+
+
+def _unknown(head: Head, step: int, why: str) -> NotFound:
+    return NotFound("A515", f"{head.pipeline} can't be read at step {step}: {why}")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,104 @@
+"""Withdrawing a step: every table and view that it may have written goes back to the published step, its dead letters go.
+
+Two reasons, by the intent:
+- the engine refused the step: its writer is the one that withdraws it, nobody else writes;
+- its writer was taken over and may still be alive (`lease`): then each relation, and the dead letters, also get a commit
+  with the transactions of all that the step would write there. Whatever of it is committed later conflicts with that commit,
+  and what begins later is told that it is done. Which transactions these are is said here, for writer and fence alike.
+
+An intent stays marked until all this is done, so that whoever comes next finishes it. The step's number is never used again.
+"""
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from reconciler.delta.opening import join_location
+from reconciler.delta.restoring import put_back, take_out_rows
+from reconciler.delta.tables import create_table
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLDER
+from reconciler.engine.stored import Transaction
+from reconciler.errors import RegistryConflict
+from reconciler.names import fold
+from reconciler.plan.steps import base_reads
+from reconciler.program.model import Program
+from reconciler.reconcile.boundaries import EFFECTED, INTENDED, Boundary
+from reconciler.reconcile.lease import TAKEN_OVER
+from reconciler.reconcile.steps import record_withdrawal
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head, Intent, Stored
+
+STEP_TRANSACTION = "reconcile/step"
+_DEAD_LETTERS = "dead-letters"
+
+
+def ingest_transaction(connector: str, step: int) -> Transaction:
+    """What marks the rows that a connector (its qualified name) brought in a step."""
+    return Transaction(f"{STEP_TRANSACTION}/{fold(connector)}", step)
+
+
+def statement_transaction(step: int) -> Transaction:
+    """What marks the rows of a statement."""
+    return Transaction(f"{STEP_TRANSACTION}/statement", step)
+
+
+def view_transaction(step: int) -> Transaction:
+    """What marks a view's contents as of a step."""
+    return Transaction(STEP_TRANSACTION, step)
+
+
+def dead_letters_location(target: Target, pipeline: str) -> str:
+    """Where the pipeline's dead letters are."""
+    return join_location(target.warehouse, pipeline, DEAD_LETTER_FOLDER)
+
+
+def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:
+    """Of every relation (folded) that a step may write, the transactions that it may write there."""
+    found: dict[str, list[Transaction]] = {}
+    for connector in _connectors(intent):
+        relation = fold(program.connectors[fold(connector)].relation)
+        found.setdefault(relation, []).append(ingest_transaction(connector, intent.step))
+    if "table" in intent.details:
+        found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
+    tables = set(found)
+    for key, view in program.views.items():
+        if view.is_stored and tables & {fold(name) for name in base_reads(program, key)}:
+            found[key] = [view_transaction(intent.step)]
+    return {key: tuple(transactions) for key, transactions in sorted(found.items())}
+
+
+def put_step_back(target: Target, stored: Stored[Head], program: Program, boundary: Boundary) -> Stored[Head]:
+    """Put back what the withdrawn step may have written, and close the intent."""
+    head = stored.value
+    intent = head.intent
+    assert intent is not None
+    assert head.published is not None
+    boundary(f"withdrawal:{INTENDED}")
+    is_fenced = bool(intent.details.get(TAKEN_OVER))
+    for key, transactions in transactions_of(program, intent).items():
+        placement = head.published.relations[key]
+        put_back(join_location(target.warehouse, placement.location), placement.version, transactions if is_fenced else ())
+    if _connectors(intent):
+        _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
+    boundary(f"withdrawal:{EFFECTED}")
+    record_withdrawal(target.registry, head, intent.step)
+    closed = replace(head, intent=None, last_step=intent.step)
+    return target.registry.replace_head(stored.token, closed, str(uuid.uuid4()))
+
+
+def _take_out_dead_letters(location: str, intent: Intent, is_fenced: bool) -> None:
+    marks = [
+        Transaction(f"{ingest_transaction(connector, intent.step).application}/{_DEAD_LETTERS}", intent.step)
+        for connector in _connectors(intent)
+    ]
+    if is_fenced:
+        # Made if need be: where there is no table, nothing would stop its first writer.
+        with suppress(RegistryConflict):
+            create_table(location, DEAD_LETTER_COLUMNS, view_transaction(intent.step))
+    take_out_rows(location, f"step = {intent.step}", marks if is_fenced else ())
+
+
+def _connectors(intent: Intent) -> tuple[str, ...]:
+    ingests: tuple[Mapping[str, str], ...] = tuple(intent.details.get("ingests", ()))
+    return tuple(ingest["connector"] for ingest in ingests)
