@@ -1,39 +1,31 @@
 """Status: what a pipeline is doing, what is applied, what is pending. Read only; needs no JVM.
 
-States are the seed's, derived and never stored, so that they can't be stale:
-- Bootstrapping: an apply holds the lease and its journal is open.
-- Running: a run or a statement holds the lease.
-- AwaitingApproval: the files ask for something that apply would refuse for want of an approval.
-- Stopped: nobody writes. `detail` says what is left to do, if anything.
+The state is derived, never stored (`lifecycle`): from who holds the lease, what the last run told in its report, what was
+left open, and what awaits approval. What a run tells of itself (rows, backlog, failures, step times) is shown as it told it;
+its rates count only while it lives.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.names import fold
 from reconciler.plan.words import summarise
-from reconciler.program.model import Program
+from reconciler.program.model import Connector, Program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.controls import read_controls
 from reconciler.reconcile.lease import is_free, this_process
+from reconciler.reconcile.lifecycle import Evidence, State, state_of
+from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.sizes import measure_hazards
+from reconciler.reconcile.stopping import report_is_alive
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Applied, EntryState, Head, Lease
-
-
-class State(StrEnum):
-    """See the module."""
-
-    BOOTSTRAPPING = "Bootstrapping"
-    RUNNING = "Running"
-    AWAITING_APPROVAL = "AwaitingApproval"
-    STOPPED = "Stopped"
+from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease, Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +40,41 @@ class RelationStatus:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """A connector and how far it has read."""
+    """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
+    are those of all runs; `backlog` is what was left by part of the input when it was last looked at."""
 
     name: str
     direction: str
     transport: str
     position: JsonObject | None
+    activity: str = Activity.RUNNING.value
+    reason: str = ""
+    complete: bool = False
+    rows: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    rejected: int = 0
+    unmatched: int = 0
+    rows_per_second: float = 0.0
+    backlog: Mapping[str, int] = field(default_factory=dict)
+    last_error: JsonObject | None = None
+    retry_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average. `error` is
+    why the run as a whole can't go on, or why it ended."""
+
+    alive: bool
+    host: str
+    process: str
+    started_at: str
+    updated_at: str
+    since: str
+    steps: int
+    phases: Mapping[str, Mapping[str, float]]
+    error: JsonObject | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +91,51 @@ class PipelineStatus:
     lease: Lease | None
     relations: tuple[RelationStatus, ...] = field(default=())
     connectors: tuple[ConnectorStatus, ...] = field(default=())
+    wish: str = "run"
+    run: RunStatus | None = None
+    refusal: str = ""
 
 
-def read_status(target: Target, pipeline: str) -> PipelineStatus:
-    """The status of one pipeline. Raises NotFound, RegistryError."""
+def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
+    """The status of one pipeline. Raises NotFound, RegistryError. `before`: what is pending is taken from that status, if
+    the same is applied, and not planned anew."""
     require_known(target, pipeline)
+    here = this_process("status").host
     applied = read_applied(target, pipeline)
     head = applied.head.value if applied.head else None
     found = target.registry.lease(pipeline)
-    lease = found.value if found and not is_free(found.value, datetime.now(UTC), this_process("status").host) else None
-    pending, refusal = _pending(target, pipeline, applied)
-    state, detail = _state(head, lease, refusal)
+    lease = found.value if found and not is_free(found.value, datetime.now(UTC), here) else None
+    if before is not None and before.applied == (head.applied if head else None):
+        pending, refusal = before.pending, before.refusal
+    else:
+        pending, refusal = _pending(target, pipeline, applied)
+    controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
+    run = _run(report, lease, here) if report else None
+    seen = Evidence(
+        command=lease.command if lease else None,
+        told=State(report["state"]) if report else None,
+        told_alive=run is not None and run.alive,
+        stop_wanted=controls.wish is Wish.STOP,
+        apply_open=head is not None and head.journal is not None,
+        step_open=head is not None and head.intent is not None,
+        refused=bool(refusal),
+    )
+    state = state_of(seen)
     program = applied.snapshot.program if applied.snapshot else None
     return PipelineStatus(
         pipeline=pipeline,
         environment=target.environment.name,
         state=state,
-        detail=detail,
+        detail=_detail(state, head, lease, run, controls, refusal),
         pending=pending,
         applied=head.applied if head else None,
         step=head.published.step if head and head.published else None,
         lease=lease,
         relations=_relations(program, head) if program and head else (),
-        connectors=_connectors(program, head) if program and head else (),
+        connectors=_connectors(program, head, controls, report, run) if program and head else (),
+        wish=controls.wish.value,
+        run=run,
+        refusal=refusal,
     )
 
 
@@ -101,21 +144,52 @@ def status_to_json(status: PipelineStatus) -> dict[str, Any]:
     return asdict(status)
 
 
-def _state(head: Head | None, lease: Lease | None, refusal: str) -> tuple[State, str]:
+def _run(report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
+    holds = lease is not None and lease.command == "run"
+    mine = holds and lease is not None and (lease.host, lease.process) == (report["host"], report["process"])
+    return RunStatus(
+        # One that handed the lease over and waits can be seen on its own host only.
+        alive=mine or (not holds and report_is_alive(report, here)),
+        **{
+            part: report[part]
+            for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases", "error")
+        },
+    )
+
+
+def _detail(
+    state: State, head: Head | None, lease: Lease | None, run: RunStatus | None, controls: Controls, refusal: str
+) -> str:
     if lease is not None:
-        detail = f"`reconcile {lease.command}` on {lease.host} since {lease.since}"
-        return (State.BOOTSTRAPPING if lease.command == "apply" else State.RUNNING), detail
+        return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{_trouble(run)}"
+    if run is not None and run.alive:
+        return f"the run on {run.host} waits for an apply to be finished"
     if head is not None and head.journal is not None:
         done = sum(entry.state is EntryState.DONE for entry in head.journal.entries)
-        total = len(head.journal.entries)
-        return State.STOPPED, f"an apply was interrupted after {done} of {total} steps; run: reconcile apply"
-    if refusal:
-        return State.AWAITING_APPROVAL, refusal
+        return f"an apply was interrupted after {done} of {len(head.journal.entries)} steps; run: reconcile apply"
     if head is not None and head.intent is not None:
-        return State.STOPPED, f"step {head.intent.step} was interrupted; the next run replays it"
+        return f"step {head.intent.step} was interrupted; the next run replays it"
+    if state is State.FAILED and run is not None:
+        return _failure(run)
+    if refusal:
+        return refusal
     if head is None or head.applied is None:
-        return State.STOPPED, "never applied"
-    return State.STOPPED, "removed" if head.applied.record is None else ""
+        return "never applied"
+    if head.applied.record is None:
+        return "removed"
+    return "the next run starts paused" if controls.wish is Wish.PAUSE else ""
+
+
+def _failure(run: RunStatus) -> str:
+    if run.error is None:
+        return f"the run on {run.host} ended without saying so, after {run.updated_at}"
+    return f"{run.error['code']}: {run.error['message']} (since {run.since})"
+
+
+def _trouble(run: RunStatus | None) -> str:
+    if run is None or not run.alive or run.error is None:
+        return ""
+    return f"; {run.error['code']}: {run.error['message']}; trying again"
 
 
 def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str]:
@@ -159,13 +233,40 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
     return tuple(found)
 
 
-def _connectors(program: Program, head: Head) -> tuple[ConnectorStatus, ...]:
+def _connectors(
+    program: Program, head: Head, controls: Controls, report: JsonObject, run: RunStatus | None
+) -> tuple[ConnectorStatus, ...]:
+    decisions = decide(program, head.positions, controls.connectors)
+    told: Mapping[str, Any] = report.get("connectors") or {}
+    alive = run is not None and run.alive
     return tuple(
-        ConnectorStatus(
-            connector.qualified_name,
-            connector.direction.value,
-            connector.transport,
-            head.positions.get(fold(connector.qualified_name)),
-        )
-        for _, connector in sorted(program.connectors.items())
+        _connector(head, key, connector, decisions[key], told.get(key) or {}, alive)
+        for key, connector in sorted(program.connectors.items())
+    )
+
+
+def _connector(
+    head: Head, key: str, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
+) -> ConnectorStatus:
+    # What it would do is known without a run; that it fails, only from one.
+    if told.get("activity") == Activity.FAILING.value and decision.activity is Activity.RUNNING:
+        decision = Decision(Activity.FAILING, told["reason"])
+    output = head.outputs.get(key)
+    position = head.positions.get(key)
+    if output is not None:
+        position = {"sent_version": output.sent, "pending": output.sending is not None}
+    counts = ("rows", "inserted", "deleted", "rejected", "unmatched")
+    return ConnectorStatus(
+        name=connector.qualified_name,
+        direction=connector.direction.value,
+        transport=connector.transport,
+        position=position,
+        activity=decision.activity.value,
+        reason=decision.reason,
+        complete=has_ended(position),
+        **{name: int(told.get(name) or 0) for name in counts},
+        rows_per_second=float(told.get("rows_per_second") or 0.0) if alive else 0.0,
+        backlog=told.get("backlog") or {},
+        last_error=told.get("last_error"),
+        retry_at=told.get("retry_at") if alive else None,
     )

@@ -1,0 +1,39 @@
+"""Stops that can't wait: a run that is told so drops the step under way. What it dropped is replayed by the next run.
+
+A thread looks at the controls, because the run itself is busy then. It is started only where there is a way to end the
+process: in a program of somebody else's, a run ends between two steps.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from reconciler.errors import RegistryError
+from reconciler.reconcile.controls import read_controls
+from reconciler.registry.model import Wish
+from reconciler.registry.protocol import Registry
+
+_LOOK_EVERY_SECONDS = 0.5
+
+
+@contextmanager
+def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[], None] | None) -> Iterator[None]:
+    """While the body runs, call `abandon` as soon as somebody wants the pipeline to stop by force."""
+    if abandon is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_LOOK_EVERY_SECONDS):
+            with suppress(RegistryError, OSError):
+                controls = read_controls(registry, pipeline)
+                if controls.wish is Wish.STOP and controls.forced:
+                    abandon()
+                    return
+
+    threading.Thread(target=watch, name="forced stops", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()

@@ -1,0 +1,155 @@
+"""The life cycle of a pipeline as one state machine: a closed set of states, a table of transitions, one way to tell them.
+
+A run moves through the table and tells where it stands in its report; `state_of` tells the state of any pipeline from what
+can be seen of it: who holds its lease, what the last run told, what was left open, what awaits approval. Nobody stores a
+state that could be stale: that of a run counts only while the run lives. The table in docs/running.md is this one; a test
+compares them. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class State(StrEnum):
+    """Where a pipeline stands."""
+
+    STOPPED = "Stopped"
+    AWAITING_APPROVAL = "AwaitingApproval"
+    INITIALIZING = "Initializing"
+    REPLAYING = "Replaying"
+    RUNNING = "Running"
+    PAUSED = "Paused"
+    BOOTSTRAPPING = "Bootstrapping"
+    STOPPING = "Stopping"
+    FAILED = "Failed"
+
+
+class Happening(StrEnum):
+    """What moves a pipeline from one state to the next."""
+
+    CHANGE = "the files ask for what is not approved"
+    APPROVE = "the change is approved, or taken back"
+    RUN = "a run takes the lease"
+    FIND = "a step that was left open is found"
+    READY = "the run is ready"
+    HOLD = "the run is ready, and the pipeline is paused"
+    PAUSE = "`reconcile pause`"
+    RESUME = "`reconcile resume`"
+    APPLY = "an apply takes the lease"
+    APPLIED = "the apply is done, and no run goes on"
+    STOP = "`reconcile stop`, a signal, or the end of `--once`"
+    END = "the run lets go"
+    FAIL = "the run or the apply ends with an error, or dies"
+
+
+TRANSITIONS: Final[Mapping[State, Mapping[Happening, State]]] = {
+    State.STOPPED: {
+        Happening.CHANGE: State.AWAITING_APPROVAL,
+        Happening.RUN: State.INITIALIZING,
+        Happening.APPLY: State.BOOTSTRAPPING,
+    },
+    State.AWAITING_APPROVAL: {
+        Happening.APPROVE: State.STOPPED,
+        Happening.RUN: State.INITIALIZING,
+        Happening.APPLY: State.BOOTSTRAPPING,
+    },
+    State.INITIALIZING: {
+        Happening.FIND: State.REPLAYING,
+        Happening.READY: State.RUNNING,
+        Happening.HOLD: State.PAUSED,
+        Happening.APPLY: State.BOOTSTRAPPING,
+        Happening.STOP: State.STOPPING,
+        Happening.FAIL: State.FAILED,
+    },
+    State.REPLAYING: {
+        Happening.READY: State.RUNNING,
+        Happening.HOLD: State.PAUSED,
+        Happening.STOP: State.STOPPING,
+        Happening.FAIL: State.FAILED,
+    },
+    State.RUNNING: {
+        Happening.PAUSE: State.PAUSED,
+        Happening.APPLY: State.BOOTSTRAPPING,
+        Happening.STOP: State.STOPPING,
+        Happening.FAIL: State.FAILED,
+    },
+    State.PAUSED: {
+        Happening.RESUME: State.RUNNING,
+        Happening.APPLY: State.BOOTSTRAPPING,
+        Happening.STOP: State.STOPPING,
+        Happening.FAIL: State.FAILED,
+    },
+    State.BOOTSTRAPPING: {
+        Happening.RUN: State.INITIALIZING,
+        Happening.APPLIED: State.STOPPED,
+        Happening.STOP: State.STOPPING,
+        Happening.FAIL: State.FAILED,
+    },
+    State.STOPPING: {
+        Happening.END: State.STOPPED,
+        Happening.FAIL: State.FAILED,
+    },
+    State.FAILED: {
+        Happening.RUN: State.INITIALIZING,
+        Happening.APPLY: State.BOOTSTRAPPING,
+    },
+}
+"""From each state: what may happen, and where it leads. Nothing else can happen there."""
+
+MEANING: Final[Mapping[State, str]] = {
+    State.STOPPED: "nobody writes",
+    State.AWAITING_APPROVAL: "nobody writes, and the files ask for something that is not approved",
+    State.INITIALIZING: "a run reads what is applied",
+    State.REPLAYING: "a run repeats a step that a dead process left open",
+    State.RUNNING: "a run takes input as it comes, or a statement is carried out",
+    State.PAUSED: "a run holds the pipeline and takes no input; outputs finish",
+    State.BOOTSTRAPPING: "an apply is at work; a live run waits for it",
+    State.STOPPING: "a run finishes its step, writes a checkpoint and ends",
+    State.FAILED: "nobody writes; the last run or apply ended with an error or died",
+}
+
+ENDED: Final = (State.STOPPED, State.FAILED)
+"""The states in which a run is no more."""
+
+
+def after(state: State, happening: Happening) -> State:
+    """Where a happening leads. Raises ValueError for what can't happen in that state."""
+    to = TRANSITIONS[state].get(happening)
+    if to is None:
+        raise ValueError(f"a pipeline that is {state.value} can't take: {happening.value}")
+    return to
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What can be seen of a pipeline.
+
+    `command` is what holds the lease alive, if anything does. `told` is the state that the last run told, `told_alive`
+    whether that run still lives. `stop_wanted`: somebody asked it to stop. `apply_open` and `step_open`: a journal or an
+    intent is in the head. `refused`: apply would refuse the files for want of an approval.
+    """
+
+    command: str | None = None
+    told: State | None = None
+    told_alive: bool = False
+    stop_wanted: bool = False
+    apply_open: bool = False
+    step_open: bool = False
+    refused: bool = False
+
+
+def state_of(seen: Evidence) -> State:
+    """The state of a pipeline, from what can be seen of it."""
+    if seen.command == "apply":
+        return State.BOOTSTRAPPING
+    if seen.command == "run" or (seen.command is None and seen.told_alive and seen.told not in (None, *ENDED)):
+        told = seen.told if seen.told_alive and seen.told is not None and seen.told not in ENDED else State.INITIALIZING
+        return State.STOPPING if seen.stop_wanted else told
+    if seen.command is not None:
+        return State.RUNNING
+    # A run that ended as it should has told so; one that tells of a live state and lives no more has died.
+    if seen.apply_open or seen.told not in (None, State.STOPPED) or (seen.step_open and seen.told is None):
+        return State.FAILED
+    return State.AWAITING_APPROVAL if seen.refused else State.STOPPED

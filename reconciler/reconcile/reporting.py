@@ -1,0 +1,224 @@
+"""The report of a run: what it does right now, in one small document that `status` shows.
+
+Only the run writes it, at most once a second and when its state changes, and only when something in it is new: an idle
+run writes nothing. What is in it: the run's process and state; of each connector what it does and why, rows in all and per
+second (over the last ten), the backlog by part of the input, records rejected and deletes that found nothing, the last
+failure; of the steps their number and their time by phase. Counts go on from the report of the run before: they are those
+of the connector's life, as long as it stays in the program. A report that can't be written stops nothing.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from reconciler.digest import JsonObject
+from reconciler.errors import ReconcileError, RegistryError
+from reconciler.program.model import Program
+from reconciler.reconcile.lease import Holder
+from reconciler.reconcile.lifecycle import State
+from reconciler.reconcile.orchestration import Activity, Decision
+from reconciler.registry.protocol import Registry
+
+REPORT_FORM: Final = "reconciler/report/v1"
+_COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "batches")
+_WINDOW_SECONDS: Final = 10.0
+_WRITE_EVERY_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class _Figures:
+    """What is known of one connector. `recent` holds (start, end, rows) of the batches within the window."""
+
+    name: str
+    direction: str
+    decision: Decision
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
+    backlog: Mapping[str, int] = field(default_factory=dict)
+    error: JsonObject | None = None
+    retry_at: str | None = None
+    recent: deque[tuple[float, float, int]] = field(default_factory=deque)
+
+
+class Reporter:
+    """The report of one run of one pipeline; see the module."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        pipeline: str,
+        holder: Holder,
+        *,
+        once: bool,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._registry = registry
+        self._pipeline = pipeline
+        self._clock = clock
+        self._now = now
+        self._began = clock()
+        self._written_at: float | None = None
+        self._written: JsonObject = {}
+        self._before = _connectors_of(registry, pipeline)
+        self._figures: dict[str, _Figures] = {}
+        self._phases: dict[str, float] = {}
+        self._last_phases: dict[str, float] = {}
+        self._steps = 0
+        self._step: int | None = None
+        self._error: JsonObject | None = None
+        self._state = State.INITIALIZING
+        self._since = self._text()
+        self._run = {"process": holder.process, "host": holder.host, "once": once, "started_at": self._since}
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def activity_before(self, key: str) -> Activity | None:
+        """What a connector did when the run before told of it last."""
+        told = self._before.get(key)
+        known = told.get("activity") if isinstance(told, Mapping) else None
+        return Activity(known) if known in list(Activity) else None
+
+    def set_state(self, state: State) -> None:
+        """Another state; written at once."""
+        if state is not self._state:
+            self._state, self._since = state, self._text()
+        self.write(at_once=True)
+
+    def set_program(self, program: Program, step: int | None) -> None:
+        """The connectors that there are now. Those that stay keep their figures."""
+        kept, self._step = self._figures, step
+        self._figures = {
+            key: kept.get(key) or self._figures_of(key, connector.qualified_name, connector.direction.value)
+            for key, connector in sorted(program.connectors.items())
+        }
+
+    def decided(self, decisions: Mapping[str, Decision]) -> None:
+        """What each connector does now."""
+        for key, decision in decisions.items():
+            self._figures[key].decision = decision
+
+    def backlog(self, key: str, backlog: Mapping[str, int]) -> None:
+        """How much of an input waits to be read."""
+        self._figures[key].backlog = dict(sorted(backlog.items()))
+
+    def moved(self, key: str, seconds: float, **counts: int) -> None:
+        """A batch that a connector moved, by what is counted of it."""
+        figures, now = self._figures[key], self._clock()
+        for name, count in counts.items():
+            figures.counts[name] += count
+        figures.counts["batches"] += 1
+        figures.recent.append((now - seconds, now, counts.get("rows", 0)))
+
+    def failed(self, key: str, error: ReconcileError, retry_at: datetime | None) -> None:
+        """A connector failed; it stays in the report after it has recovered, with its time."""
+        figures = self._figures[key]
+        figures.error = _error(error, self._text())
+        figures.retry_at = None if retry_at is None else _iso(retry_at)
+
+    def recovered(self, key: str) -> None:
+        """A connector that failed moved something again, or looked for something without failing."""
+        self._figures[key].retry_at = None
+
+    def failing_as_a_whole(self, error: ReconcileError | None) -> None:
+        """Why the run itself can't go on, or None when it can."""
+        self._error = None if error is None else _error(error, self._text())
+
+    def stepped(self, step: int, phases: Mapping[str, float]) -> None:
+        """A step was published."""
+        self._steps += 1
+        self._step, self._last_phases = step, dict(phases)
+        self._add(phases)
+
+    def add_phase(self, name: str, seconds: float) -> None:
+        """Time that the last step took after it was published."""
+        self._last_phases[name] = self._last_phases.get(name, 0.0) + seconds
+        self._add({name: seconds})
+
+    def write(self, *, at_once: bool = False) -> None:
+        """Write the report, if there is something new and the last one is a second old."""
+        now = self._clock()
+        if not at_once and self._written_at is not None and now - self._written_at < _WRITE_EVERY_SECONDS:
+            return
+        report = self._report(now)
+        if report == self._written:
+            return
+        # What can't be told stops nothing; the next one may succeed.
+        with suppress(RegistryError, OSError):
+            self._registry.replace_report(self._pipeline, {**report, "updated_at": self._text()})
+            self._written, self._written_at = report, now
+
+    def _add(self, phases: Mapping[str, float]) -> None:
+        for name, seconds in phases.items():
+            self._phases[name] = self._phases.get(name, 0.0) + seconds
+
+    def _figures_of(self, key: str, name: str, direction: str) -> _Figures:
+        figures, before = _Figures(name, direction, Decision(Activity.RUNNING)), self._before.get(key)
+        if isinstance(before, Mapping) and before.get("direction") == direction:
+            figures.counts.update({part: int(before.get(part) or 0) for part in _COUNTS})
+            figures.error = before.get("last_error")
+        return figures
+
+    def _report(self, now: float) -> JsonObject:
+        averages = {name: round(seconds / self._steps, 3) for name, seconds in self._phases.items()} if self._steps else {}
+        return {
+            "form": REPORT_FORM,
+            **self._run,
+            "state": self._state.value,
+            "since": self._since,
+            "step": self._step,
+            "steps": self._steps,
+            "phases": {"last": _rounded(self._last_phases), "average": dict(sorted(averages.items()))},
+            "error": self._error,
+            "connectors": {key: self._connector(figures, now) for key, figures in self._figures.items()},
+        }
+
+    def _connector(self, figures: _Figures, now: float) -> JsonObject:
+        return {
+            "name": figures.name,
+            "direction": figures.direction,
+            "activity": figures.decision.activity.value,
+            "reason": figures.decision.reason,
+            "rows_per_second": self._rate(figures, now),
+            **figures.counts,
+            "backlog": dict(figures.backlog),
+            "last_error": figures.error,
+            "retry_at": figures.retry_at,
+        }
+
+    def _rate(self, figures: _Figures, now: float) -> float:
+        while figures.recent and figures.recent[0][1] < now - _WINDOW_SECONDS:
+            figures.recent.popleft()
+        if not figures.recent:
+            return 0.0
+        # A batch that took longer than the window counts for all the time that it took.
+        span = max(now - figures.recent[0][0], min(_WINDOW_SECONDS, now - self._began), 1.0)
+        return round(sum(rows for _, _, rows in figures.recent) / span, 1)
+
+    def _text(self) -> str:
+        return _iso(self._now())
+
+
+def _connectors_of(registry: Registry, pipeline: str) -> Mapping[str, Any]:
+    """Of the run before, what its report says of connectors; nothing where that can't be read."""
+    with suppress(RegistryError, OSError):
+        found = (registry.report(pipeline) or {}).get("connectors")
+        return found if isinstance(found, Mapping) else {}
+    return {}
+
+
+def _error(error: ReconcileError, at: str) -> JsonObject:
+    return {"code": error.code, "message": error.message, "hint": error.hint, "at": at}
+
+
+def _rounded(phases: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(seconds, 3) for name, seconds in sorted(phases.items())}
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
