@@ -148,6 +148,9 @@ _APPROVAL_AND_APPLY: Final = {
     "A507": "an apply is not finished",
     "A508": "policy.yaml denies the plan",
     "A509": "policy.yaml asks for more approvals",
+    "A510": "a run does not end",
+    "A511": "no such connector",
+    "A512": "a connector can't be put there",
 }
 
 _REGISTRY: Final = {
@@ -181,6 +184,13 @@ _EXECUTION: Final[dict[str, str]] = {
     "X722": "a statement names what it can't read or write",
     "X723": "a step was refused and put back",
     "X730": "a Delta version that is needed is gone",
+    "X740": "no Kafka broker answers",
+    "X741": "a topic does not exist",
+    "X742": "records of a topic expired before they were read",
+    "X743": "a partition of a topic is missing",
+    "X744": "a topic is another one now",
+    "X745": "a place to begin that a topic does not have",
+    "X746": "Kafka refused or failed",
     "X747": "what changed in a Delta table can't be read any more",
     "X748": "a Delta table that is followed is another one now",
     "X749": "a database refuses",
@@ -193,6 +203,7 @@ _USAGE: Final[dict[str, str]] = {
     "U804": "the Python package pyspark is missing",
     "U805": "a jar can't be fetched",
     "U806": "a jar is not the one that is expected",
+    "U807": "the jars for S3 are missing",
     "U811": "no repository",
     "U812": "no such pipeline",
     "U813": "a file can't be read",

@@ -1,5 +1,10 @@
 """`reconcile status`: what pipelines are doing."""
 
+import sys
+import time
+from collections.abc import Mapping
+from itertools import count
+
 import click
 
 from reconciler.cli.main import show_error
@@ -8,14 +13,20 @@ from reconciler.cli.output import show_json, show_table
 from reconciler.digest import canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.reconcile.pipelines import known_pipelines
-from reconciler.reconcile.status import PipelineStatus, read_status, status_to_json
+from reconciler.reconcile.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
+from reconciler.reconcile.target import Target
+
+_CLEAR = "\x1b[H\x1b[2J"
+_PLAN_EVERY = 10
+"""While it watches, status plans in each tenth round only."""
 
 
 @click.command()
 @pipelines_argument
 @target_options
-@format_option("text", "json")
-def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str) -> int:
+@format_option("text", "json", "prometheus")
+@click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
+def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, watch: bool) -> int:
     """Show state, applied snapshot, pending changes; of a pipeline that is named, also its relations and connectors.
 
     Needs no Java.
@@ -23,23 +34,52 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     Example: reconcile status student_grades --format json
     """
     target = target_of(repo, environment)
-    found: list[PipelineStatus] = []
-    code = EXIT_DONE
-    for name in pipelines or known_pipelines(target):
+    before: dict[str, PipelineStatus] = {}
+    for number in count():
+        known = {} if number % _PLAN_EVERY == 0 else before
+        before, code = _read(target, pipelines or known_pipelines(target), known)
+        if watch and sys.stdout.isatty():
+            click.echo(_CLEAR, nl=False)
+        _show(tuple(before.values()), form, named=bool(pipelines))
+        if not watch:
+            return code
+        sys.stdout.flush()
         try:
-            found.append(read_status(target, name))
+            time.sleep(1)
+        except KeyboardInterrupt:
+            return code
+        if form == "text":
+            click.echo("")
+    raise AssertionError("unreachable")
+
+
+def _read(
+    target: Target, pipelines: tuple[str, ...], before: Mapping[str, PipelineStatus]
+) -> tuple[dict[str, PipelineStatus], int]:
+    found: dict[str, PipelineStatus] = {}
+    code = EXIT_DONE
+    for name in pipelines:
+        try:
+            found[name] = read_status(target, name, before.get(name))
         except ReconcileError as error:
             show_error(error)
             code = EXIT_ERROR
+    return found, code
+
+
+def _show(statuses: tuple[PipelineStatus, ...], form: str, *, named: bool) -> None:
     if form == "json":
-        show_json({"form": "reconciler/status/v1", "pipelines": [status_to_json(status) for status in found]})
-    elif pipelines:
-        for status in found:
+        show_json({"form": "reconciler/status/v1", "pipelines": [status_to_json(status) for status in statuses]})
+    elif form == "prometheus":
+        from reconciler.cli.prometheus import prometheus_text
+
+        click.echo(prometheus_text(statuses), nl=False)
+    elif named:
+        for status in statuses:
             _show_one(status)
     else:
-        rows = [[s.pipeline, s.state.value, _applied(s), s.pending, s.detail] for s in found]
+        rows = [[s.pipeline, s.state.value, _applied(s), s.pending, s.detail] for s in statuses]
         show_table(["PIPELINE", "STATE", "APPLIED", "PENDING", "DETAIL"], rows)
-    return code
 
 
 def _applied(status: PipelineStatus) -> str:
@@ -59,14 +99,53 @@ def _show_one(status: PipelineStatus) -> None:
     click.echo(f"  pending: {status.pending}")
     if status.step is not None:
         click.echo(f"  published step: {status.step}")
+    if status.run is not None and status.run.steps:
+        _show_steps(status.run)
     if status.relations:
         click.echo("")
         rows = [[r.name, r.kind, "" if r.rows is None else str(r.rows), _version(r.version)] for r in status.relations]
         show_table(["RELATION", "KIND", "ROWS", "DELTA VERSION"], rows)
     if status.connectors:
         click.echo("")
-        lines = [[c.name, c.direction, c.transport, _position(c.position)] for c in status.connectors]
-        show_table(["CONNECTOR", "DIRECTION", "TRANSPORT", "POSITION"], lines)
+        names = ["CONNECTOR", "DIRECTION", "TRANSPORT", "ACTIVITY", "ROWS", "ROWS/S", "BACKLOG", "REJECTED", "POSITION"]
+        show_table(names, [_line(connector) for connector in status.connectors])
+        for connector in status.connectors:
+            _show_troubles(connector)
+
+
+def _show_steps(run: RunStatus) -> None:
+    last, average = run.phases.get("last", {}), run.phases.get("average", {})
+    phases = ", ".join(f"{name} {seconds:.2f} s ({average.get(name, 0.0):.2f})" for name, seconds in sorted(last.items()))
+    click.echo(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
+
+
+def _line(connector: ConnectorStatus) -> list[str]:
+    return [
+        connector.name,
+        connector.direction,
+        connector.transport,
+        connector.activity,
+        str(connector.rows),
+        f"{connector.rows_per_second:g}",
+        " ".join(f"{part}:{waiting}" for part, waiting in sorted(connector.backlog.items())),
+        str(connector.rejected) if connector.rejected else "",
+        _position(connector.position),
+    ]
+
+
+def _show_troubles(connector: ConnectorStatus) -> None:
+    failing = connector.activity == "failing"
+    if connector.reason and not failing:
+        click.echo(f"  {connector.name}: {connector.reason}")
+    if connector.unmatched:
+        click.echo(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
+    error = connector.last_error
+    if error is not None:
+        retry = f"; next try at {connector.retry_at}" if connector.retry_at else ""
+        when = "is failing, last" if failing else "failed last"
+        click.echo(f"  {connector.name} {when} at {error['at']}: {error['code']}: {error['message']}{retry}")
+        if error["hint"] and failing:
+            click.echo(f"    hint: {error['hint']}")
 
 
 def _version(version: int | None) -> str:

@@ -1,0 +1,29 @@
+"""`reconcile pause`: a pipeline that is held and takes no input."""
+
+import getpass
+
+import click
+
+from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.reconcile.controls import want
+from reconciler.reconcile.pipelines import require_known
+from reconciler.reconcile.stopping import live_run
+from reconciler.registry.model import Wish
+
+
+@click.command()
+@pipeline_argument
+@target_options
+def command(pipeline: str, repo: str, environment: str | None) -> int:
+    """Have the pipeline take no more input, until it is resumed; a live run stays, and outputs finish. Needs no Java.
+
+    Holds over restarts: a run that starts meanwhile starts paused.
+
+    Example: reconcile pause tpch
+    """
+    target = target_of(repo, environment)
+    require_known(target, pipeline)
+    want(target.registry, pipeline, Wish.PAUSE, getpass.getuser())
+    live = live_run(target.registry, pipeline) is not None
+    click.echo(f"{pipeline} pauses after the step under way" if live else f"the next run of {pipeline} will start paused")
+    return 0

@@ -1,0 +1,30 @@
+"""`reconcile resume`: a paused pipeline goes on."""
+
+import getpass
+
+import click
+
+from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.reconcile.controls import read_controls, want
+from reconciler.reconcile.pipelines import require_known
+from reconciler.reconcile.stopping import live_run
+from reconciler.registry.model import Wish
+
+
+@click.command()
+@pipeline_argument
+@target_options
+def command(pipeline: str, repo: str, environment: str | None) -> int:
+    """Have a paused pipeline take input again. Starts no run by itself, and needs no Java.
+
+    Example: reconcile resume tpch
+    """
+    target = target_of(repo, environment)
+    require_known(target, pipeline)
+    if read_controls(target.registry, pipeline).wish is Wish.PAUSE:
+        want(target.registry, pipeline, Wish.RUN, getpass.getuser())
+        live = live_run(target.registry, pipeline) is not None
+        click.echo(f"{pipeline} goes on" if live else f"{pipeline} is resumed; to run it: reconcile run {pipeline}")
+    else:
+        click.echo(f"{pipeline} is not paused")
+    return 0

@@ -1,0 +1,26 @@
+"""`reconcile stop`: end a live run."""
+
+import getpass
+
+import click
+
+from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.cli.output import note
+from reconciler.reconcile.pipelines import require_known
+from reconciler.reconcile.stopping import stop_run
+
+
+@click.command()
+@pipeline_argument
+@target_options
+@click.option("--force", is_flag=True, help="Don't wait for the step under way: drop it. The next run replays it.")
+def command(pipeline: str, repo: str, environment: str | None, force: bool) -> int:
+    """Ask the live run to finish its step, write a checkpoint and end; wait until it has. Needs no Java.
+
+    Example: reconcile stop tpch
+    """
+    target = target_of(repo, environment)
+    require_known(target, pipeline)
+    stopped = stop_run(target, pipeline, getpass.getuser(), force=force, tell=note)
+    click.echo(f"{pipeline} is stopped" if stopped else f"no run of {pipeline} is live: there is nothing to stop")
+    return 0
