@@ -1,17 +1,35 @@
 """`reconcile setup`: what Spark needs on this machine."""
 
+from pathlib import Path
+
 import click
 
 from reconciler.cli.output import note
 
 
 @click.command()
-def command() -> int:
+@click.option("--s3", is_flag=True, help="Fetch what Spark needs for S3, too.")
+@click.option("--jars", is_flag=True, help="Set nothing up; print the jars as spark-submit --jars takes them.")
+@click.option("--job", is_flag=True, help="Set nothing up; print the path of the program for spark-submit.")
+def command(s3: bool, jars: bool, job: bool) -> int:
     """Fetch the jars that Spark needs and prepare its quick start, once per installation. Safe to repeat.
 
     Example: reconcile setup
     """
-    from reconciler.engine.spark.setup import install
+    if job:
+        from reconciler import job as program
 
-    install(note)
+        click.echo(str(Path(program.__file__).resolve()))
+    elif jars:
+        from reconciler.engine.spark.installation import installation
+
+        place = installation()
+        place.require_jars()
+        if s3:
+            place.require_s3()
+        click.echo(",".join(map(str, (*place.jars, *(place.s3_jars if place.has_s3 else ())))))
+    else:
+        from reconciler.engine.spark.setup import install
+
+        install(note, s3)
     return 0

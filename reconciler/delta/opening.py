@@ -23,6 +23,11 @@ def is_local(location: str) -> bool:
     return "://" not in location or location.startswith("file://")
 
 
+def is_on_s3(location: str) -> bool:
+    """Whether a location is on S3, or what speaks its protocol."""
+    return location.startswith(("s3://", "s3a://"))
+
+
 def local_path(location: str) -> str:
     """The path of a local location."""
     return location.removeprefix("file://")

@@ -13,14 +13,16 @@ Errors are those of `reconciler.errors`. A project starts Spark when a call firs
 """
 
 import getpass
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reconciler.delta.opening import is_on_s3
 from reconciler.digest import digest_text
 from reconciler.engine.protocol import Engine, Rows
+from reconciler.engine.resources import Resources, with_resources
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.program.settings import meaning_settings
@@ -31,8 +33,9 @@ from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.querying import query
+from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
 from reconciler.reconcile.replaying import Running
+from reconciler.reconcile.resources import applied_resources, desired_resources
 from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
 from reconciler.reconcile.statements import execute
@@ -57,14 +60,27 @@ class Project:
 
     @property
     def engine(self) -> Engine:
-        """The engine; made, but not started, at the first use."""
+        """The engine; made, but not started, at the first use, as the environment says."""
+        return self._engine_with(Resources)
+
+    def engine_for(self, pipeline: str) -> Engine:
+        """The engine for work on what is applied of a pipeline. One process has one Spark: the pipeline for which it is made
+        first says what it may use (`spec.runtime`)."""
+        return self._engine_with(lambda: applied_resources(self.target, pipeline))
+
+    def engine_to_apply(self, pipeline: str) -> Engine:
+        """The same for work on what the files say."""
+        return self._engine_with(lambda: desired_resources(self.target, pipeline))
+
+    def _engine_with(self, resources: Callable[[], Resources]) -> Engine:
         if self._engine is None:
             from reconciler.engine.spark.engine import spark_engine
 
             # What decides results comes with each call, from what is applied; the rest is the session's.
             settings = self.target.environment.spark
             decisive = meaning_settings(settings)
-            self._engine = spark_engine({name: value for name, value in settings.items() if name not in decisive})
+            ours = {name: value for name, value in settings.items() if name not in decisive}
+            self._engine = spark_engine(lambda: with_resources(ours, resources()), is_on_s3(self.target.warehouse))
         return self._engine
 
     def pipelines(self) -> tuple[str, ...]:
@@ -119,26 +135,36 @@ class Pipeline:
         boundary: Boundary = no_boundary,
     ) -> ApplyResult:
         """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""
-        return apply_pipeline(self._project.target, self.name, Applying(self._project.engine, report, tell, boundary))
+        return apply_pipeline(
+            self._project.target, self.name, Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
+        )
 
     def run_once(self, tell: Callable[[str], None] = lambda message: None, boundary: Boundary = no_boundary) -> RunResult:
         """Ingest what the inputs have and bring every view up to date."""
-        running = Running(self._project.engine, tell, boundary)
+        running = Running(self._project.engine_for(self.name), tell, boundary)
         return run_pipeline(self._project.target, self.name, running, once=True)
 
     def execute(
         self, sql: str, boundary: Boundary = no_boundary, tell: Callable[[str], None] = lambda message: None
     ) -> StepResult:
         """Run one INSERT or DELETE on a table and bring every view up to date."""
-        return execute(self._project.target, self.name, sql, Running(self._project.engine, tell, boundary))
+        return execute(self._project.target, self.name, sql, Running(self._project.engine_for(self.name), tell, boundary))
 
-    def select(self, sql: str) -> Rows:
-        """Run a SELECT at the published step; columns and rows."""
-        return query(self._project.target, self.name, sql, self._project.engine)
+    def select(self, sql: str, at_step: int | None = None) -> Rows:
+        """Run a SELECT at the published step, or at an earlier one; columns and rows."""
+        return self.answer(sql, at_step).rows
 
-    def query(self, sql: str) -> Iterator[dict[str, Any]]:
-        """Run a SELECT at the published step; rows as dictionaries."""
-        return self.select(sql).as_dictionaries()
+    def answer(self, sql: str, at_step: int | None = None) -> Answer:
+        """Run a SELECT; its rows, and the step at which they were read."""
+        return query(self._project.target, self.name, sql, self._project.engine_for(self.name), at_step)
+
+    def query(self, sql: str, at_step: int | None = None) -> Iterator[dict[str, Any]]:
+        """Run a SELECT at the published step, or at an earlier one; rows as dictionaries."""
+        return self.select(sql, at_step).as_dictionaries()
+
+    def read_step(self, relations: Sequence[str], step: int | None = None) -> StepRows:
+        """All rows of several tables and views, all of them at one step: the last one, or an earlier one."""
+        return read_relations(self._project.target, self.name, relations, self._project.engine_for(self.name), step)
 
     def status(self) -> PipelineStatus:
         """What the pipeline is doing, what is applied and pending."""

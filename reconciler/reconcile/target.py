@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.cache import Cache, NoCache
-from reconciler.delta.opening import is_local, local_path
+from reconciler.delta.opening import is_local, is_on_s3, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
@@ -44,14 +44,22 @@ def open_target(root: Path, environment: str | None) -> Target:
     if found is None:
         known = ", ".join(sorted(project.environments))
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
-    if not is_local(found.warehouse):
-        raise ReconcileError(
-            "U815",
-            f"environment {name} has its warehouse at {found.warehouse}; this version needs a local or mounted folder",
-            "give the path of a folder",
-        )
-    warehouse = str((root / local_path(found.warehouse)).resolve())
+    warehouse = _absolute(found, root)
     return Target(root, found, warehouse, DeltaRegistry(warehouse), cache)
+
+
+def _absolute(environment: Environment, root: Path) -> str:
+    """Where the warehouse is, one place always being one text."""
+    written = environment.warehouse
+    if is_local(written):
+        return str((root / local_path(written)).resolve())
+    if is_on_s3(written):
+        return f"s3://{written.split('://', 1)[1].rstrip('/')}"
+    raise ReconcileError(
+        "U815",
+        f"environment {environment.name} has its warehouse at {written}; this version keeps one in a folder or on S3",
+        "give the path of a local or mounted folder, or s3://bucket/path",
+    )
 
 
 def _project(text: str | None, cache: Cache) -> Project:

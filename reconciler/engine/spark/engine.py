@@ -4,7 +4,7 @@ Spark is started by the first call that needs it: what can be answered from the 
 complete, a table that has the transaction already, a folder without new files, removing) starts no JVM.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -82,6 +82,9 @@ class SparkEngine:
         return self._session
 
 
-def spark_engine(settings: Mapping[str, str] | None = None) -> SparkEngine:
-    """An engine whose Spark starts with these settings (`spark.master` …) when it is first needed."""
-    return SparkEngine(lambda: start(settings))
+def spark_engine(
+    settings: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None, needs_s3: bool = False
+) -> SparkEngine:
+    """An engine whose Spark starts with these settings (`spark.master` …) when it is first needed; a function that gives
+    them is asked then, and not before."""
+    return SparkEngine(lambda: start(settings() if callable(settings) else settings, needs_s3))

@@ -1,9 +1,9 @@
-"""What lies on the machine for Spark: the Delta jars and the class-data archive, in one folder.
+"""What lies on the machine for Spark: its jars and the class-data archive, in one folder.
 
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
-of jars.txt beside this file, checked by SHA-256 when they are installed. The archive holds Java's classes ready to
-use and halves a cold start; it belongs to one Java and one folder of Spark, so its name carries a digest of both. A
-missing archive is no error. This module looks; `setup` changes.
+of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. The
+archive holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its
+name carries a digest of both. A missing archive is no error. This module looks; `setup` changes.
 """
 
 import os
@@ -36,7 +36,16 @@ class Jar:
 
 def pinned_jars() -> tuple[Jar, ...]:
     """The jars of jars.txt, in its order, which is the order of the class path."""
-    lines = (Path(__file__).parent / "jars.txt").read_text("utf-8").splitlines()
+    return _listed("jars.txt")
+
+
+def pinned_s3_jars() -> tuple[Jar, ...]:
+    """The jars of jars-s3.txt."""
+    return _listed("jars-s3.txt")
+
+
+def _listed(file: str) -> tuple[Jar, ...]:
+    lines = (Path(__file__).parent / file).read_text("utf-8").splitlines()
     entries = (line.split() for line in lines if line and not line.startswith("#"))
     return tuple(Jar(coordinates, sha256) for coordinates, sha256 in entries)
 
@@ -51,6 +60,16 @@ class Installation:
     def jars(self) -> tuple[Path, ...]:
         """Where the jars are or will be."""
         return tuple(self.folder / "jars" / jar.file_name for jar in pinned_jars())
+
+    @cached_property
+    def s3_jars(self) -> tuple[Path, ...]:
+        """Where the jars for S3 are or will be."""
+        return tuple(self.folder / "jars" / jar.file_name for jar in pinned_s3_jars())
+
+    @property
+    def has_s3(self) -> bool:
+        """Whether the jars for S3 are there."""
+        return all(jar.is_file() for jar in self.s3_jars)
 
     @property
     def class_path(self) -> str:
@@ -69,6 +88,12 @@ class Installation:
             raise SetUpMissing(
                 "U803", f"{len(missing)} jar(s) that Spark needs are not in {self.folder / 'jars'}", "run: reconcile setup"
             )
+
+    def require_s3(self) -> None:
+        """Raise SetUpMissing unless every jar for S3 is there."""
+        if not self.has_s3:
+            message = f"the jars that Spark needs for S3 are not in {self.folder / 'jars'}"
+            raise SetUpMissing("U807", message, "run: reconcile setup --s3")
 
 
 def installation() -> Installation:

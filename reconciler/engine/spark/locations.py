@@ -28,9 +28,12 @@ def local_path(location: str) -> Path | None:
 
 
 def spark_location(location: str) -> str:
-    """The location as Spark is to be given it: local ones say so, since Hadoop's default may be another file system."""
+    """The location as Spark is to be given it: local ones say so, since Hadoop's default may be another file system, and S3
+    has another name there."""
     path = local_path(location)
-    return f"file://{path}" if path is not None else location
+    if path is not None:
+        return f"file://{path}"
+    return f"s3a://{location.removeprefix('s3://')}" if location.startswith("s3://") else location
 
 
 def delta_reference(location: str) -> str:

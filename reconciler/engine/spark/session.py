@@ -7,6 +7,9 @@ done (default `local[*]`); the same process drives a cluster unchanged:
   Java starts with flags for small work (`SMALL_WORK_JAVA_OPTIONS`). Long heavy local jobs want others: a
   `spark.driver.extraJavaOptions` of your own replaces them (and the archive with them).
 - other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
+- under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
+  `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
+- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`).
 
 Nothing of the JVM's own output reaches stdout or stderr: it goes to a temporary file without a name, which is read only to
 explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
@@ -22,13 +25,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from reconciler.engine.resources import is_local
 from reconciler.engine.spark.installation import SMALL_WORK_JAVA_OPTIONS, Installation, installation, spark_home
 from reconciler.engine.spark.java import Java, find_java
-from reconciler.errors import EngineError
+from reconciler.engine.spark.s3 import hadoop_settings
+from reconciler.errors import EngineError, SetUpMissing
 
 with warnings.catch_warnings():
     # pyspark warns of versions of packages that this project does not use through it.
     warnings.simplefilter("ignore")
+    from py4j.protocol import Py4JJavaError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway
@@ -46,10 +52,16 @@ logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name !
 _EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_EXTENSIONS = "spark.sql.extensions"
+_MASTER = "spark.master"
+_DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
+_JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
+# What a JVM that runs already can't be told any more.
+_OF_THE_JVM = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", _JAVA_OPTIONS, "spark.jars"})
 
 
-def start(settings: Mapping[str, str] | None = None) -> SparkSession:
+def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False) -> SparkSession:
     """The process's session. Raises SetUpMissing (Java, jars) or EngineError (the JVM does not start).
 
     Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
@@ -57,11 +69,15 @@ def start(settings: Mapping[str, str] | None = None) -> SparkSession:
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    if _is_submitted():
+        return _join(settings or {})
     java = find_java()
     place = installation()
     place.require_jars()
+    if needs_s3 and not _JARS_OF_OTHERS & set(settings or {}):
+        place.require_s3()
     configuration = session_settings(settings or {}, place, java)
-    _prepare_environment(java, is_local(configuration["spark.master"]))
+    _prepare_environment(java, configuration)
     return _launch(configuration)
 
 
@@ -77,17 +93,41 @@ def stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = None
 
 
-def is_local(master: str) -> bool:
-    """Whether a master means threads of this process's JVM."""
-    return master == "local" or master.startswith("local[")
-
-
 def session_settings(settings: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
     """The whole configuration of a session: the defaults, then `settings` over them."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.")}
-    master = given.get("spark.master", "local[*]")
-    defaults = {
-        "spark.master": master,
+    master = given.get(_MASTER, _DEFAULT_MASTER)
+    defaults = _defaults(master)
+    if is_local(master):
+        defaults |= _local_defaults(given, place, java)
+    chosen = defaults | given
+    chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
+    # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
+    jars = place.s3_jars if place.has_s3 else ()
+    if is_local(master):
+        chosen["spark.driver.extraClassPath"] = _joined(
+            os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
+        )
+    else:
+        jars = (*place.jars, *jars)
+    if jars:
+        chosen["spark.jars"] = _joined(",", ",".join(map(str, jars)), given.get("spark.jars"))
+    chosen[_JAVA_OPTIONS] = f"{_quiet_logging()} {chosen.get(_JAVA_OPTIONS, '')}".strip()
+    return chosen
+
+
+def submitted_settings(settings: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
+    """The configuration under `spark-submit`, which was told some on its command line."""
+    given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
+    master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
+    chosen = {**_defaults(master), **given, **told}
+    chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
+    return chosen
+
+
+def _defaults(master: str) -> dict[str, str]:
+    settings: dict[str, str] = {
+        _MASTER: master,
         "spark.app.name": "reconcile",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -98,23 +138,11 @@ def session_settings(settings: Mapping[str, str], place: Installation, java: Jav
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
     }
-    if is_local(master):
-        defaults |= _local_defaults(given, place, java)
-    chosen = defaults | given
-    extensions = [text for text in given.get("spark.sql.extensions", "").split(",") if text]
-    chosen["spark.sql.extensions"] = ",".join(dict.fromkeys([_EXTENSION, *extensions]))
-    if is_local(master):
-        chosen["spark.driver.extraClassPath"] = _joined(
-            os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
-        )
-    else:
-        chosen["spark.jars"] = _joined(",", ",".join(map(str, place.jars)), given.get("spark.jars"))
-    chosen[_JAVA_OPTIONS] = f"{_quiet_logging()} {chosen.get(_JAVA_OPTIONS, '')}".strip()
-    return chosen
+    return settings | hadoop_settings(os.environ)
 
 
 def _local_defaults(given: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
-    partitions = max(2, min(_cores(given.get("spark.master", "local[*]")), _MOST_SMALL_PARTITIONS))
+    partitions = max(2, min(_cores(given.get(_MASTER, _DEFAULT_MASTER)), _MOST_SMALL_PARTITIONS))
     options = SMALL_WORK_JAVA_OPTIONS
     archive = place.archive(java)
     if archive.is_file():
@@ -140,13 +168,17 @@ def _quiet_logging() -> str:
 
 
 def _joined(separator: str, ours: str, theirs: str | None) -> str:
-    return separator.join(part for part in (ours, theirs) if part)
+    """Two lists one after the other, each part once."""
+    return separator.join(dict.fromkeys(part for part in f"{ours}{separator}{theirs or ''}".split(separator) if part))
 
 
-def _prepare_environment(java: Java, local: bool) -> None:
+def _prepare_environment(java: Java, configuration: Mapping[str, str]) -> None:
     # pyspark takes these from the environment only.
     os.environ["JAVA_HOME"] = str(java.home)
-    if local:
+    python = configuration.get("spark.pyspark.python")
+    if python:
+        os.environ["PYSPARK_PYTHON"] = python
+    if is_local(configuration[_MASTER]):
         os.environ["SPARK_HOME"] = str(spark_home())
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -155,13 +187,34 @@ def _prepare_environment(java: Java, local: bool) -> None:
 
 def bare_java() -> Any:
     """A JVM with Spark's classes but without a session (py4j's view of it)."""
-    _prepare_environment(find_java(), local=True)
+    _prepare_environment(find_java(), {_MASTER: _DEFAULT_MASTER})
     return _gateway(SparkConf(loadDefaults=False)).jvm
+
+
+def _is_submitted() -> bool:
+    """Whether `spark-submit` started this process, beside a JVM that is to be used."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _join(settings: Mapping[str, str]) -> SparkSession:
+    gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
+    told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
+    loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        gateway.jvm.java.lang.Class.forName(_EXTENSION, False, loader)
+    except Py4JJavaError:
+        hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
+        raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint) from None
+    return _session(submitted_settings(settings, told), gateway)
 
 
 def _launch(configuration: Mapping[str, str]) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
-    gateway = SparkContext._gateway or _gateway(conf)
+    return _session(configuration, SparkContext._gateway or _gateway(conf))
+
+
+def _session(configuration: Mapping[str, str], gateway: Any) -> SparkSession:
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
     try:
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
     except Exception as error:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine.spark.installation import Installation, Jar, installation, pinned_jars
+from reconciler.engine.spark.installation import Installation, Jar, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.errors import SetUpMissing
 
@@ -29,10 +29,11 @@ _PARTIAL = ".partial-"
 _LONGEST_REHEARSAL = 600
 
 
-def install(report: Report) -> None:
-    """Fetch what is missing and report each thing done. Raises SetUpMissing when Java or a jar can't be had."""
+def install(report: Report, s3: bool = False) -> None:
+    """Fetch what is missing, with `s3` also what S3 needs, and report each thing done. Raises SetUpMissing when Java or a
+    jar can't be had."""
     java, place = find_java(), installation()
-    if _is_complete(place, java):
+    if _is_complete(place, java, s3):
         report(f"Spark's jars and class-data archive are in {place.folder}")
         return
     place.folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +41,7 @@ def install(report: Report) -> None:
         for left_over in place.folder.glob(f"{_PARTIAL}*"):
             shutil.rmtree(left_over, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=place.folder) as partial:
-            _install_jars(place, Path(partial), report)
+            _install_jars(place, _wanted(place, s3), Path(partial), report)
             _install_archive(place, java, Path(partial), report)
 
 
@@ -49,14 +50,19 @@ def note_of(archive: Path) -> Path:
     return archive.with_suffix(".failed")
 
 
-def _is_complete(place: Installation, java: Java) -> bool:
+def _is_complete(place: Installation, java: Java, s3: bool = False) -> bool:
     archive = place.archive(java)
-    return not _missing_jars(place) and (archive.is_file() or note_of(archive).is_file())
+    return not _missing(_wanted(place, s3)) and (archive.is_file() or note_of(archive).is_file())
 
 
-def _missing_jars(place: Installation) -> list[tuple[Jar, Path]]:
-    pairs = zip(pinned_jars(), place.jars, strict=True)
-    return [(jar, path) for jar, path in pairs if not path.is_file() or _sha256(path) != jar.sha256]
+def _wanted(place: Installation, s3: bool) -> list[tuple[Jar, Path]]:
+    # Jars for S3 that are there are looked after from then on.
+    chosen = list(zip(pinned_jars(), place.jars, strict=True))
+    return chosen + list(zip(pinned_s3_jars(), place.s3_jars, strict=True)) if s3 or place.has_s3 else chosen
+
+
+def _missing(wanted: list[tuple[Jar, Path]]) -> list[tuple[Jar, Path]]:
+    return [(jar, path) for jar, path in wanted if not path.is_file() or _sha256(path) != jar.sha256]
 
 
 def _sha256(path: Path) -> str:
@@ -75,10 +81,10 @@ def _alone(folder: Path, report: Report) -> Iterator[None]:
         yield
 
 
-def _install_jars(place: Installation, partial: Path, report: Report) -> None:
-    missing = _missing_jars(place)
+def _install_jars(place: Installation, wanted: list[tuple[Jar, Path]], partial: Path, report: Report) -> None:
+    missing = _missing(wanted)
     if not missing:
-        report(f"{len(place.jars)} jars are in {place.folder / 'jars'}")
+        report(f"{len(wanted)} jars are in {place.folder / 'jars'}")
         return
     report(f"fetching {len(missing)} jar(s) for Spark into {place.folder / 'jars'}")
     (place.folder / "jars").mkdir(exist_ok=True)
@@ -93,7 +99,7 @@ def _install_jars(place: Installation, partial: Path, report: Report) -> None:
     for jar, path in missing:
         source = Path(fetched[jar.coordinates])
         if _sha256(source) != jar.sha256:
-            raise SetUpMissing("U806", f"{jar.coordinates} was fetched with another SHA-256 than the one pinned in jars.txt")
+            raise SetUpMissing("U806", f"{jar.coordinates} was fetched with another SHA-256 than the one that is pinned")
         os.replace(source, path)
         report(f"  {jar.coordinates}")
 

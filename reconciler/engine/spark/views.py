@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
+from reconciler.engine.resources import SETTINGS_OF_A_CALL
 from reconciler.engine.spark.commits import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import register_functions
@@ -19,7 +20,6 @@ from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_lo
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
-_SETTINGS_OF_A_CALL = ("spark.sql.", "spark.databricks.")
 _FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
@@ -28,7 +28,7 @@ def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
     session = sessions().newSession()
     with translated("spark settings"):
         for name, text in sorted(settings.items()):
-            if name.startswith(_SETTINGS_OF_A_CALL):
+            if name.startswith(SETTINGS_OF_A_CALL):
                 session.conf.set(name, text)
         # Else `${env:…}` and `${spark…}` in a query, even inside a string, would be replaced by what this process knows.
         session.conf.set("spark.sql.variable.substitute", "false")

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from reconciler.digest import JsonObject
-from reconciler.engine.spark.locations import Sessions
+from reconciler.engine.spark.locations import Sessions, spark_location
 from reconciler.errors import EngineError
 
 _S3 = {
@@ -33,7 +33,7 @@ def storage_options(config: JsonObject, location: str) -> dict[str, str]:
             options[_S3[name]] = str(value)
         elif name.startswith(_STORES):
             raise EngineError("X716", f"the engine has no use for the option {name}", "give Hadoop's own option: fs.…")
-    scheme = urlsplit(location).scheme
+    scheme = urlsplit(spark_location(location)).scheme
     if options and len(scheme) > 1:
         # Hadoop keeps one client for each bucket, whatever options it was made with.
         options[f"fs.{scheme}.impl.disable.cache"] = "true"

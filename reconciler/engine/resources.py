@@ -1,0 +1,68 @@
+"""The process of Spark that a pipeline asks for (`spec.runtime`), as settings of Spark for one master.
+
+| asked for | local master | standalone cluster | other clusters (YARN, Kubernetes) |
+|---|---|---|---|
+| workers | threads of the process | `spark.cores.max` | `spark.executor.instances` times `spark.executor.cores` |
+| memory | `spark.driver.memory` | `spark.executor.memory` | `spark.executor.memory` |
+| driver_memory | nothing: there is one process | `spark.driver.memory` | `spark.driver.memory` |
+
+What the pipeline asks for wins over the environment's settings; where it asks for nothing, these stay as they are. An
+executor never gets more cores than there are workers, or a cluster would wait for ever for one that may not be.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_MASTER = "spark.master"
+_CORES = "spark.executor.cores"
+SETTINGS_OF_A_CALL = ("spark.sql.", "spark.databricks.")
+"""How the names of those settings begin that belong to a query, not to the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a pipeline asks for; None: whatever the environment says. `settings` are further settings of Spark, of which
+    those that belong to a query are left out: they come with each call of the engine."""
+
+    workers: int | None = None
+    memory: str | None = None
+    driver_memory: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_local(master: str) -> bool:
+    """Whether a master means threads of the driver's own process."""
+    return master == "local" or master.startswith("local[")
+
+
+def with_resources(environment: Mapping[str, str], asked: Resources) -> dict[str, str]:
+    """The environment's settings of Spark, with what a pipeline asks for in their place."""
+    master = environment.get(_MASTER, "local[*]")
+    if is_local(master):
+        found = {_MASTER: _with_threads(master, asked.workers), "spark.driver.memory": asked.memory}
+    else:
+        found = {"spark.executor.memory": asked.memory, "spark.driver.memory": asked.driver_memory}
+        if asked.workers is not None:
+            found |= _cores(environment, master, asked.workers)
+    settings = {name: text for name, text in asked.settings.items() if not name.startswith(SETTINGS_OF_A_CALL)}
+    return {**environment, **settings, **{name: value for name, value in found.items() if value is not None}}
+
+
+def _with_threads(master: str, workers: int | None) -> str:
+    if workers is None:
+        return master
+    # The second number is how often a task may fail.
+    _, comma, failures = master.removeprefix("local").strip("[]").partition(",")
+    return f"local[{workers}{comma}{failures}]"
+
+
+def _cores(environment: Mapping[str, str], master: str, workers: int) -> dict[str, str | None]:
+    configured = environment.get(_CORES, "")
+    cores = min(int(configured), workers) if configured.isdigit() else None
+    limited = None if cores is None else str(cores)
+    if master.startswith(("spark://", "local-cluster[")):
+        return {"spark.cores.max": str(workers), _CORES: limited}
+    executors = str(-(-workers // (cores or 1)))
+    if environment.get("spark.dynamicAllocation.enabled", "false").strip().lower() == "true":
+        return {"spark.dynamicAllocation.maxExecutors": executors, _CORES: limited}
+    return {"spark.executor.instances": executors, _CORES: limited}

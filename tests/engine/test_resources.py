@@ -1,0 +1,62 @@
+"""What a pipeline asks for, as settings of Spark: by master, and over what the environment says."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from reconciler.engine.resources import Resources, with_resources
+
+ASKED = Resources(workers=3, memory="4g", driver_memory="2g")
+
+
+@pytest.mark.parametrize(
+    ("environment", "added"),
+    [
+        ({}, {"spark.master": "local[3]", "spark.driver.memory": "4g"}),
+        ({"spark.master": "local"}, {"spark.master": "local[3]", "spark.driver.memory": "4g"}),
+        ({"spark.master": "local[8,4]"}, {"spark.master": "local[3,4]", "spark.driver.memory": "4g"}),
+        (
+            {"spark.master": "spark://m:7077"},
+            {"spark.cores.max": "3", "spark.executor.memory": "4g", "spark.driver.memory": "2g"},
+        ),
+        (
+            {"spark.master": "spark://m:7077", "spark.executor.cores": "8", "spark.executor.memory": "1g"},
+            {
+                "spark.cores.max": "3",
+                "spark.executor.cores": "3",
+                "spark.executor.memory": "4g",
+                "spark.driver.memory": "2g",
+            },
+        ),
+        (
+            {"spark.master": "yarn", "spark.executor.cores": "2"},
+            {
+                "spark.executor.instances": "2",
+                "spark.executor.cores": "2",
+                "spark.executor.memory": "4g",
+                "spark.driver.memory": "2g",
+            },
+        ),
+        (
+            {"spark.master": "k8s://https://m:6443", "spark.dynamicAllocation.enabled": "true"},
+            {"spark.dynamicAllocation.maxExecutors": "3", "spark.executor.memory": "4g", "spark.driver.memory": "2g"},
+        ),
+    ],
+)
+def test_what_is_asked_for_wins_over_the_environment(environment: Mapping[str, str], added: Mapping[str, str]) -> None:
+    assert with_resources(environment, ASKED) == {**environment, **added}
+
+
+def test_settings_of_a_query_do_not_belong_to_the_process() -> None:
+    asked = Resources(settings={"spark.sql.shuffle.partitions": "4", "spark.locality.wait": "1s"})
+
+    assert with_resources({"spark.locality.wait": "3s"}, asked) == {"spark.locality.wait": "1s"} | {
+        "spark.master": "local[*]"
+    }
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://m:7077", "yarn", "k8s://https://m:6443"])
+def test_who_asks_for_nothing_gets_what_the_environment_says(master: str) -> None:
+    environment = {"spark.master": master, "spark.executor.memory": "1g", "spark.driver.memory": "3g"}
+
+    assert with_resources(environment, Resources()) == environment
