@@ -1,0 +1,248 @@
+"""JSON texts as rows: messages, lines of files, or whole files. One pass, whatever is in them.
+
+- `update_format` says what an object stands for. `raw`: a row to insert. `insert_delete`: {"insert": row} or {"delete": row}.
+  `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`, deleted, and the row
+  `after`, inserted: both or none. `array`: a text holds an array of these.
+- Keys are matched to columns without regard to case; a key that no column has is ignored, one that stands twice is a
+  problem of the record. So is a text that is no object, and whatever follows one.
+- Values are read as text and cast afterwards (`conform`). Numbers keep every digit: Spark's parser takes them through
+  doubles, so a record in which that could show is parsed a second time, its numbers written as strings. Only objects and
+  arrays in a column of text are not kept as they stand: they lose their spaces.
+- A problem never stops the others: it is told in the row's `problem`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import ColumnType, TableTarget
+from reconciler.engine.spark.conform import Given
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.writes import ORDER
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_OBJECT: Final = "map<string,string>"
+_CHANGE: Final = f"struct<op:string,before:{_OBJECT},after:{_OBJECT}>"
+_CHANGES = "reconcile changes"
+_KEYS = "reconcile values"
+_OTHER_KEYS = "reconcile other values"
+_PROBLEM = "reconcile problem"
+_DELETES = "reconcile deletes"
+_OTHER = "reconcile other "
+_MARK = "<reconcile number>"
+# Characters that no text holds: they stand for an escaped backslash and an escaped quote while numbers are looked for.
+_BACKSLASH, _QUOTE = "\ufdd0", "\ufdd1"
+_DECIMAL = re.compile(r"(?i)^\s*(?:decimal|numeric|dec)\s*(?:\(\s*\d+\s*(?:,\s*(\d+)\s*)?\))?\s*$")
+_SAFE_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """How an object is parsed: its Spark type, and of a parsed one (`e`) an expression for its changes, an array of structs
+    {deletes, object, other, problem}."""
+
+    type: str
+    changes: str
+
+
+def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> Incoming:
+    """The rows of texts: a frame with RECORD, ORIGIN and ORDER. `config` is the format's (default: `insert_delete`)."""
+    update_format, is_array = config.get("update_format", "insert_delete"), bool(config.get("array", False))
+    format_ = _format(str(update_format), target)
+    written = texts.where(f"trim({quoted(RECORD)}) <> ''")
+    is_plain = update_format == "raw" and not is_array
+    if is_plain:
+        objects = _one_by_one(written)
+    else:
+        objects = _exploded(written, format_, is_array)
+    has_other = update_format == "debezium"
+    rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), has_other)
+    given = {fold(column.name): Given(quoted(column.name), True) for column in target.columns}
+    other = {fold(column.name): Given(quoted(_OTHER + column.name), True) for column in target.columns}
+    return Incoming(
+        rows,
+        given,
+        quoted(ORIGIN),
+        (ORDER,),
+        null_is_absent=True,
+        deletes=None if update_format == "raw" else quoted(_DELETES),
+        record=quoted(RECORD),
+        problem=quoted(_PROBLEM),
+        other=other if has_other else None,
+        has_other=f"{quoted(_OTHER_KEYS)} IS NOT NULL" if has_other else None,
+    )
+
+
+def _format(update_format: str, target: TableTarget) -> _Format:
+    match update_format:
+        case "raw":
+            return _Format(_OBJECT, _change("false", "e", problem="if(e IS NULL, 'an element is not a JSON object', NULL)"))
+        case "insert_delete":
+            neither = """'a record is not {"insert": {…}} or {"delete": {…}}'"""
+            one = "(e.insert IS NULL) <> (e.delete IS NULL)"
+            change = _change("e.insert IS NULL", "coalesce(e.insert, e.delete)", problem=f"if({one}, NULL, {neither})")
+            return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT}>", change)
+        case "debezium":
+            return _Format(f"struct<payload:{_CHANGE},{_CHANGE[7:]}", _debezium(bool(target.primary_key)))
+        case other:
+            raise EngineError("X716", f"the engine knows no update_format {other!r}: raw, insert_delete or debezium")
+
+
+def _debezium(has_key: bool) -> str:
+    """Not `coalesce(e.payload, e)`: the two differ in type."""
+    event = "coalesce(e.payload, named_struct('op', e.op, 'before', e.before, 'after', e.after))"
+    inserts = _change("false", "v.after")
+    deletes = _change("true", "v.before")
+    both = (
+        f"array(named_struct('deletes', true, 'object', v.before, 'other', v.after, 'problem', CAST(NULL AS STRING)), "
+        f"named_struct('deletes', false, 'object', v.after, 'other', v.before, 'problem', CAST(NULL AS STRING)))"
+    )
+    wrong = "concat('a change event with op ', coalesce(v.op, 'NULL'), ' lacks before or after, or has another op')"
+    unknown = _change("false", f"CAST(NULL AS {_OBJECT})", problem=wrong)
+    alone = f"WHEN v.op = 'u' AND v.after IS NOT NULL THEN {inserts} " if has_key else ""
+    chosen = (
+        f"CASE WHEN v.op IN ('c', 'r') AND v.after IS NOT NULL THEN {inserts} "
+        f"WHEN v.op = 'd' AND v.before IS NOT NULL THEN {deletes} "
+        f"WHEN v.op = 'u' AND v.before IS NOT NULL AND v.after IS NOT NULL THEN {both} {alone}"
+        f"ELSE {unknown} END"
+    )
+    return f"flatten(transform(array({event}), v -> {chosen}))"
+
+
+def _change(deletes: str, values: str, problem: str = "CAST(NULL AS STRING)") -> str:
+    other = f"CAST(NULL AS {_OBJECT})"
+    return f"array(named_struct('deletes', {deletes}, 'object', {values}, 'other', {other}, 'problem', {problem}))"
+
+
+def _parsed(text: str, element: str) -> str:
+    """Within an array of two, so that what follows the value can't be passed over."""
+    return f"from_json(concat('[', {text}, ',{'[]' if element.startswith('array') else '{}'}]'), 'array<{element}>')"
+
+
+def _one_by_one(texts: DataFrame) -> DataFrame:
+    """Records that are one object and one row each: nothing to explode."""
+    both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), _OBJECT)} AS {quoted(_CHANGES)}")
+    whole = f"if(size({quoted(_CHANGES)}) = 2, {quoted(_CHANGES)}[0], NULL)"
+    objects = both.selectExpr(*map(quoted, (RECORD, ORIGIN, ORDER)), f"{whole} AS {quoted(_KEYS)}")
+    problem = f"if({quoted(_KEYS)} IS NULL, {literal(_problem(False))}, NULL)"
+    return objects.selectExpr("*", "0 AS place", f"{problem} AS {quoted(_PROBLEM)}")
+
+
+def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
+    element = f"array<{format_.type}>" if is_array else format_.type
+    both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), element)} AS {quoted(_CHANGES)}")
+    nothing = (
+        f"array(named_struct('deletes', false, 'object', CAST(NULL AS {_OBJECT}), 'other', CAST(NULL AS {_OBJECT}), "
+        f"'problem', {literal(_problem(is_array))}))"
+    )
+    changes = _changes_of(quoted(_CHANGES), format_, is_array)
+    named = f"CASE WHEN size({quoted(_CHANGES)}) = 2 AND {quoted(_CHANGES)}[0] IS NOT NULL THEN {changes} ELSE {nothing} END"
+    exploded = both.selectExpr(*map(quoted, (RECORD, ORIGIN, ORDER)), f"posexplode({named}) AS (place, change)")
+    return exploded.selectExpr(
+        *map(quoted, (RECORD, ORIGIN)),
+        f"struct({quoted(ORDER)} AS at, place) AS {quoted(ORDER)}",
+        "place",
+        f"change.deletes AS {quoted(_DELETES)}",
+        f"change.object AS {quoted(_KEYS)}",
+        f"change.other AS {quoted(_OTHER_KEYS)}",
+        f"if(change.problem IS NOT NULL, concat('X714: ', change.problem), NULL) AS {quoted(_PROBLEM)}",
+    )
+
+
+def _changes_of(parsed: str, format_: _Format, is_array: bool) -> str:
+    elements = f"{parsed}[0]" if is_array else f"array({parsed}[0])"
+    return f"flatten(transform({elements}, e -> {format_.changes}))"
+
+
+def _source(format_: _Format, is_array: bool, is_plain: bool) -> str:
+    """The object of a row once more, its numbers written as marked strings; `object` stands for the part that is meant."""
+    if is_plain:
+        return f"{_parsed(_marked(quoted(RECORD)), _OBJECT)}[0]"
+    element = f"array<{format_.type}>" if is_array else format_.type
+    return f"{_changes_of(_parsed(_marked(quoted(RECORD)), element), format_, is_array)}[place].object"
+
+
+def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, has_other: bool) -> DataFrame:
+    """The values of the columns as text, and the problems of keys."""
+    other = [quoted(_OTHER_KEYS)] if has_other else []
+    kept = [quoted(name) for name in objects.columns if name not in (_KEYS, _OTHER_KEYS, _PROBLEM)]
+    folded = objects.selectExpr(
+        *kept,
+        f"{_by_folded_key(quoted(_KEYS), columns)} AS {quoted(_KEYS)}",
+        *(f"{_by_folded_key(name, columns)} AS {name}" for name in other),
+        f"coalesce({', '.join([quoted(_PROBLEM), *(_twice(name) for name in (quoted(_KEYS), *other))])}) "
+        f"AS {quoted(_PROBLEM)}",
+    )
+    checked = folded.selectExpr("*", f"{_is_inexact(quoted(_KEYS), columns)} AS inexact")
+    again = checked.selectExpr(
+        *kept,
+        quoted(_PROBLEM),
+        *other,
+        f"CASE WHEN inexact THEN {_by_folded_key(exact, columns)} ELSE {quoted(_KEYS)} END AS {quoted(_KEYS)}",
+        "inexact",
+    )
+    return again.selectExpr(
+        *kept,
+        quoted(_PROBLEM),
+        *other,
+        *(f"{_text(column)} AS {quoted(column.name)}" for column in columns),
+        *(f"{quoted(_OTHER_KEYS)}[{literal(fold(c.name))}] AS {quoted(_OTHER + c.name)}" for c in columns if has_other),
+    )
+
+
+def _by_folded_key(values: str, columns: Sequence[ColumnType]) -> str:
+    """A record's values by folded key. Most are spelled so already, and no others: then they are taken as they are."""
+    found = " + ".join(f"CAST(map_contains_key({values}, {literal(fold(column.name))}) AS INT)" for column in columns) or "0"
+    folded = f"transform(map_keys({values}), key -> lower(key))"
+    other = f"if({_twice(values)} IS NULL, map_from_arrays({folded}, map_values({values})), NULL)"
+    return f"CASE WHEN {values} IS NULL OR size({values}) = {found} THEN {values} ELSE {other} END"
+
+
+def _twice(values: str) -> str:
+    folded = f"transform(map_keys({values}), key -> lower(key))"
+    return f"if(size(array_distinct({folded})) < size({values}), 'X714: a record has a key twice', NULL)"
+
+
+def _is_inexact(values: str, columns: Sequence[ColumnType]) -> str:
+    """Whether a number may have lost digits in a double, or its spelling where it stands in text.
+
+    A double holds every decimal of 15 digits. So a decimal that was read from one is right if all digits that its column
+    keeps are among the first 15, and there are no others.
+    """
+    conditions = []
+    for column in columns:
+        value = f"{values}[{literal(fold(column.name))}]"
+        decimal, kind = _DECIMAL.match(column.type), column.type.strip().lower()
+        if decimal is not None:
+            scale = int(decimal.group(1) or 0)
+            point = f"instr({value}, '.')"
+            fits = f"{point} <= {_SAFE_DIGITS + 1 - scale} AND length({value}) - {point} <= {scale}"
+            conditions.append(f"{point} > 0 AND ({fits} AND instr({value}, 'E') = 0) IS NOT TRUE")
+        elif kind.startswith(("string", "varchar", "char", "struct", "array", "map", "variant", "binary")):
+            number = f"ascii({value}) BETWEEN 45 AND 57 AND instr({value}, '.') > 0"
+            conditions.append(f"{number} OR ascii({value}) IN (91, 123)")
+    return f"coalesce({' OR '.join(f'({one})' for one in conditions)}, false)" if conditions else "false"
+
+
+def _text(column: ColumnType) -> str:
+    value = f"{quoted(_KEYS)}[{literal(fold(column.name))}]"
+    unmarked = f"""regexp_replace(replace({value}, '"{_MARK}', '{_MARK}'), '{_MARK}([-+.0-9eE]*)"?', '$1')"""
+    return f"CASE WHEN inexact AND contains({value}, '{_MARK}') THEN {unmarked} ELSE {value} END"
+
+
+def _marked(record: str) -> str:
+    """A JSON text whose numbers are strings that begin with a mark. Between quotes, every second piece is no string."""
+    escaped = f"replace(replace({record}, '\\\\\\\\', '{_BACKSLASH}'), '\\\\\"', '{_QUOTE}')"
+    numbers = f"""regexp_replace(piece, '-?[0-9][-+.0-9eE]*', '"{_MARK}$0"')"""
+    pieces = f"transform(split({escaped}, '\"', -1), (piece, place) -> if(place % 2 = 0, {numbers}, piece))"
+    return f"replace(replace(array_join({pieces}, '\"'), '{_QUOTE}', '\\\\\"'), '{_BACKSLASH}', '\\\\\\\\')"
+
+
+def _problem(is_array: bool) -> str:
+    return "the text is not an array of JSON objects" if is_array else "X714: a record is not a JSON object"
