@@ -149,6 +149,14 @@ class KindChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageChanged:
+    """A plain view got its first output, or lost its last one, and is stored from now on, or no more; and to compute it
+    again need not give the same. Where it does give the same, this is no change."""
+
+    is_stored: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsChanged:
     """Spark settings that decide results changed: names, sorted."""
 
@@ -191,7 +199,14 @@ TableCause: TypeAlias = (
     | RelationRenamed
 )
 ViewCause: TypeAlias = (
-    QueryChanged | ColumnNamesChanged | KindChanged | SettingsChanged | FunctionChanged | ReadsChanged | RelationRenamed
+    QueryChanged
+    | ColumnNamesChanged
+    | KindChanged
+    | StorageChanged
+    | SettingsChanged
+    | FunctionChanged
+    | ReadsChanged
+    | RelationRenamed
 )
 Cause: TypeAlias = TableCause | ViewCause
 

@@ -8,7 +8,7 @@ output columns, these (`sql.query_difference`). A query that merely follows a de
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union
+from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union, unrepeatable
 from reconciler.diff.model import (
     ColumnNamesChanged,
     FunctionChanged,
@@ -17,6 +17,7 @@ from reconciler.diff.model import (
     ReadsChanged,
     RelationRenamed,
     SettingsChanged,
+    StorageChanged,
     ViewCause,
 )
 from reconciler.diff.moves import Renames
@@ -51,6 +52,8 @@ def own_causes(
         causes.append(ColumnNamesChanged(*names))
     if applied.kind is not desired.kind:
         causes.append(KindChanged(applied.kind, desired.kind))
+    elif applied.is_stored is not desired.is_stored and unrepeatable(desired.lineage) != NOTHING:
+        causes.append(StorageChanged(desired.is_stored))
     differing = differing_settings(before, after)
     if differing:
         causes.append(SettingsChanged(differing))
@@ -136,7 +139,7 @@ def own_extent(causes: tuple[ViewCause, ...]) -> Extent:
                 extent = union(extent, OnlyColumns(frozenset(columns or ())))
             case ColumnNamesChanged():
                 extent = union(extent, _names_extent(cause))
-            case KindChanged() | RelationRenamed() | ReadsChanged():
+            case KindChanged() | StorageChanged() | RelationRenamed() | ReadsChanged():
                 pass
     return extent
 

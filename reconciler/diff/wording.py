@@ -27,6 +27,7 @@ from reconciler.diff.model import (
     RelationRenamed,
     SettingDifference,
     SettingsChanged,
+    StorageChanged,
 )
 from reconciler.names import fold
 
@@ -83,12 +84,20 @@ def _describe_cause(cause: Cause) -> str:
             return f"names of columns changed from {_key(cause.applied)} to {_key(cause.desired)}"
         case KindChanged():
             return f"was {cause.applied.value}, is now {cause.desired.value}"
+        case StorageChanged():
+            return _STORAGE_CHANGED[cause.is_stored]
         case SettingsChanged():
             return f"settings that decide results changed: {', '.join(cause.settings)}"
         case ReadsChanged():
             return _describe_reads(cause)
         case _:
             assert_never(cause)
+
+
+_STORAGE_CHANGED = {
+    True: "it is stored from now on, for its output, and computed again it need not be the same",
+    False: "it is stored no more, as it has no output, and computed again it need not be the same",
+}
 
 
 def describe_difference(difference: SettingDifference) -> str:

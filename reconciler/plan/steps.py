@@ -10,6 +10,7 @@ What becomes of a relation's rows (`diff.model.Fate`) decides its steps:
 | table, extended | ExtendTable |
 | table or view, kept | none: the snapshot says all there is to say |
 | stored view, new or recomputed | BootstrapView, then PublishView |
+| plain view that is stored for its first output | BootstrapView, then PublishView; it is no change of the view |
 | stored table or view under another name (`moved`) | RenameRelation, beside those above; it is neither created nor dropped |
 | what is no longer stored | DropRelation |
 
@@ -78,16 +79,25 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
             if change is not None:
                 stands = _is_stored(applied, key) and key not in gone_on
                 steps += _table_steps(change, applied, desired.tables[key], stands)
-        elif (view_change := changes.get((key, RelationKind.VIEW))) is not None:
-            view = desired.views[key]
-            if view.is_stored and view_change.fate is not Fate.KEPT:
-                steps += (BootstrapView(view.name, stored_reads(desired, key)), PublishView(view.name))
+        elif _is_computed(changes.get((key, RelationKind.VIEW)), applied, desired, key):
+            name = desired.views[key].name
+            steps += (BootstrapView(name, stored_reads(desired, key)), PublishView(name))
     steps += renames
     for key in sorted({*applied.tables, *applied.views}):
         if _is_stored(applied, key) and key not in gone_on and not _is_stored(desired, key):
             steps.append(DropRelation(_name(applied, key), _kind(applied, key)))
     # Sorting keeps the dependency order within each kind.
     return (*sorted(steps, key=lambda step: _ORDER.index(type(step))), CommitSnapshot())
+
+
+def _is_computed(change: RelationChange | None, applied: Program, desired: Program, key: str) -> bool:
+    """Whether a view's rows are written: it is stored, and new or recomputed; or was not stored until now."""
+    if not desired.views[key].is_stored:
+        return False
+    if change is not None and change.fate is not Fate.KEPT:
+        return True
+    before = applied.views.get(fold(change.renamed_from or change.name) if change is not None else key)
+    return before is None or not before.is_stored
 
 
 def _table_steps(change: RelationChange, applied: Program, table: Table, something_stands: bool) -> tuple[Step, ...]:

@@ -19,10 +19,11 @@ Analysis of queries is `sql.check`'s; types found there serve messages only and 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from reconciler.cache import Cache, NoCache
+from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.manifest.model import Manifest, SqlBody, TableDeclaration, ViewDeclaration
 from reconciler.names import fold
@@ -72,6 +73,8 @@ def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache |
     )
     views = _views(declared, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
+    outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
+    views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
     check_moves(manifest.moves, tables, views, connectors, diagnostics)
     program = Program(
         manifest.settings, tables, views, connectors, order, surroundings.names_are_data, functions, manifest.moves

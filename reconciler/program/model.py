@@ -67,7 +67,8 @@ class Function:
 class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
     its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
-    from anything that is read), `calls` the folded names of the pipeline's functions that it calls, sorted."""
+    from anything that is read), `calls` the folded names of the pipeline's functions that it calls, sorted. `has_output`:
+    a connector writes out what changes in it."""
 
     declaration: ViewDeclaration
     canonical: str
@@ -75,6 +76,7 @@ class View:
     column_names: tuple[str, ...]
     lineage: Lineage | None = None
     calls: tuple[str, ...] = ()
+    has_output: bool = False
 
     @property
     def name(self) -> str:
@@ -90,8 +92,9 @@ class View:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read."""
-        return self.declaration.kind is ViewKind.MATERIALIZED
+        """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read, but for
+        those with an output: what changes in them can only be told from what they held before."""
+        return self.kind is ViewKind.MATERIALIZED or (self.has_output and self.kind is not ViewKind.LOCAL)
 
 
 @dataclass(frozen=True, slots=True)

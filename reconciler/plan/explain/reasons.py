@@ -12,6 +12,9 @@ from reconciler.names import fold
 from reconciler.plan.explain.model import Sides, State
 from reconciler.program.model import Read, Table, View
 
+_STORED = "it is stored from now on, for its output, which changes nothing for its readers"
+_STORED_NO_MORE = "it is stored no more, as it has no output, which changes nothing for its readers"
+
 
 def state_and_why(
     sides: Sides, key: str, before: Table | View | None, after: Table | View | None
@@ -38,6 +41,8 @@ def state_and_why(
     told = sorted({change.what for change in sides.metadata.get(key, ())})
     if told:
         reasons.append(f"what is written of it changed and is no part of its meaning: {', '.join(told)}")
+    if isinstance(before, View) and isinstance(after, View) and before.is_stored is not after.is_stored:
+        reasons.append(_STORED if after.is_stored else _STORED_NO_MORE)
     if isinstance(after, View) and not spared:
         reasons.append("nothing that it reads changed")
     return (State.SPARED if spared else State.UNTOUCHED), tuple(reasons) or ("nothing of it changed",)

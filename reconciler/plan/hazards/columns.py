@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, ColumnRetyped, Diff, RelationKind
+from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program, View
@@ -31,7 +32,7 @@ def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> It
             continue
         what = _disturbed(before.column_names, after.column_names) or _other_types(retyped.get(fold(after.name), {}))
         readers = _outputs(applied, before.name, desired, after.name)
-        if before.is_stored and after.is_stored:
+        if before.kind is ViewKind.MATERIALIZED and after.kind is ViewKind.MATERIALIZED:
             readers.append("whoever opens its table")
         if what and readers:
             yield Hazard("H907", after.name, f"view {after.name}, which {_listed(readers)} may read, {what}")
