@@ -12,11 +12,12 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark import writes
+from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import conformed
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.ingest import delta_table, files
+from reconciler.engine.spark.ingest import delta_table, files, kafka
 from reconciler.engine.spark.ingest.incoming import Incoming
-from reconciler.engine.spark.locations import Sessions
+from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
 from reconciler.errors import EngineError
 
@@ -26,7 +27,9 @@ class _Discover(Protocol):
 
 
 class _Read(Protocol):
-    def __call__(self, session: Any, ingestion: Ingestion, settings: JsonObject) -> Incoming: ...
+    """None: the range is empty (it only fixed where to begin), and nothing is written."""
+
+    def __call__(self, session: Any, ingestion: Ingestion, settings: JsonObject) -> Incoming | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class _Transport:
 _TRANSPORTS = {
     "delta_table_input": _Transport(delta_table.discover, delta_table.read),
     "file_input": _Transport(files.discover, files.read),
+    "kafka_input": _Transport(kafka.discover, kafka.read),
 }
 
 
@@ -60,6 +64,8 @@ def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
         session = isolated(sessions, {})
         incoming = transport.read(session, ingestion, settings)
         target = ingestion.target
+        if incoming is None:
+            return Written(latest_version(folder(target.location, sessions)) or 0, 0)
         rows = conformed(
             incoming.rows,
             target.columns,

@@ -1,0 +1,126 @@
+"""`kafka_input`: the records of a topic, each read once, in bounded batches between offsets that a step pins.
+
+- `discover` asks the brokers with Kafka's own client and starts no Spark job. The first look fixes where to begin
+  (`start_from`), even when nothing is there to read yet: an empty range, whose ingestion writes nothing.
+- Position: {"offsets": {partition: next offset}}. Range: {"topic", "from", "until"} by partition, `until` exclusive. A
+  position {"seek": …} holds what a user asked for: what `start_from` takes, or {partition: offset}.
+- `read` reads just the range, with Spark's reader, one task a partition (`minPartitions` is the user's). What is not there
+  any more is an error before Spark starts, and one of Spark's while it reads; nothing is skipped.
+- Order: by offset within a partition, partitions one after the other. Kafka keeps no order between partitions, so the
+  changes of one key have to stand in one partition.
+
+See `kafka_offsets` for what is read next, `kafka_client` for the brokers.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Available, ColumnType, Ingestion
+from reconciler.engine.spark.conform import Given
+from reconciler.engine.spark.failures import marked
+from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
+from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
+from reconciler.engine.spark.locations import Sessions, literal, quoted
+from reconciler.engine.spark.writes import ORDER
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+_SEEK = "seek"
+
+
+def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
+    """What stands in the topic beyond a position, `max_batch_size` records at most."""
+    config = settings["transport"]["config"]
+    with topic_client(sessions()._jvm, config) as client:
+        beginning, end = client.beginning(), client.end()
+        begins = position is None or _SEEK in position
+        if position is None:
+            start = _beginning(client, config.get("start_from", "earliest"), beginning, end)
+        elif begins:
+            start = _beginning(client, position[_SEEK], beginning, end)
+        else:
+            start = continued(client.topic, loaded(position["offsets"]), beginning, end)
+    until = reached(start, end, settings.get("max_batch_size"))
+    moved = {partition for partition in start if until[partition] > start[partition]}
+    if not moved and not begins:
+        return None
+    return Available(
+        {
+            "topic": client.topic,
+            "from": stored({partition: start[partition] for partition in moved}),
+            "until": stored({partition: until[partition] for partition in moved}),
+        },
+        {"offsets": stored(until)},
+        end_of_input=False,
+        backlog={str(partition): end[partition] - start[partition] for partition in sorted(start)},
+    )
+
+
+def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming | None:
+    """The rows of the range's records."""
+    first, until = loaded(ingestion.range["from"]), loaded(ingestion.range["until"])
+    if not first:
+        return None
+    config, topic = settings["transport"]["config"], str(ingestion.range["topic"])
+    with topic_client(session._jvm, {**config, "topic": topic, "partitions": sorted(first)}) as client:
+        beginning, end = client.beginning(), client.end()
+    _require(topic, first, until, beginning, end)
+    reader = session.read.format("kafka").option("failOnDataLoss", "true")
+    for name, value in client_options(config).items():
+        reader = reader.option(f"kafka.{name}", value)
+    records = (
+        reader.option("assign", json.dumps({topic: sorted(first)}))
+        .option("startingOffsets", json.dumps({topic: stored(first)}))
+        .option("endingOffsets", json.dumps({topic: stored(until)}))
+        .load()
+    )
+    position = f"""concat('{{"topic":"{topic}","partition":', partition, ',"offset":', offset, '}}')"""
+    order = f"struct(partition, offset) AS {quoted(ORDER)}"
+    texts = records.selectExpr("CAST(value AS STRING) AS record", f"{position} AS origin", order)
+    return _raw(texts, settings.get("format") or {}, ingestion.target.columns)
+
+
+def _raw(texts: DataFrame, format_: JsonObject, columns: Sequence[ColumnType]) -> Incoming:
+    """Records that are one JSON object each, and one row."""
+    config = format_.get("config") or {}
+    if config.get("update_format", "insert_delete") != "raw" or config.get("array", False):
+        raise EngineError("X716", "of messages this version reads JSON with update_format raw, one object each")
+    problem = f"concat({literal(marked('X714', 'a record is not a JSON object: '))}, left(record, 80), ' in ', origin)"
+    parsed = f"coalesce(try_cast(try_parse_json(record) AS map<string,variant>), raise_error({problem}))"
+    objects = texts.selectExpr(f"transform_keys({parsed}, (key, value) -> lower(key)) AS object", "origin", quoted(ORDER))
+    names = {fold(column.name): quoted(column.name) for column in columns}
+    values = [f"CAST(object[{literal(key)}] AS STRING) AS {name}" for key, name in names.items()]
+    rows = objects.selectExpr(*values, "origin AS `reconcile origin`", quoted(ORDER))
+    given = {key: Given(name, True) for key, name in names.items()}
+    return Incoming(rows, given, "`reconcile origin`", (ORDER,), null_is_absent=True)
+
+
+def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Offsets) -> Offsets:
+    match start_from:
+        case "earliest":
+            return beginning
+        case "latest":
+            return end
+        case {"timestamp": int(timestamp)}:
+            return {**end, **client.since(timestamp)}
+        case {"offsets": offsets}:
+            return named_offsets(client.topic, offsets, beginning, end)
+        case dict() if all(str(partition).isdigit() for partition in start_from):
+            return named_offsets(client.topic, start_from, beginning, end)
+        case _:
+            raise EngineError(
+                "X745",
+                f"{json.dumps(start_from)} is no place to begin in topic {client.topic}",
+                'earliest, latest, {"offsets": […]}, {"timestamp": milliseconds} or {"partition": offset} can be',
+            )
+
+
+def _require(topic: str, first: Offsets, until: Offsets, beginning: Offsets, end: Offsets) -> None:
+    """Raise EngineError unless all of the range is there: Spark would wait for what is not."""
+    continued(topic, first, beginning, end)
+    continued(topic, until, dict.fromkeys(end, 0), end)
