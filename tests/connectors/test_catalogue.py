@@ -43,6 +43,7 @@ def test_this_version_reads_files_and_snapshots_of_delta_tables() -> None:
     assert sorted(name for name, transport in TRANSPORTS.items() if transport.runnable_here) == [
         "delta_table_input",
         "file_input",
+        "kafka_input",
     ]
 
 
