@@ -151,6 +151,9 @@ _APPROVAL_AND_APPLY: Final = {
     "A510": "a run does not end",
     "A511": "no such connector",
     "A512": "a connector can't be put there",
+    "A515": "that step can't be read",
+    "A516": "there is no such checkpoint",
+    "A517": "the checkpoint can't be restored here",
 }
 
 _REGISTRY: Final = {

@@ -1,4 +1,4 @@
-"""`reconcile query`: one SELECT at the published step."""
+"""`reconcile query`: one SELECT at one published step."""
 
 import csv
 import sys
@@ -6,7 +6,7 @@ import sys
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import as_text, show_json, show_table
+from reconciler.cli.output import as_text, note, show_json, show_table
 
 
 @click.command()
@@ -14,22 +14,28 @@ from reconciler.cli.output import as_text, show_json, show_table
 @click.argument("sql")
 @target_options
 @format_option("table", "json", "csv")
-def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str) -> int:
-    """Run one SELECT over tables and views, all at the last published step. Never blocks a writer.
+@click.option("--at-step", type=click.IntRange(0), metavar="N", help="Read as of this step. [the last published one]")
+def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None) -> int:
+    """Run one SELECT over tables and views, all at one published step. Never blocks a writer.
+
+    Which step was read is told with the rows.
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
     with project_of(repo, environment) as project:
-        result = project.pipeline(pipeline).select(sql)
+        answer = project.pipeline(pipeline).answer(sql, at_step)
+    result = answer.rows
     names = [column.name for column in result.columns]
     match form:
         case "json":
-            show_json(list(result.as_dictionaries()))
+            show_json({"step": answer.step, "rows": list(result.as_dictionaries())})
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)
             writer.writerows(["" if value is None else as_text(value) for value in row] for row in result.rows)
+            if at_step is not None:
+                note(f"step {answer.step}")
         case _:
             show_table(names, [[as_text(value) for value in row] for row in result.rows])
-            click.echo(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'})")
+            click.echo(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'}, step {answer.step})")
     return 0

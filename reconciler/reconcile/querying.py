@@ -1,30 +1,110 @@
-"""Querying: one SELECT over what is published, without a lease; it never blocks a writer."""
+"""Querying: what is published, read at one step, without a lease; it never blocks a writer.
 
+All relations of one answer are read at the same step, under the program that was applied then: at the last one, or at an
+earlier one that is asked for. The answer says which step it was.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from reconciler.delta.restoring import require_version
 from reconciler.diagnostics import Diagnostic
-from reconciler.engine.protocol import Engine, Rows, Selection
-from reconciler.errors import ReconcileError
+from reconciler.engine.protocol import Engine, Rows, Selection, StoredSource
+from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
-from reconciler.names import did_you_mean, fold
+from reconciler.names import did_you_mean, fold, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
+from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
-from reconciler.reconcile.replaying import program_in_force
+from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
+from reconciler.registry.model import Placement
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
 
-def query(target: Target, pipeline: str, sql: str, engine: Engine) -> Rows:
-    """Run one SELECT at the published step. Takes no lease; never blocks a writer."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of a query, and the step at which it was read."""
+
+    step: int
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class StepRows:
+    """Whole relations (by the names that were asked for), all at one step."""
+
+    step: int
+    relations: Mapping[str, Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    step: int
+    program: Program
+    placements: Mapping[str, Placement]
+    gone: frozenset[str]
+    is_last: bool
+
+
+def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int | None = None) -> Answer:
+    """Run one SELECT at the published step, or at an earlier one.
+
+    Raises NotFound (A506, A515), ReconcileError (X722), EngineError; X730 where the data of an earlier step is gone.
+    """
     select = read_select(sql)
     if isinstance(select, Diagnostic):
         raise ReconcileError(select.code, select.message, select.hint)
-    head, program = program_in_force(target, pipeline)
-    require_relations(program, select)
-    placements = head.value.published.relations if head.value.published else {}
-    place = published_place(program, target.warehouse, placements)
+    published = _published(target, pipeline, at_step)
+    require_relations(published.program, select)
+    return Answer(published.step, _select(target, published, select, engine))
+
+
+def read_relations(
+    target: Target, pipeline: str, relations: Iterable[str], engine: Engine, at_step: int | None = None
+) -> StepRows:
+    """All rows of several tables and views, all of them at one step."""
+    published = _published(target, pipeline, at_step)
+    found = {}
+    for name in relations:
+        written = name if is_identifier(name) else f"`{name.replace('`', '``')}`"
+        select = Select(f"SELECT * FROM {written}", (name,))
+        require_relations(published.program, select)
+        found[name] = _select(target, published, select, engine)
+    return StepRows(published.step, found)
+
+
+def _published(target: Target, pipeline: str, at_step: int | None) -> _Published:
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.published is None:
+        raise NotFound("A506", f"pipeline {pipeline!r} is not applied in {target.environment.name}", "run: reconcile apply")
+    last = stored.value.published.step
+    state = read_step(target.registry, stored.value, last if at_step is None else at_step)
+    program = read_snapshot(target, pipeline, state.record).program
+    return _Published(state.step, program, state.relations, state.gone, state.step == last)
+
+
+def _select(target: Target, published: _Published, select: Select, engine: Engine) -> Rows:
+    program = published.program
+    place = published_place(program, target.warehouse, published.placements)
     sources = sources_for(program, select.relations, place)
+    if not published.is_last:
+        for source in sources:
+            if isinstance(source, StoredSource):
+                _require_data(source, published)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
     return engine.select(Selection(select.sql, sources, program.settings.spark, functions))
+
+
+def _require_data(source: StoredSource, published: _Published) -> None:
+    try:
+        if fold(source.name) in published.gone:
+            raise EngineError("X730", "its folder was removed by a later apply")
+        require_version(source.location, source.version)
+    except EngineError as error:
+        message = f"{source.name} can't be read at step {published.step} any more: {error.message}"
+        raise EngineError(error.code, message, "ask for a later step, or leave that relation out") from error
 
 
 def require_relations(program: Program, statement: Select | Insert | Delete) -> None:

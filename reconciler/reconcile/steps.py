@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import EngineError, NotFound
+from reconciler.errors import NotFound
 from reconciler.registry.model import Head, Placement
 from reconciler.registry.protocol import History, Registry
 
@@ -31,13 +31,15 @@ _WHOLE_KINDS = ("apply", "restore")
 @dataclass(frozen=True, slots=True)
 class StepState:
     """A published step: the record of the program that was applied then, where each relation (folded) stood, and how far
-    each connector (folded) had read."""
+    each connector (folded) had read. `gone` are relations whose folders were removed since: what may be there now is another
+    table."""
 
     step: int
     at: str
     record: str
     relations: Mapping[str, Placement]
     positions: Mapping[str, JsonObject]
+    gone: frozenset[str] = frozenset()
 
 
 def next_step(head: Head) -> int:
@@ -77,8 +79,7 @@ def record_withdrawal(registry: Registry, head: Head, step: int) -> None:
 
 
 def read_step(registry: Registry, head: Head, step: int) -> StepState:
-    """The state as of a published step. Raises NotFound (A515) when there is none, or it is not known any more, and
-    EngineError (X730) when a relation's data of that step is gone with its folder."""
+    """The state as of a published step. Raises NotFound (A515) when there is none, or it is not known any more."""
     published = head.published
     if published is None or head.applied is None or head.applied.record is None:
         raise NotFound("A515", f"nothing of {head.pipeline} is published")
@@ -105,32 +106,39 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
         relations |= json.loads(row["relations"])
         positions |= json.loads(row["positions"])
     places = {key: Placement(place["location"], place["version"]) for key, place in sorted(relations.items())}
-    _require_same_folders(head, step, places, rows)
-    return StepState(step, found["at"], found["record"], places, positions)
+    gone = _removed_since(head, step, places, rows)
+    return StepState(step, found["at"], found["record"], places, positions, gone)
 
 
-def _require_same_folders(
+def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str, Placement]) -> frozenset[str]:
+    """Which of these placements, as of a step, have lost their folder since."""
+    return _removed_since(head, step, places, _rows_by_step(registry, head.pipeline))
+
+
+def _removed_since(
     head: Head, step: int, places: Mapping[str, Placement], rows: Mapping[int, Mapping[str, str]]
-) -> None:
+) -> frozenset[str]:
     """A folder that a later state lacks, or has at an earlier version, was removed; what is there now is another table."""
-    assert head.published is not None
-    wanted = {place.location: (key, place.version) for key, place in places.items()}
+    published = head.published
     later = [
         (row["whole"] == "true", json.loads(row["relations"]))
         for number, row in sorted(rows.items())
         # What is beyond was not published, or not yet.
-        if step < number <= head.published.step
+        if published is not None and step < number <= published.step
     ]
-    now = {key: {"location": one.location, "version": one.version} for key, one in head.published.relations.items()}
+    now = {
+        key: {"location": one.location, "version": one.version}
+        for key, one in (published.relations if published else {}).items()
+    }
+    gone = set()
     for whole, relations in (*later, (True, now)):
         versions = {place["location"]: place["version"] for place in relations.values()}
-        for location, (key, version) in wanted.items():
-            if versions.get(location, -1 if whole else version) < version:
-                raise EngineError(
-                    "X730",
-                    f"what {key} held at step {step} of {head.pipeline} is gone: its folder was removed by a later apply",
-                    "ask for a later step, or leave that relation out",
-                )
+        gone |= {
+            key
+            for key, place in places.items()
+            if versions.get(place.location, -1 if whole else place.version) < place.version
+        }
+    return frozenset(gone)
 
 
 def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, str]]:

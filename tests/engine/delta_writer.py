@@ -39,9 +39,9 @@ class DeltaWriter:
 
     def version_with(self, location: str, transaction: Transaction) -> int | None:
         table = open_table(location)
-        if table is None or table.transaction_version(transaction.application) != transaction.version:
-            return None
-        return table.version()
+        # As Delta judges: a later transaction of the application means that this one is over.
+        found = None if table is None else table.transaction_version(transaction.application)
+        return None if table is None or found is None or found < transaction.version else table.version()
 
     def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
         types = arro3.core.Schema.from_arrow(delta_schema(contents.columns).to_arrow())
