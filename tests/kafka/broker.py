@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ Message = Mapping[str, Any] | Sequence[Any] | str | bytes | None
 (it gets an empty key unless one is given: Kafka wants one of the two)."""
 
 _LONGEST_START = 90
+_PATIENCE = 10_000
 _JAVA_OPTIONS = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlog4j2.level=WARN")
 # The broker's own shell waits for the end of its standard input, which the kernel closes when the tests' process is gone.
 _GUARD = """exec 3<&0
@@ -168,15 +169,11 @@ class Broker:
 
     def beginning_offsets(self, topic: str) -> dict[int, int]:
         """Of each partition the first offset that can be read."""
-        with self._consumer() as consumer:
-            found = consumer.beginning_offsets(self._partitions(consumer, topic))
-            return {one.partition: offset for one, offset in sorted(found.items())}
+        return self._offsets(lambda consumer: consumer.beginning_offsets(self._partitions(consumer, topic)))
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """Of each partition the offset that its next message gets."""
-        with self._consumer() as consumer:
-            found = consumer.end_offsets(self._partitions(consumer, topic))
-            return {one.partition: offset for one, offset in sorted(found.items())}
+        return self._offsets(lambda consumer: consumer.end_offsets(self._partitions(consumer, topic)))
 
     def delete_records(self, topic: str, before: Mapping[int, int]) -> None:
         """Delete what stands before an offset in each of these partitions, as retention does."""
@@ -234,7 +231,18 @@ class Broker:
         return self._clients[0]
 
     def _consumer(self) -> Any:
-        return _Closing(KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None))
+        # Its own patience is five minutes, and a question that meets a broker at a bad moment stays without an answer.
+        return _Closing(KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None, request_timeout_ms=_PATIENCE))
+
+    def _offsets(self, ask: Callable[[Any], Mapping[TopicPartition, int]]) -> dict[int, int]:
+        for remaining in reversed(range(4)):
+            try:
+                with self._consumer() as consumer:
+                    return {one.partition: offset for one, offset in sorted(ask(consumer).items())}
+            except KafkaError:
+                if not remaining:
+                    raise
+        raise AssertionError
 
     def _partitions(self, consumer: Any, topic: str) -> list[TopicPartition]:
         return [TopicPartition(topic, number) for number in sorted(consumer.partitions_for_topic(topic))]
@@ -312,7 +320,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
-broker.session.timeout.ms=3000
+broker.session.timeout.ms=6000
 broker.heartbeat.interval.ms=500
 num.network.threads=2
 num.io.threads=2
