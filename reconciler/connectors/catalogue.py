@@ -17,12 +17,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from reconciler.connectors import (
+    datagen,
     delta_table_input,
     delta_table_output,
     file_input,
     file_output,
     kafka_input,
     kafka_output,
+    postgres_input,
 )
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.schema_walk import is_secret, with_defaults
@@ -37,12 +39,14 @@ from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words,
 TRANSPORTS: Final[Mapping[str, Transport]] = {
     module.TRANSPORT.name: module.TRANSPORT
     for module in (
+        datagen,
         delta_table_input,
         delta_table_output,
         file_input,
         file_output,
         kafka_input,
         kafka_output,
+        postgres_input,
     )
 }
 SCHEMA_FILE: Final = "connector.schema.json"

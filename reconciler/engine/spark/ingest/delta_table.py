@@ -69,10 +69,12 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     )
 
 
-def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming:
-    """The rows of the range's version, or what changed between its two versions."""
+def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming | None:
+    """The rows of the range's version, or what changed between its two versions; None where it only pins the beginning."""
     config, uri = settings["transport"]["config"], str(ingestion.range["uri"])
     options = storage_options(config, uri)
+    if "from" in ingestion.range and ingestion.range["from"] == ingestion.range["to"]:
+        return None
     if "from" in ingestion.range:
         return changed_rows(session, ingestion, ChangedTable(uri, options, config.get("filter")))
     version = int(ingestion.range["version"])

@@ -1,0 +1,40 @@
+"""`postgres_input`: reads a table or a query of a PostgreSQL database, once, and then has ended."""
+
+import re
+
+from reconciler.connectors.references import holds_reference
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from reconciler.diagnostics import Diagnostic, Severity
+from reconciler.digest import JsonObject
+from reconciler.places import Path, Places
+
+_CONFIG: Path = ("transport", "config")
+_PASSWORD = re.compile(r"^[a-z]+://[^/@:]*:(?P<password>[^@]*)@")
+
+
+def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
+    config = settings["transport"]["config"]
+    found: list[Diagnostic] = []
+    if "table" in config and "query" in config:
+        place = places.of_key((*_CONFIG, "query"))
+        found.append(Diagnostic("C416", "table and query exclude each other", place, "keep one of them"))
+    if "table" not in config and "query" not in config:
+        message = "transport.config says neither table nor query: nothing is read"
+        found.append(Diagnostic("C404", message, places.of_key(_CONFIG), "table: the table or view to read"))
+    within = _PASSWORD.match(str(config["uri"]))
+    if within is not None and not holds_reference(within["password"], "secret"):
+        message = "transport.config.uri holds a password in clear text"
+        hint = "write ${secret:NAME}, and give the secret to whoever runs the pipeline"
+        found.append(Diagnostic("C412", message, places.of_value((*_CONFIG, "uri")), hint, Severity.WARNING))
+    return tuple(found)
+
+
+TRANSPORT = Transport(
+    name="postgres_input",
+    direction=Direction.INPUT,
+    runnable_here=True,
+    takes_format=False,
+    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
+    not_yet={},
+    check_further=_check_further,
+)
