@@ -197,6 +197,11 @@ _EXECUTION: Final[dict[str, str]] = {
     "X747": "what changed in a Delta table can't be read any more",
     "X748": "a Delta table that is followed is another one now",
     "X749": "a database refuses",
+    "X750": "an output can't reach its brokers",
+    "X751": "an output's topic does not exist",
+    "X752": "an output's table exists already",
+    "X753": "an output's table has other columns than its view",
+    "X754": "an output's view lacks a column that it names",
 }
 
 _USAGE: Final[dict[str, str]] = {

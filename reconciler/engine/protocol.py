@@ -222,11 +222,13 @@ class Emission:
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """What an emission wrote: rows that came and rows that went. `reused`: the sink had it already."""
+    """What an emission wrote: rows that came and rows that went. `reused`: the sink had it already. `dropped` counts rows
+    that went and are still there for whoever reads the sink: it can't be told of them."""
 
     inserted: int
     deleted: int
     reused: bool = False
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Start(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EmissionResult:
     """What became of one output's emission: the rows that came and went, or why it failed. `step` is the published step
-    that it brings the sink to; `reused`: the sink had it already."""
+    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, which the sink can't be told."""
 
     connector: str
     step: int
@@ -70,6 +70,7 @@ class EmissionResult:
     reused: bool = False
     error: EngineError | None = None
     seconds: float = 0.0
+    dropped: int = 0
 
 
 def pin_emissions(head: Head, program: Program) -> Head:
@@ -128,6 +129,7 @@ def emit_pinned(
                 emitted.deleted,
                 emitted.reused,
                 seconds=clock() - started,
+                dropped=emitted.dropped,
             )
         )
     return replace(head, outputs=outputs), tuple(results)

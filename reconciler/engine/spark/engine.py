@@ -22,7 +22,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
     Written,
 )
-from reconciler.engine.spark import ingest, selection, statements, tables, views
+from reconciler.engine.spark import emit, ingest, selection, statements, tables, views
 from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
@@ -58,7 +58,8 @@ class SparkEngine:
             return statements.execute(self._spark, statement)
 
     def emit(self, emission: Emission) -> Emitted:
-        raise EngineError("X716", f"the engine has no output transport for {emission.connector}")
+        with jvm_watched():
+            return emit.emit(self._spark, emission)
 
     def select(self, selection_: Selection) -> Rows:
         with jvm_watched():

@@ -1,0 +1,26 @@
+"""Writing a view's changes through an output connector. One module a transport; `changes` says what changed.
+
+| transport | a repeat of an emission |
+|---|---|
+| delta_table_output | is recognised by its transaction and writes nothing: exactly once |
+| kafka_output | is written again; headers name pipeline, connector, step and serial, to tell by: at least once |
+| file_output | finds its folder complete and writes nothing, or writes it anew: exactly once |
+"""
+
+from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.spark.emit import delta_table, files, kafka
+from reconciler.engine.spark.locations import Sessions
+from reconciler.errors import EngineError
+
+
+def emit(sessions: Sessions, emission: Emission) -> Emitted:
+    """Write one emission. Raises EngineError; then it may be asked for again."""
+    match emission.settings["transport"]["name"]:
+        case "delta_table_output":
+            return delta_table.emit(sessions, emission)
+        case "kafka_output":
+            return kafka.emit(sessions, emission)
+        case "file_output":
+            return files.emit(sessions, emission)
+        case name:
+            raise EngineError("X716", f"connector {emission.connector}: the engine has no output transport {name!r}")
