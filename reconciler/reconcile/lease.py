@@ -67,11 +67,17 @@ def this_writer() -> dict[str, str]:
 
 def _started(pid: int) -> str:
     """When a process started, as the kernel counts it: tells a process from a later one of the same number."""
+    found = _stat(pid)
+    return found[19] if len(found) > 19 else "0"
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel tells of a process, from its state on; nothing where it tells nothing."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "0"
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def is_alive(process: str) -> bool:
@@ -83,7 +89,8 @@ def is_alive(process: str) -> bool:
         return False
     except (PermissionError, ValueError):
         return True
-    return started in ("0", _started(int(pid)))
+    # One whose end nobody has asked for yet still has its number, and does nothing any more.
+    return started in ("0", _started(int(pid))) and _stat(int(pid))[:1] not in (["Z"], ["X"])
 
 
 def is_free(lease: Lease, now: datetime, host: str) -> bool:

@@ -107,7 +107,7 @@ def _kill(process: str) -> None:
         _signal(pid)
     for child in children:
         _signal(child)
-    while is_alive(process) and not _is_zombie(pid):
+    while is_alive(process):
         time.sleep(_POLL_SECONDS)
 
 
@@ -136,15 +136,6 @@ def _descendants(pid: int) -> list[int]:
     except OSError:
         return found
     return [*found, *(inner for child in found for inner in _descendants(child))]
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether a process is dead, and only its parent has not asked about it yet."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] == "Z"
-    except (OSError, IndexError):
-        return False
 
 
 def _signal(pid: int) -> None:

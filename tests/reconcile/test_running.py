@@ -251,7 +251,7 @@ def test_a_signal_stops_a_run_after_its_step(root: Path) -> None:
 
 def test_one_process_at_a_time_runs_a_pipeline_and_a_dead_one_is_told(root: Path) -> None:
     with live(root) as process:
-        wait_until(lambda: state(root) == "Running")
+        wait_until(lambda: status(root).step == 1)
         with pytest.raises(LeaseHeld) as caught:
             opened(root).run_once()
         assert caught.value.code == "A503"
