@@ -21,6 +21,12 @@ _S3 = {
     "aws_endpoint_url": "fs.s3a.endpoint",
 }
 _STORES = ("aws_", "azure_", "google_")
+_S3_SWITCHES = {
+    # A public bucket: requests are not signed.
+    "aws_skip_signature": {"fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"},
+    "aws_allow_http": {"fs.s3a.connection.ssl.enabled": "false", "fs.s3a.path.style.access": "true"},
+}
+"""What an option means that is on or off; off is what Hadoop does by itself."""
 
 
 def storage_options(config: JsonObject, location: str) -> dict[str, str]:
@@ -31,6 +37,8 @@ def storage_options(config: JsonObject, location: str) -> dict[str, str]:
             options[name] = str(value).lower() if isinstance(value, bool) else str(value)
         elif name in _S3:
             options[_S3[name]] = str(value)
+        elif name in _S3_SWITCHES:
+            options |= _S3_SWITCHES[name] if str(value).lower() == "true" else {}
         elif name.startswith(_STORES):
             raise EngineError("X716", f"the engine has no use for the option {name}", "give Hadoop's own option: fs.…")
     scheme = urlsplit(spark_location(location)).scheme
