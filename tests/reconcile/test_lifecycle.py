@@ -91,6 +91,6 @@ def test_the_page_shows_this_table() -> None:
     assert dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|$", page, re.MULTILINE)) == {
         state.value: meaning for state, meaning in MEANING.items()
     }
-    shown = re.findall(r"^\| (\w+) \| ([^|]+?) \| (\w+) \|$", page, re.MULTILINE)
+    shown = re.findall(r"^\| ([A-Z]\w+) \| ([^|]+?) \| ([A-Z]\w+) \|$", page, re.MULTILINE)
     table = [(state, what.value, to) for state in State for what, to in TRANSITIONS.get(state, {}).items()]
     assert shown == [(state.value, what, to.value) for state, what, to in table]

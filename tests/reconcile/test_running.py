@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
+from reconciler.cli.prometheus import METRICS
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import EngineError, LeaseHeld
 from reconciler.reconcile.running import Running, run_pipeline
@@ -439,6 +440,12 @@ def parsed(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         assert (sample[1], labels) not in found, "a sample comes once"
         found[sample[1], labels] = float(sample[3])
     return found
+
+
+def test_the_page_lists_the_metrics() -> None:
+    page = (Path(__file__).parents[2] / "docs/running.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(reconcile_\w+)` \| (\w+) \| (.+?) \|$", page, re.MULTILINE)
+    assert listed == [(name, metric.kind, metric.help) for name, metric in METRICS.items()]
 
 
 def test_labels_are_escaped() -> None:
