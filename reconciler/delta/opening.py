@@ -5,12 +5,17 @@ A half-created table (data files, no commit) is no table: Delta's log decides.
 """
 
 import os
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+_OF_A_BACKTRACE: Final = re.compile(r"\s*\d+: ")
+_DECORATION: Final = re.compile("\x1b\\[[0-9;]*m|↳")
 
 
 def join_location(base: str, *parts: str) -> str:
@@ -48,17 +53,24 @@ def open_table(location: str, version: int | None = None) -> "DeltaTable | None"
     except TableNotFoundError:
         return None
     except Exception as error:
-        # deltalake raises several unrelated classes for a damaged log; all of them mean that the truth is unknown.
-        if not is_local(location) and "not found" in str(error).lower() and version is None:
-            return None
+        # deltalake raises several unrelated classes for a damaged log, a store out of reach, a missing bucket; all of them
+        # mean that the truth is unknown.
         if is_local(location) and not has_commit(location):
             return None
         raise RegistryError("G602", f"the Delta table at {location} can't be read: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
-    """An error's own words, without the backtrace that a native library may append."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """An error's own words, on one line, without the backtrace and the colours that a native library may add."""
+    words: list[str] = []
+    for line in str(error).strip().splitlines():
+        if _OF_A_BACKTRACE.match(line):
+            break
+        words.append(_DECORATION.sub("", line).strip())
+        # A message that goes on below says so by its arrows.
+        if words[0] and "↳" not in str(error):
+            break
+    return " ".join(words) or type(error).__name__
 
 
 def has_commit(location: str) -> bool:

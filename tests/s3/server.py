@@ -1,0 +1,98 @@
+"""A server that speaks S3, on loopback, in a process of its own; and the environment that leads to it.
+
+The fixture `bucket` gives a bucket of its own to each test. What it holds is in memory and gone with the server.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+_LONGEST_START = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """`variables` are those of the environment that lead to it."""
+
+    variables: Mapping[str, str]
+    client: Any
+
+    def new_bucket(self) -> "Bucket":
+        name = f"lake-{uuid.uuid4().hex[:8]}"
+        self.client.create_bucket(Bucket=name)
+        return Bucket(self, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """One bucket of a server."""
+
+    server: Server
+    name: str
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return self.server.variables
+
+    def put(self, key: str, text: str) -> None:
+        self.server.client.put_object(Bucket=self.name, Key=key, Body=text.encode())
+
+    def keys(self, below: str = "") -> list[str]:
+        pages = self.server.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=below)
+        return sorted(one["Key"] for page in pages for one in page.get("Contents", ()))
+
+
+def running() -> Iterator[Server]:
+    """A server while the fixture is in use."""
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        port = chosen.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        _wait_for(port, process)
+        yield _server(f"http://127.0.0.1:{port}")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _server(endpoint: str) -> Server:
+    variables = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "someone",
+        "AWS_SECRET_ACCESS_KEY": "something",
+    }
+    client = boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name=variables["AWS_REGION"],
+        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+        config=Config(s3={"addressing_style": "path"}, proxies={}),
+    )
+    return Server(variables, client)
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _LONGEST_START
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the S3 server ended by itself"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise AssertionError("the S3 server did not start")

@@ -1,0 +1,159 @@
+"""A repository whose warehouse is on S3: planned, applied, run and queried; and who may write there.
+
+The work is done in a process of its own, since a JVM takes the environment that it is started with.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reconciler.delta.opening import open_table
+from reconciler.engine.spark.setup import install
+from reconciler.errors import ReconcileError, RegistryError
+from reconciler.reconcile.target import open_target
+from tests.s3.server import Bucket
+
+ROOT = Path(__file__).parents[2]
+
+PROGRAM = """\
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, total DECIMAL(10, 2));
+CREATE MATERIALIZED VIEW totals AS SELECT customer, sum(total) AS total FROM orders GROUP BY customer;
+"""
+PIPELINE = """\
+apiVersion: reconciler/v1
+kind: Pipeline
+metadata: {{name: shop}}
+spec:
+  bootstrap_policy: allow
+  runtime: {{workers: 2, memory: 1g, shuffle_partitions: 2}}
+  connectors:
+    - name: incoming
+      table: orders
+      transport: {{name: file_input, config: {{path: "s3://{bucket}/incoming"}}}}
+      format: {{name: json}}
+"""
+# One Spark for all of it. Each call reads files and registry anew, as commands do.
+WORK = """
+import json, sys
+from pathlib import Path
+from reconciler import Project
+with Project.open(".") as project:
+    shop = project.pipeline("shop")
+    shop.apply()
+    steps = [len(shop.run_once().steps), len(shop.run_once().steps)]
+    totals = list(shop.query("SELECT customer, total FROM totals ORDER BY customer"))
+    shop.execute("DELETE FROM orders WHERE customer = 'Bob'")
+    program = Path("pipelines/shop/program.sql")
+    program.write_text(program.read_text().replace("AS total", "AS total, count(*) AS orders"))
+    shop.apply()
+    changed = list(shop.query("SELECT customer, total, orders FROM totals ORDER BY customer"))
+    json.dump([steps, totals, changed], sys.stdout, default=str)
+"""
+
+
+def repository(folder: Path, bucket: Bucket) -> Path:
+    (folder / "pipelines" / "shop").mkdir(parents=True)
+    warehouse = f"s3://{bucket.name}/warehouse"
+    (folder / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: '{warehouse}'}}}}\n")
+    (folder / "pipelines" / "shop" / "program.sql").write_text(PROGRAM)
+    (folder / "pipelines" / "shop" / "pipeline.yaml").write_text(PIPELINE.format(bucket=bucket.name))
+    return folder
+
+
+def python(folder: Path, bucket: Bucket, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, **bucket.variables, "PYTHONPATH": str(ROOT), **more}
+    command = [sys.executable, "-W", "ignore", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
+
+
+def planned(folder: Path, bucket: Bucket) -> str:
+    """A plan, by a process that would find no Java."""
+    program = "from reconciler.cli.main import main; main(['plan', 'shop'])"
+    ran = python(folder, bucket, "-c", program, JAVA_HOME="/nowhere")
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    return ran.stdout
+
+
+@pytest.mark.spark
+def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> None:
+    install(lambda message: None, s3=True)
+    shop = repository(tmp_path, bucket)
+    bucket.put("incoming/one.json", '{"id": 1, "customer": "Ann", "total": 5}\n{"id": 2, "customer": "Bob", "total": 7.5}\n')
+
+    assert "+ view totals" in planned(shop, bucket)
+    worked = python(shop, bucket, "-c", WORK)
+    assert worked.returncode == 0, worked.stderr
+    ann, bob = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
+    assert json.loads(worked.stdout) == [[1, 0], [ann, bob], [{**ann, "orders": 1}]]
+    assert "no changes" in planned(shop, bucket)
+    assert bucket.keys("warehouse/_registry/shop/head/_delta_log/")
+    # Nothing of it was kept in the repository.
+    assert [path.name for path in sorted(shop.iterdir())] == ["pipelines", "reconcile.yaml"]
+
+
+WRITER = """
+import sys
+from reconciler.delta.documents import DocumentTable
+from reconciler.errors import RegistryConflict
+document, mine = DocumentTable(sys.argv[1]), sys.argv[2]
+print("ready", flush=True)
+for line in sys.stdin:
+    expected = int(line) if line.strip() != "none" else None
+    try:
+        written = document.replace(expected, {"by": mine}, f"{mine}-{line.strip()}")
+        print(f"won {written.version}", flush=True)
+    except RegistryConflict as conflict:
+        print(f"lost {conflict.code}", flush=True)
+"""
+
+
+def test_of_two_processes_that_replace_a_document_one_wins(bucket: Bucket) -> None:
+    location = f"s3://{bucket.name}/document"
+    environment = {**os.environ, **bucket.variables, "PYTHONPATH": str(ROOT)}
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, location, name],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "two")
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        for version in range(12):
+            for writer in writers:
+                assert writer.stdin is not None
+                writer.stdin.write(f"{version - 1 if version else 'none'}\n")
+                writer.stdin.flush()
+            answers = sorted(writer.stdout.readline() for writer in writers if writer.stdout is not None)
+            assert answers == ["lost G604\n", f"won {version}\n"]
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+
+
+def test_what_can_not_be_looked_at_is_never_taken_for_nothing(bucket: Bucket) -> None:
+    assert open_table(f"s3://{bucket.name}/nothing") is None
+    with pytest.raises(RegistryError, match="list request") as raised:
+        open_table("s3://no-such-bucket-here/nothing")
+
+    assert (raised.value.code, "\x1b" in raised.value.message) == ("G602", False)
+
+
+def test_one_place_on_s3_is_one_text(tmp_path: Path) -> None:
+    for written in ("s3://lake/w", "s3a://lake/w/"):
+        (tmp_path / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: '{written}'}}}}\n")
+        assert open_target(tmp_path, None).warehouse == "s3://lake/w"
+    (tmp_path / "reconcile.yaml").write_text("environments: {dev: {warehouse: 'hdfs://name/w'}}\n")
+    with pytest.raises(ReconcileError, match="in a folder or on S3") as raised:
+        open_target(tmp_path, None)
+    assert raised.value.code == "U815"
