@@ -19,7 +19,8 @@ ROW: Final = "reconcile row"
 """The column that holds a row's number in its plan."""
 
 _N: Final = quoted(ROW)
-_WHOLE: Final = {"tinyint": 7, "smallint": 15, "int": 31, "integer": 31, "bigint": 63, "long": 63}
+# Where the whole numbers of a type end. The last one of a BIGINT is left out: what is above it can't be written.
+_WHOLE: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "integer": 2**31, "bigint": 2**63 - 1, "long": 2**63 - 1}
 _TEXT: Final = re.compile(r"^(string|varchar|char|character)\b(?:\s*\((\d+)\))?")
 _DECIMAL: Final = re.compile(r"^(?:decimal|numeric|dec)(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
 _END_OF_TIME: Final = datetime(2100, 1, 1, tzinfo=UTC)
@@ -139,7 +140,7 @@ class _Maker:
         if self._type == "boolean":
             return f"{self._number('0', '2')} = 1"
         if self._type in _WHOLE:
-            return f"CAST({self._number(*self._bounds('0', str(2 ** _WHOLE[self._type] - 1)))} AS {self._type})"
+            return f"CAST({self._number(*self._bounds('0', str(_WHOLE[self._type])))} AS {self._type})"
         decimal = _DECIMAL.match(self._type)
         if decimal is not None:
             whole = int(decimal.group(1) or 10) - int(decimal.group(2) or 0)
