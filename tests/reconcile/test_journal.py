@@ -1,0 +1,112 @@
+"""The journal's records: each step by itself in short journals, several at a time in long ones, and none lost."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
+from reconciler.reconcile.journal import OpenJournal
+from reconciler.registry.memory import MemoryRegistry
+from reconciler.registry.model import Approval, EntryState, Head, Journal, JournalEntry, Stored
+
+
+class Counting(MemoryRegistry):
+    """Counts how often the head is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+
+    def replace_head(self, token: int | None, head: Head, write_id: str) -> Stored[Head]:
+        self.writes += 1
+        return super().replace_head(token, head, write_id)
+
+
+def opened(registry: MemoryRegistry, views: int) -> None:
+    kinds = ["bootstrap_view"] * views + ["publish_view"] * views + ["commit_snapshot"]
+    entries = tuple(JournalEntry(f"{number:04d}", {"kind": kind}) for number, kind in enumerate(kinds, start=1))
+    journal = Journal("id", "p", "d", "r", Approval("policy"), "ann", "c", "now", "", "p", 1, (), entries)
+    registry.replace_head(None, Head("shop", journal=journal), "w")
+
+
+def work_on(registry: MemoryRegistry, boundary: Any = no_boundary, check: Any = lambda: None) -> list[str]:
+    """Do what is left; the entries whose effects were run."""
+    stored = registry.head("shop")
+    assert stored is not None
+    work, ran = OpenJournal(registry, stored, boundary, check), []
+
+    def effect(entry: JournalEntry) -> dict[str, Any]:
+        if int(entry.id) % 250 == 0:
+            assert recorded(registry, entry.id) == entry, "no effect without its intent in the head"
+        ran.append(entry.id)
+        return {"did": entry.id}
+
+    for batch in work.batches():
+        assert len({entry.step["kind"] for entry in batch}) == 1
+        work.run_batch(batch, lambda entry: entry.intent or {"pinned": entry.id}, effect)
+    return ran
+
+
+def recorded(registry: MemoryRegistry, name: str) -> JournalEntry:
+    stored = registry.head("shop")
+    assert stored is not None
+    assert stored.value.journal is not None
+    return next(one for one in stored.value.journal.entries if one.id == name)
+
+
+def states(registry: MemoryRegistry) -> Counter[EntryState]:
+    stored = registry.head("shop")
+    assert stored is not None
+    assert stored.value.journal is not None
+    return Counter(entry.state for entry in stored.value.journal.entries)
+
+
+def test_a_short_journal_records_each_step_by_itself() -> None:
+    registry = Counting()
+    opened(registry, 20)
+    work_on(registry)
+    assert registry.writes == 1 + 2 * 40
+    assert states(registry) == {EntryState.DONE: 40, EntryState.PENDING: 1}
+
+
+@pytest.mark.parametrize("views", [300, 600])
+def test_a_long_journal_is_written_no_more_often_than_one_of_hundreds(views: int) -> None:
+    registry = Counting()
+    opened(registry, views)
+    ran = work_on(registry)
+    assert len(ran) == len(set(ran)) == 2 * views
+    assert registry.writes < 2 * 310
+    assert states(registry) == {EntryState.DONE: 2 * views, EntryState.PENDING: 1}
+
+
+@pytest.mark.parametrize("boundary", ["before", "intended", "effected", "recorded"])
+@pytest.mark.parametrize("kind", ["bootstrap_view", "publish_view"])
+def test_who_dies_among_steps_recorded_together_leaves_what_can_be_finished(kind: str, boundary: str) -> None:
+    registry = Counting()
+    opened(registry, 300)
+    with pytest.raises(Crash):
+        work_on(registry, crash_at(f"{kind}:{boundary}", 8))
+    if kind == "bootstrap_view":
+        stored = registry.head("shop")
+        assert stored is not None
+        assert stored.value.journal is not None
+        published = [one for one in stored.value.journal.entries if one.step["kind"] == "publish_view"]
+        assert {one.state for one in published} == {EntryState.PENDING}, "it can still be taken back"
+    work_on(registry)
+    assert states(registry) == {EntryState.DONE: 600, EntryState.PENDING: 1}
+
+
+def test_who_lost_the_pipeline_runs_no_effect() -> None:
+    registry = Counting()
+    opened(registry, 3)
+    calls = []
+
+    def check() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        work_on(registry, check=check)
+    assert states(registry)[EntryState.DONE] == 2
