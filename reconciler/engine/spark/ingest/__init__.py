@@ -15,7 +15,7 @@ from reconciler.engine.spark import writes
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import conformed
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.ingest import delta_table, files, kafka
+from reconciler.engine.spark.ingest import datagen, delta_table, files, kafka, postgres
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
@@ -39,9 +39,11 @@ class _Transport:
 
 
 _TRANSPORTS = {
+    "datagen": _Transport(datagen.discover, datagen.read),
     "delta_table_input": _Transport(delta_table.discover, delta_table.read),
     "file_input": _Transport(files.discover, files.read),
     "kafka_input": _Transport(kafka.discover, kafka.read),
+    "postgres_input": _Transport(postgres.discover, postgres.read),
 }
 
 
