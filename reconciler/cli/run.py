@@ -9,6 +9,7 @@ from reconciler.cli.options import format_option, pipeline_argument, project_of,
 from reconciler.cli.output import note, show_json
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.reconcile.stopping import end_this_process
 
 
 @click.command()
@@ -16,11 +17,19 @@ from reconciler.reconcile.running import Running, run_pipeline
 @target_options
 @format_option("text", "json")
 @click.option("--once", is_flag=True, help="Ingest what is there, bring every view up to date, and end.")
-@click.option("--interval", default=5.0, show_default=True, metavar="SECONDS", help="How often to look for new input.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(min=0.05),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often to look for new input, at most, while there is none.",
+)
 def command(pipeline: str, repo: str, environment: str | None, form: str, once: bool, interval: float) -> int:
     """Ingest what the input connectors have and bring every view up to date, until stopped or --once.
 
-    Runs what is applied, never the files. Hands over to `reconcile apply` between steps, then goes on.
+    Runs what is applied, never the files. Hands over to `reconcile apply` between steps, then goes on. Ctrl-C or SIGTERM
+    ends it after the step under way, a second one at once.
 
     Example: reconcile run tpch --once
     """
@@ -28,26 +37,35 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
 
     def stop(number: int, frame: object) -> None:
         nonlocal stopped
+        if stopped:
+            end_this_process()
         stopped = True
 
-    if not once:
-        signal.signal(signal.SIGINT, stop)
-        signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)
     with project_of(repo, environment) as project:
         result = run_pipeline(
             project.target,
             project.pipeline(pipeline).name,
-            Running(project.engine, note, boundary_from_environment(os.environ)),
+            Running(project.engine_for(pipeline), note, boundary_from_environment(os.environ)),
             once=once,
             interval_seconds=interval,
             stop=lambda: stopped,
+            abandon=end_this_process,
         )
     for connector, reason in sorted(result.skipped.items()):
         note(f"{connector}: {reason}")
-    rows = sum(count for step in result.steps for count in step.rows.values())
     if form == "json":
         steps = [{"step": s.step, "rows": dict(s.rows), "views": list(s.views)} for s in result.steps]
-        show_json({"pipeline": pipeline, "steps": steps, "skipped": result.skipped})
+        show_json(
+            {
+                "pipeline": pipeline,
+                "steps": steps,
+                "skipped": result.skipped,
+                "step_count": result.step_count,
+                "row_count": result.row_count,
+            }
+        )
     else:
-        click.echo(f"{pipeline}: {len(result.steps)} step(s), {rows} row(s) ingested")
+        click.echo(f"{pipeline}: {result.step_count} step(s), {result.row_count} row(s) ingested")
     return 0

@@ -30,7 +30,10 @@ from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.compiling import Validated, validate_pipeline
+from reconciler.reconcile.controls import want
+from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
+from reconciler.reconcile.pausing import pause_connector, put_connector
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
@@ -41,7 +44,9 @@ from reconciler.reconcile.source import find_root
 from reconciler.reconcile.statements import execute
 from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
+from reconciler.reconcile.stopping import stop_run
 from reconciler.reconcile.target import Target, open_target
+from reconciler.registry.model import Wish
 from reconciler.registry.protocol import History
 
 
@@ -143,6 +148,34 @@ class Pipeline:
         """Ingest what the inputs have and bring every view up to date."""
         running = Running(self._project.engine_for(self.name), tell, boundary)
         return run_pipeline(self._project.target, self.name, running, once=True)
+
+    def stop(self, *, force: bool = False) -> bool:
+        """Have the live run of this pipeline end, and wait until it has. False: there was none."""
+        return stop_run(self._project.target, self.name, getpass.getuser(), force=force)
+
+    def pause(self) -> None:
+        """Have the pipeline take no input until it is resumed, over restarts."""
+        want(self._project.target.registry, self.name, Wish.PAUSE, getpass.getuser())
+
+    def resume(self) -> None:
+        """Have the pipeline take input again."""
+        want(self._project.target.registry, self.name, Wish.RUN, getpass.getuser())
+
+    def pause_connector(self, connector: str) -> None:
+        """Pause one connector (`table.connector`, or its own name where no other has it), over restarts."""
+        pause_connector(self._project.target, self.name, connector, True, getpass.getuser())
+
+    def resume_connector(self, connector: str) -> None:
+        """Take back a pause of one connector, said or declared."""
+        pause_connector(self._project.target, self.name, connector, False, getpass.getuser())
+
+    def seek_connector(self, connector: str, to: Any) -> bool:
+        """Have an input read on from `to`; whether that is done: a live run does it between two steps."""
+        return put_connector(self._project.target, self.name, connector, to, getpass.getuser())[1]
+
+    def events(self, limit: int | None = None) -> tuple[LoggedEvent, ...]:
+        """What happened to the pipeline while it ran: the last events, oldest first."""
+        return read_events(self._project.target.registry, self.name, limit)
 
     def execute(
         self, sql: str, boundary: Boundary = no_boundary, tell: Callable[[str], None] = lambda message: None
