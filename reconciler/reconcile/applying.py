@@ -20,11 +20,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 
 from reconciler import __version__
 from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import EngineError, LeaseHeld, RegistryError
+from reconciler.errors import EngineError, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import Outcome, Plan
@@ -35,8 +34,9 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.compiling import read_desired, read_snapshot
 from reconciler.reconcile.effects import Effects, built_folder, placements_after
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
+from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.journal import OpenJournal
-from reconciler.reconcile.lease import HeldLease, hold_lease, this_process
+from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
@@ -93,7 +93,7 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyRe
         holder = this_process("apply")
         waiting = _HANDOVER_WAIT_SECONDS
         with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
-            return _apply_under_lease(target, pipeline, applying, beside, partial(_require_lease, target, pipeline, lease))
+            return _apply_under_lease(target, pipeline, applying, beside, lease.check)
 
 
 def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuilding) -> Plan | None:
@@ -135,13 +135,6 @@ def _apply_under_lease(
     stored = _open_journal(target, plan, approval, applied.head, desired, applying)
     steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
-
-
-def _require_lease(target: Target, pipeline: str, lease: HeldLease) -> None:
-    """Raises LeaseHeld when somebody took the pipeline over."""
-    found = target.registry.lease(pipeline)
-    if found is None or found.value.epoch != lease.epoch:
-        raise LeaseHeld("A503", f"another process took {pipeline} over", "run: reconcile apply")
 
 
 def _finish_open_work(
@@ -258,6 +251,7 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
     """The last entry: histories, then the one commit that closes the journal and switches readers."""
     journal, head = work.journal, work.head
     applying.boundary(f"commit_snapshot:{BEFORE}")
+    work.check()
     now = _now()
     _record_histories(target, head.pipeline, journal, now)
     applying.boundary(f"commit_snapshot:{INTENDED}")
@@ -291,6 +285,8 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")
+    details = {"apply_id": journal.apply_id, "summary": journal.summary}
+    EventLog(target.registry, head.pipeline, applying.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
     applying.boundary(f"commit_snapshot:{RECORDED}")
 
 

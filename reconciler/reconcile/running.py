@@ -72,19 +72,21 @@ def run_pipeline(
         if reporter.state not in ENDED:
             loop.happen(Happening.FAIL)
         raise
-    return RunResult(pipeline, tuple(loop.steps), loop.skipped, loop.step_count, loop.row_count)
+    moved = loop.moving
+    return RunResult(pipeline, tuple(moved.steps), moved.skipped, moved.step_count, moved.row_count)
 
 
 def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, stop: Callable[[], bool]) -> None:
     while True:
-        with hold_lease(target.registry, pipeline, this_process("run"), report=running.tell) as lease:
+        mine = this_process("run")
+        with hold_lease(target.registry, pipeline, mine, report=running.tell) as lease:
             outcome = loop.under_lease(lease)
         match outcome:
             case Outcome.ENDED:
                 return
             case Outcome.HANDED_OVER:
                 running.tell(f"handed {pipeline} over; waiting to go on")
-                goes_on = _wait_for_handover(target, pipeline, stop)
+                goes_on = _wait_for_handover(target, pipeline, mine.id, stop)
             case Outcome.AWAITS_APPLY:
                 goes_on = _wait_for_apply(target, pipeline, stop)
         if not goes_on:
@@ -94,16 +96,16 @@ def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, stop: C
             return
 
 
-def _wait_for_handover(target: Target, pipeline: str, stop: Callable[[], bool]) -> bool:
-    """Until whoever asked has taken the lease and let it go again, or never came. False: the run is to stop."""
+def _wait_for_handover(target: Target, pipeline: str, mine: str, stop: Callable[[], bool]) -> bool:
+    """Until whoever asked has taken the lease and let it go again, or never came. `mine` is the holder that let go. False:
+    the run is to stop."""
     deadline = time.monotonic() + _HANDOVER_STARTS_WITHIN
-    mine = target.registry.lease(pipeline)
     host = this_process("run").host
     while time.monotonic() < deadline:
         if _is_to_stop(target, pipeline, stop):
             return False
         found = target.registry.lease(pipeline)
-        if found is not None and mine is not None and found.value.holder != mine.value.holder:
+        if found is not None and found.value.holder != mine:
             deadline = time.monotonic() + _HANDOVER_STARTS_WITHIN
             if is_free(found.value, datetime.now(UTC), host):
                 return True
