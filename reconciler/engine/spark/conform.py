@@ -1,23 +1,32 @@
 """Rows made to fit a table: columns matched by name, values cast to the table's types, strictly.
 
-A value that does not fit its column stops the write with an error that names column, value and (where rows come from
-files) file; nothing is written. Fitting is SQL's: text is parsed, a decimal is rounded to its column's scale, an integer
-too large for its column is an error, text longer than VARCHAR(n) is an error. A NULL in a NOT NULL column is an error; a
-column that the rows lack gets its default, else NULL. Where the rows can't tell a value that is absent from one that is
-NULL (`null_is_absent`: JSON), both get the default.
+A value that does not fit its column is a problem that names column and value: `checked` tells it beside the row, `conformed`
+stops the write with it and says where the row comes from. Fitting is SQL's: text is parsed, a decimal is rounded to its
+column's scale; an integer too large for its column does not fit, nor does text longer than VARCHAR(n), nor NULL in a NOT
+NULL column. A column that the rows lack gets its default, else NULL. Where the rows can't tell a value that is absent from
+one that is NULL (`null_is_absent`: JSON), both get the default.
+
+Two things stop the write either way, since they are of the source and not of a row: a NOT NULL column without default that
+it does not have, and nested values of another type than the column's. (Nested values that come as JSON are looked into.)
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
 from reconciler.engine.protocol import ColumnType
-from reconciler.engine.spark.failures import marked
+from reconciler.engine.spark.failures import marked, raised
 from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.nested import misfit
 from reconciler.names import fold
 
+REASON = "reconcile reason"
+"""The column of `checked` that says why a row is none, beginning with a code; else it is NULL."""
+
+_VALUE = "reconcile value "
+_OTHER = "reconcile other value "
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char(?:acter)?\s*\(\s*(\d+)\s*\)\s*$")
 _NESTED = ("struct<", "array<", "map<")
 _STRING = ("string", "varchar", "char", "character")
@@ -29,6 +38,36 @@ class Given:
 
     expression: str
     is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What rows must be to fit: the table's columns, defaults by folded name (literals of SQL), and whether NULL means the
+    default. Where `deletes` is true (an expression) only the columns of `key` need fit, if there is a key."""
+
+    columns: tuple[ColumnType, ...]
+    defaults: Mapping[str, str]
+    null_is_absent: bool = False
+    key: tuple[str, ...] = ()
+    deletes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A column's value and, where something can be wrong with it, why it does not fit: expressions of SQL. `problem` takes
+    the value from the name that it is given."""
+
+    column: ColumnType
+    value: str
+    checks: tuple[tuple[str, str], ...]
+
+    def problem(self, value: str) -> str | None:
+        """NULL where it fits."""
+        cases = " ".join(f"WHEN {condition} THEN {message}" for condition, message in self.checks)
+        return f"CASE {cases} END".replace(_THIS, value) if cases else None
+
+
+_THIS = "`reconcile this value`"
 
 
 def by_name(frame: DataFrame, hidden: Iterable[str] = ()) -> dict[str, Given]:
@@ -50,74 +89,117 @@ def conformed(
     defaults: Mapping[str, str] | None = None,
     null_is_absent: bool = False,
 ) -> DataFrame:
-    """The frame's rows with exactly the table's columns, then the `kept` ones of the frame.
+    """The frame's rows with exactly the table's columns, then the `kept` ones of the frame; what does not fit stops it.
 
     `origin` is an expression of SQL that says where a row comes from, for messages; `defaults` maps columns, by folded
     name, to literals of SQL.
     """
-    known = {**given, **_defaulted(columns, given, defaults or {}, null_is_absent)}
-    expressions = [f"{_fitted(column, known, origin)} AS {quoted(column.name)}" for column in columns]
+    expressions = []
+    for fitted in _all_fitted(Rules(columns, defaults or {}, null_is_absent), given):
+        problem, value = fitted.problem(fitted.value), fitted.value
+        if problem is not None:
+            told = problem if origin is None else f"concat({problem}, ' in ', {origin})"
+            stopped = f"CAST({raised(told)} AS {fitted.column.type})"
+            value = f"CASE WHEN ({problem}) IS NULL THEN {value} ELSE {stopped} END"
+        expressions.append(f"{value} AS {quoted(fitted.column.name)}")
     return frame.selectExpr(*expressions, *(quoted(name) for name in kept))
 
 
-def _defaulted(
-    columns: tuple[ColumnType, ...], given: Mapping[str, Given], defaults: Mapping[str, str], null_is_absent: bool
-) -> dict[str, Given]:
+def checked(
+    frame: DataFrame,
+    rules: Rules,
+    given: Mapping[str, Given],
+    kept: Sequence[str],
+    problem: str | None = None,
+    other: Mapping[str, Given] | None = None,
+    has_other: str = "false",
+) -> DataFrame:
+    """The frame's rows with exactly the table's columns, REASON, then the `kept` expressions.
+
+    `problem` is an expression that says why a row is none before its values are looked at. `other` are the values of a row
+    that must fit as well, where `has_other` is true: it is inserted where this one is deleted.
+    """
+    fitted = _all_fitted(rules, given)
+    twins = _all_fitted(rules, other) if other is not None else []
+    # Values first, then what is wrong with them: each is computed once.
+    values = frame.selectExpr(
+        "*",
+        *(f"{one.value} AS {quoted(_VALUE + one.column.name)}" for one in fitted),
+        *(f"{one.value} AS {quoted(_OTHER + one.column.name)}" for one in twins),
+    )
+    reasons = [problem] if problem is not None else []
+    reasons += _reasons(fitted, _VALUE, rules)
+    if twins:
+        opposite = replace(rules, deletes=f"NOT ({rules.deletes})") if rules.deletes else rules
+        reasons += [f"CASE WHEN {has_other} THEN {reason} END" for reason in _reasons(twins, _OTHER, opposite)]
+    reason = f"coalesce({', '.join(reasons)})" if reasons else "CAST(NULL AS STRING)"
+    return values.selectExpr(
+        *(f"{quoted(_VALUE + one.column.name)} AS {quoted(one.column.name)}" for one in fitted),
+        f"{reason} AS {quoted(REASON)}",
+        *kept,
+    )
+
+
+def _reasons(fitted: Iterable[_Fitted], prefix: str, rules: Rules) -> list[str]:
+    key = {fold(name) for name in rules.key}
+    found = []
+    for one in fitted:
+        reason = one.problem(quoted(prefix + one.column.name))
+        if reason is None:
+            continue
+        needs_key_only = bool(key) and rules.deletes is not None and fold(one.column.name) not in key
+        found.append(f"CASE WHEN NOT ({rules.deletes}) THEN {reason} END" if needs_key_only else reason)
+    return found
+
+
+def _all_fitted(rules: Rules, given: Mapping[str, Given]) -> list[_Fitted]:
+    known = {**given, **_defaulted(rules, given)}
+    return [_fitted(column, known.get(fold(column.name))) for column in rules.columns]
+
+
+def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
     """The columns whose values are their defaults, in all rows or in those that lack them."""
     found: dict[str, Given] = {}
-    for column in columns:
-        default, source = defaults.get(fold(column.name)), given.get(fold(column.name))
+    for column in rules.columns:
+        default, source = rules.defaults.get(fold(column.name)), given.get(fold(column.name))
         if default is None:
             continue
         if source is None:
             found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(_STRING))
-        elif null_is_absent:
+        elif rules.null_is_absent:
             value = f"CAST({default} AS STRING)" if source.is_text else default
             found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text)
     return found
 
 
-def _fitted(column: ColumnType, given: Mapping[str, Given], origin: str | None) -> str:
-    source = given.get(fold(column.name))
+def _fitted(column: ColumnType, source: Given | None) -> _Fitted:
     if source is None:
         if column.nullable:
-            return f"CAST(NULL AS {column.type})"
+            return _Fitted(column, f"CAST(NULL AS {column.type})", ())
         # Raised row by row: no rows lack nothing.
-        missing = _raised("X713", f"the NOT NULL column {column.name} is not among the columns of the rows", None, origin)
-        return f"CAST({missing} AS {column.type})"
-    fitted = _cast(column, source, origin)
-    if column.nullable:
-        return fitted
-    problem = _raised("X713", f"NULL in the NOT NULL column {column.name}", None, origin)
-    return f"coalesce({fitted}, {problem})"
+        missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
+        return _Fitted(column, f"CAST(raise_error({literal(missing)}) AS {column.type})", ())
+    value, checks = _cast(column, source)
+    if not column.nullable:
+        checks = (*checks, (f"{_THIS} IS NULL", literal(f"X713: NULL in the NOT NULL column {column.name}")))
+    return _Fitted(column, value, checks)
 
 
-def _cast(column: ColumnType, source: Given, origin: str | None) -> str:
-    value, kind = source.expression, column.type.strip().lower()
+def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str], ...]]:
+    text, kind = source.expression, column.type.strip().lower()
+    told = f"left(CAST({text} AS STRING), 80)"
     if kind.startswith(_STRING):
-        return _text(column, source, origin)
-    problem = _raised("X712", f"a value for column {column.name} does not fit {column.type}", value, origin)
-    refused = f"CASE WHEN {value} IS NOT NULL THEN {problem} END"
-    if kind.startswith(_NESTED):
-        # A nested value that comes as text is JSON. Not try_cast: it would make NULL of a part that does not fit.
-        parsed = f"coalesce(try_parse_json({value}), {refused})" if source.is_text else value
-        return f"CAST({parsed} AS {column.type})"
-    return f"coalesce(try_cast({value} AS {column.type}), {refused})"
-
-
-def _text(column: ColumnType, source: Given, origin: str | None) -> str:
-    value = source.expression if source.is_text else f"CAST({source.expression} AS STRING)"
-    limit = _LENGTH.match(column.type)
-    if limit is None:
-        return value
-    problem = _raised("X712", f"a value for column {column.name} is longer than {column.type}", value, origin)
-    return f"CASE WHEN length({value}) > {limit.group(1)} THEN {problem} ELSE {value} END"
-
-
-def _raised(code: str, message: str, value: str | None, origin: str | None) -> str:
-    parts = [literal(marked(code, message))]
-    if value is not None:
-        parts.append(f"': ', left(CAST({value} AS STRING), 80)")
-    if origin is not None:
-        parts.append(f"' in ', {origin}")
-    return f"raise_error(concat({', '.join(parts)}))"
+        value, limit = text if source.is_text else f"CAST({text} AS STRING)", _LENGTH.match(column.type)
+        if limit is None:
+            return value, ()
+        message = literal(f"X712: a value for column {column.name} is longer than {column.type}: ")
+        return value, ((f"length({_THIS}) > {limit.group(1)}", f"concat({message}, {told})"),)
+    message = f"concat({literal(f'X712: a value for column {column.name} does not fit {column.type}: ')}, {told})"
+    if not kind.startswith(_NESTED):
+        return f"try_cast({text} AS {column.type})", ((f"{_THIS} IS NULL AND {text} IS NOT NULL", message),)
+    if not source.is_text:
+        return f"CAST({text} AS {column.type})", ()
+    # Not try_cast: it would make NULL of a part that does not fit.
+    parsed = f"try_parse_json({text})"
+    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {misfit(parsed, column.type)})"
+    return f"CASE WHEN NOT ({wrong}) THEN CAST({parsed} AS {column.type}) END", ((wrong, message),)

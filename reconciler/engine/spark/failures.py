@@ -36,6 +36,7 @@ _CODES = {
     "FAILED_READ_FILE": "X714",
     "INVALID_VARIANT_CAST": "X712",
     "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": "X713",
+    "KAFKA_DATA_LOSS": "X742",
     "DELTA_TABLE_NOT_FOUND": "X721",
     "DELTA_MISSING_DELTA_TABLE": "X721",
     "DELTA_PATH_DOES_NOT_EXIST": "X721",
@@ -58,6 +59,11 @@ _HINTS = {
 def marked(code: str, message: str) -> str:
     """The text that an expression raises (`raise_error`) so that it arrives as this code with this message."""
     return f"{_MARKER}{code}: {message}"
+
+
+def raised(problem: str) -> str:
+    """An expression of SQL that raises what the expression `problem` gives (`X712: a value …`): it arrives with its code."""
+    return f"raise_error(concat('{_MARKER}', {problem}))"
 
 
 @contextmanager

@@ -37,10 +37,10 @@ def execute(sessions: Sessions, statement: Statement) -> Written:
     if isinstance(parsed, Insert):
         with translated(f"insert into {statement.target.name}"):
             rows = _inserted(session, parsed, statement.target)
-            return writes.write(session, statement.target, rows, statement.transaction)
+            return writes.write(session, statement.target, rows, statement.transaction, statement.commit)
     with translated(f"delete from {statement.target.name}"):
         sql = _delete_sql(session, parsed, statement.target)
-        return writes.delete(session, statement.target, sql, statement.transaction)
+        return writes.delete(session, statement.target, sql, statement.transaction, statement.commit)
 
 
 def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> DataFrame:

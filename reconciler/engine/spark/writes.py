@@ -1,8 +1,9 @@
 """Rows into a table, once: an append where the table has no key, else a merge by key.
 
 Every commit carries its transaction (Delta's `txn`), so a repeat finds it and writes nothing. Where several incoming rows
-have one key the last in reading order wins; rows without an order (a snapshot of another Delta table) are told apart by
-a hash of their values, so that a repeat picks the same one.
+have one key the last in reading order wins, be it an insert or a delete; rows without an order (a snapshot of another Delta
+table) are told apart by a hash of their values, so that a repeat picks the same one. Deletes from a table without a key are
+`multisets`'.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commits import latest_version, search
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
@@ -20,10 +22,14 @@ from reconciler.names import fold
 ORDER = "reconcile order"
 """The frame's column that says in which order rows were read; dropped before writing."""
 
+DELETES = "reconcile deletes"
+"""The frame's column that is true in rows that delete."""
+
 _RANK = "reconcile rank"
 _INCOMING = "reconcile_incoming"
 _APPLICATION = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def already_written(sessions: Sessions, target: TableTarget, transaction: Transaction) -> Written | None:
@@ -42,30 +48,40 @@ def already_written(sessions: Sessions, target: TableTarget, transaction: Transa
     return None
 
 
-def write(session: SparkSession, target: TableTarget, rows: DataFrame, transaction: Transaction) -> Written:
-    """Append or merge rows that fit the table already; `rows` may carry ORDER."""
+def write(
+    session: SparkSession, target: TableTarget, rows: DataFrame, transaction: Transaction, commit: JsonObject
+) -> Written:
+    """Append or merge rows that fit the table already; `rows` may carry ORDER, and where there is a key DELETES."""
     if target.primary_key:
-        return _committed(session, target, transaction, lambda: _merge(session, target, rows))
-    return _committed(session, target, transaction, lambda: _append(target, rows.drop(ORDER)))
+        return committed(
+            session, target, transaction, commit, lambda: merge(session, target, last_of_each_key(rows, target))
+        )
+    return committed(session, target, transaction, commit, lambda: append(target, rows.drop(ORDER)))
 
 
-def delete(session: SparkSession, target: TableTarget, sql: str, transaction: Transaction) -> Written:
+def delete(session: SparkSession, target: TableTarget, sql: str, transaction: Transaction, commit: JsonObject) -> Written:
     """Run a DELETE or MERGE written in SQL on the table's path."""
-    return _committed(session, target, transaction, lambda: session.sql(sql))
+    return committed(session, target, transaction, commit, lambda: session.sql(sql))
 
 
-def _committed(session: SparkSession, target: TableTarget, transaction: Transaction, act: Callable[[], Any]) -> Written:
-    session.conf.set(_APPLICATION, transaction.application)
-    session.conf.set(_VERSION, str(transaction.version))
+def committed(
+    session: SparkSession, target: TableTarget, transaction: Transaction, commit: JsonObject, act: Callable[[], Any]
+) -> Written:
+    """Do what commits once to the table, with a transaction, and with what the commit says of itself."""
+    settings = {_APPLICATION: transaction.application, _VERSION: str(transaction.version)}
+    if commit:
+        settings[_METADATA] = canonical_json(commit)
+    for name, value in settings.items():
+        session.conf.set(name, value)
     try:
         act()
     finally:
-        session.conf.unset(_APPLICATION)
-        session.conf.unset(_VERSION)
+        for name in settings:
+            session.conf.unset(name)
     table: Folder = folder(target.location, lambda: session)
-    commit = search(table, transaction).commit
-    if commit is not None:
-        return Written(commit.version, _rows(commit.metrics))
+    found = search(table, transaction).commit
+    if found is not None:
+        return Written(found.version, _rows(found.metrics))
     # A delete that finds nothing commits nothing.
     version = latest_version(table)
     if version is None:
@@ -73,26 +89,32 @@ def _committed(session: SparkSession, target: TableTarget, transaction: Transact
     return Written(version, 0)
 
 
-def _append(target: TableTarget, rows: DataFrame) -> None:
+def append(target: TableTarget, rows: DataFrame) -> None:
+    """Add rows."""
     rows.write.format("delta").mode("append").save(spark_location(target.location))
 
 
-def _merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
-    _last_of_each_key(rows, target).createOrReplaceTempView(_INCOMING)
+def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
+    """Replace, add and (where DELETES is true) delete rows by key; each key stands once in `rows`."""
+    rows.createOrReplaceTempView(_INCOMING)
     names = [column.name for column in target.columns]
     keys = {fold(name) for name in target.primary_key}
     on = " AND ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in target.primary_key)
     updates = ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in names if fold(name) not in keys)
+    gone, new = "", ""
+    if DELETES in rows.columns:
+        gone, new = f"WHEN MATCHED AND s.{quoted(DELETES)} THEN DELETE ", f" AND NOT s.{quoted(DELETES)}"
     matched = f"WHEN MATCHED THEN UPDATE SET {updates} " if updates else ""
     columns = ", ".join(map(quoted, names))
     values = ", ".join(f"s.{quoted(name)}" for name in names)
     session.sql(
         f"MERGE INTO {delta_reference(target.location)} AS t USING {_INCOMING} AS s ON {on} "
-        f"{matched}WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({values})"
+        f"{gone}{matched}WHEN NOT MATCHED{new} THEN INSERT ({columns}) VALUES ({values})"
     )
 
 
-def _last_of_each_key(rows: DataFrame, target: TableTarget) -> DataFrame:
+def last_of_each_key(rows: DataFrame, target: TableTarget) -> DataFrame:
+    """Of each key the last row in reading order."""
     order: Column = f.col(quoted(ORDER)) if ORDER in rows.columns else _hash(rows)
     window = Window.partitionBy(*(quoted(name) for name in target.primary_key)).orderBy(order.desc())
     ranked = rows.withColumn(_RANK, f.row_number().over(window))

@@ -5,7 +5,7 @@ The rows are made to fit the table and written here, alike for all transports.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from reconciler.digest import JsonObject
@@ -13,9 +13,9 @@ from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.commits import latest_version
-from reconciler.engine.spark.conform import conformed
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.ingest import datagen, delta_table, files, kafka, postgres
+from reconciler.engine.spark.ingest import datagen, delta_table, files, kafka, postgres, rejects
+from reconciler.engine.spark.ingest.changes import fitting, write_changes
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
@@ -58,26 +58,20 @@ def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
     """Write one range of a connector to its table, once."""
     done = writes.already_written(sessions, ingestion.target, ingestion.transaction)
     if done is not None:
-        return done
+        rejected = rejects.already_written(sessions, ingestion)
+        if rejected is not None:
+            return replace(done, rejected=rejected)
     doing = f"connector {ingestion.connector} into {ingestion.target.name}"
     with translated(doing), _named(doing):
         settings = resolved(ingestion.settings)
-        transport = _transport(settings)
         session = isolated(sessions, {})
-        incoming = transport.read(session, ingestion, settings)
-        target = ingestion.target
+        incoming = _transport(settings).read(session, ingestion, settings)
         if incoming is None:
-            return Written(latest_version(folder(target.location, sessions)) or 0, 0)
-        rows = conformed(
-            incoming.rows,
-            target.columns,
-            incoming.given,
-            incoming.origin,
-            incoming.kept,
-            target.defaults,
-            incoming.null_is_absent,
-        )
-        return writes.write(session, target, rows, ingestion.transaction)
+            return Written(latest_version(folder(ingestion.target.location, sessions)) or 0, 0)
+        if done is None:
+            return write_changes(session, ingestion, incoming)
+        # The writer died between the table and its dead letters.
+        return replace(done, rejected=rejects.write(session, ingestion, fitting(ingestion, incoming)))
 
 
 @contextmanager

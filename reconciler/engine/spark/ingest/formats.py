@@ -3,34 +3,36 @@
 - JSON and CSV values are read as text and cast afterwards (see `conform`), so that nothing is lost on the way: a decimal
   never passes through a double, and a value that does not fit is reported with its file. Keys and headers are matched
   without regard to case; a key that no column has is ignored.
-- JSON: one object a line, or `array: true`: one array of objects a file (see `json_files`).
+- JSON: one object a line, or `array: true`: one array of objects a file (see `json_records`).
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
   `null_value` (default: the empty unquoted field), `multi_line` (default false: a field holds no line breaks, and large
-  files are read in parts). Quotes inside of quotes are doubled. All files of a range have one header.
+  files are read in parts). Quotes inside of quotes are doubled. Files may have other headers: each is read by its own.
 - A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
   as absent.
-- Text that is not what the format says stops the ingestion with an error that names the file.
+- A record that is not what the format says is a problem of its row; a Parquet file that can't be read, or two columns of
+  one name, stop the ingestion with an error that names the file.
 """
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, TableTarget
-from reconciler.engine.spark.conform import by_name
-from reconciler.engine.spark.ingest.incoming import Incoming
-from reconciler.engine.spark.ingest.json_files import read_json
-from reconciler.engine.spark.locations import quoted, spark_location
+from reconciler.engine.spark.conform import Given, by_name
+from reconciler.engine.spark.failures import marked
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.ingest.json_records import json_records
+from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
-_FILE = "reconcile file"
+_CORRUPT = "reconcile corrupt"
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def read(
@@ -41,15 +43,13 @@ def read(
     options: Mapping[str, str],
 ) -> Incoming:
     """The rows of these files. `options` are those of the file system that holds them."""
-    columns = target.columns
     locations = [_escaped(spark_location(path)) for path in paths]
     config = format_.get("config") or {}
     match format_.get("name"):
         case "json":
-            rows = read_json(lambda: session.read.options(**options), locations, config, columns)
-            return replace(_from_files(rows), null_is_absent=True)
+            return json_records(_texts(session, locations, config, options), {"update_format": "raw", **config}, target)
         case "csv":
-            return _csv(session, locations, config, columns, options)
+            return _csv(session, locations, config, target, options)
         case "parquet":
             return _parquet(session, locations, options, target)
         case name:
@@ -61,41 +61,78 @@ def _escaped(location: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[]{}\\" else letter for letter in location)
 
 
+def _texts(session: SparkSession, locations: list[str], config: JsonObject, options: Mapping[str, str]) -> DataFrame:
+    """Each line, or with `array` each file, with where it stands."""
+    texts = session.read.options(**options).text(locations, wholetext=bool(config.get("array", False)))
+    without_mark = f"if(startswith(value, '{_BYTE_ORDER_MARK}'), substring(value, 2), value)"
+    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place())
+
+
 def _csv(
-    session: SparkSession,
-    locations: list[str],
-    config: JsonObject,
-    columns: tuple[ColumnType, ...],
-    options: Mapping[str, str],
+    session: SparkSession, locations: list[str], config: JsonObject, target: TableTarget, options: Mapping[str, str]
 ) -> Incoming:
-    header, delimiter = bool(config.get("header", True)), str(config.get("delimiter", ","))
-    names = _header(session.read.options(**options), locations, delimiter) if header else [column.name for column in columns]
-    _check_names(names)
     # With pruning Spark does not see that a line has too many or too few fields.
     session.conf.set("spark.sql.csv.parser.columnPruning.enabled", "false")
+    header, delimiter = bool(config.get("header", True)), str(config.get("delimiter", ","))
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for location in locations:
+        names = _header(session, options, location, delimiter) if header else [column.name for column in target.columns]
+        if names:
+            _check_names(names)
+            groups.setdefault(tuple(names), []).append(location)
+    parts = [_csv_rows(session, names, group, config, target, options) for names, group in groups.items()]
+    if not parts:
+        parts = [_csv_rows(session, ("reconcile none",), locations, config, target, options)]
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    problem = f"if({quoted(_CORRUPT)} IS NULL, NULL, 'X714: a line has too many or too few fields, or a quote without end')"
+    given = by_name(rows, (ORIGIN, ORDER, _CORRUPT))
+    return Incoming(rows, given, quoted(ORIGIN), (ORDER,), record=_line(given, quoted(_CORRUPT)), problem=problem)
+
+
+def _csv_rows(
+    session: SparkSession,
+    names: Sequence[str],
+    locations: list[str],
+    config: JsonObject,
+    target: TableTarget,
+    options: Mapping[str, str],
+) -> DataFrame:
+    """The rows of files with one header, and what was no line of theirs. A column that they lack has its default."""
     reader = (
         session.read.options(**options)
-        .option("header", str(header).lower())
-        .option("sep", delimiter)
+        .option("header", str(bool(config.get("header", True))).lower())
+        .option("sep", str(config.get("delimiter", ",")))
         .option("quote", '"')
         .option("escape", '"')
-        .option("mode", "FAILFAST")
-        .option("enforceSchema", "false")
+        .option("mode", "PERMISSIVE")
+        .option("columnNameOfCorruptRecord", _CORRUPT)
+        .option("enforceSchema", "true")
         .option("multiLine", str(bool(config.get("multi_line", False))).lower())
     )
     if config.get("null_value") is not None:
         reader = reader.option("nullValue", str(config["null_value"]))
-    schema = ", ".join(f"{quoted(name)} STRING" for name in names or ["reconcile none"])
-    return _from_files(reader.schema(schema).csv(locations))
+    schema = ", ".join(f"{quoted(name)} STRING" for name in (*names, _CORRUPT))
+    rows = reader.schema(schema).csv(locations).selectExpr("*", *_place())
+    known = {fold(name) for name in names}
+    for column in target.columns:
+        if fold(column.name) not in known and fold(column.name) in target.defaults:
+            default = f"CAST({target.defaults[fold(column.name)]} AS STRING)"
+            rows = rows.withColumn(column.name, f.expr(default))
+        elif fold(column.name) not in known and not column.nullable:
+            missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
+            rows = rows.withColumn(column.name, f.expr(f"CAST(raise_error({literal(missing)}) AS STRING)"))
+    return rows
 
 
-def _header(reader: DataFrameReader, locations: list[str], delimiter: str) -> list[str]:
-    """The names in the first line of the first file that has one; Spark's reader checks the others against it."""
-    for location in locations:
-        line = reader.text(location).where("trim(value) <> ''").first()
-        if line is not None:
-            return next(csv.reader([line[0].removeprefix("\ufeff")], delimiter=delimiter))
-    return []
+def _header(session: SparkSession, options: Mapping[str, str], location: str, delimiter: str) -> list[str]:
+    """The names in a file's first line; none, where it holds nothing."""
+    line = session.read.options(**options).text(location).where("trim(value) <> ''").first()
+    return [] if line is None else next(csv.reader([line[0].removeprefix(_BYTE_ORDER_MARK)], delimiter=delimiter))
+
+
+def _line(given: Mapping[str, Given], corrupt: str) -> str:
+    values = ", ".join(one.expression for one in given.values())
+    return f"coalesce({corrupt}, to_json(struct({values})))" if values else corrupt
 
 
 def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, str], target: TableTarget) -> Incoming:
@@ -103,11 +140,12 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
     for group, lacking in _alike(session, locations, options, target):
         rows = session.read.options(**options).option("mergeSchema", "true").parquet(*group)
         _check_names(rows.columns)
-        named = _with_origin(rows)
+        named = rows.selectExpr(*map(quoted, rows.columns), *_place())
         for column in lacking:
             named = named.withColumn(column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {column.type})"))
         frames.append(named)
-    return _incoming(reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames))
+    union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return Incoming(union, by_name(union, (ORIGIN, ORDER)), quoted(ORIGIN), (ORDER,))
 
 
 def _alike(
@@ -125,21 +163,13 @@ def _alike(
     return [(group, lacking) for lacking, group in groups.items()]
 
 
-def _from_files(rows: DataFrame) -> Incoming:
-    return _incoming(_with_origin(rows))
-
-
-def _with_origin(rows: DataFrame) -> DataFrame:
-    return _ordered(rows, *(quoted(name) for name in rows.columns if name != "_metadata"))
-
-
-def _incoming(with_origin: DataFrame) -> Incoming:
-    return Incoming(with_origin, by_name(with_origin, (_FILE, ORDER)), quoted(_FILE), (ORDER,))
-
-
-def _ordered(rows: DataFrame, *columns: str) -> DataFrame:
-    order = f.struct(f.col("_metadata.file_path"), f.col("_metadata.file_block_start"), f.monotonically_increasing_id())
-    return rows.select(*columns, f.col("_metadata.file_path").alias(_FILE), order.alias(ORDER))
+def _place() -> tuple[str, str]:
+    """Where a row stands, and in which order it is read: files by path, in each its rows."""
+    file = "_metadata.file_path"
+    local = f"url_decode(replace(regexp_replace({file}, '^file:(//)?', ''), '+', '%2B'))"
+    path = f"if(startswith({file}, 'file:'), {local}, {file})"
+    order = f"struct({file} AS file, _metadata.file_block_start AS block, monotonically_increasing_id() AS row)"
+    return f"to_json(named_struct('file', {path})) AS {quoted(ORIGIN)}", f"{order} AS {quoted(ORDER)}"
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """JSON texts as rows: messages, lines of files, or whole files. One pass, whatever is in them.
 
-- `update_format` says what an object stands for. `raw`: a row to insert. `insert_delete`: {"insert": row} or {"delete": row}.
-  `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`, deleted, and the row
-  `after`, inserted: both or none. `array`: a text holds an array of these.
+- `update_format` says what an object stands for. `raw`: a row to insert. `insert_delete`: {"insert": row} or
+  {"delete": row}. `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`,
+  deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of these.
 - Keys are matched to columns without regard to case; a key that no column has is ignored, one that stands twice is a
   problem of the record. So is a text that is no object, and whatever follows one.
 - Values are read as text and cast afterwards (`conform`). Numbers keep every digit: Spark's parser takes them through
@@ -100,8 +100,8 @@ def _debezium(has_key: bool) -> str:
     inserts = _change("false", "v.after")
     deletes = _change("true", "v.before")
     both = (
-        f"array(named_struct('deletes', true, 'object', v.before, 'other', v.after, 'problem', CAST(NULL AS STRING)), "
-        f"named_struct('deletes', false, 'object', v.after, 'other', v.before, 'problem', CAST(NULL AS STRING)))"
+        "array(named_struct('deletes', true, 'object', v.before, 'other', v.after, 'problem', CAST(NULL AS STRING)), "
+        "named_struct('deletes', false, 'object', v.after, 'other', v.before, 'problem', CAST(NULL AS STRING)))"
     )
     wrong = "concat('a change event with op ', coalesce(v.op, 'NULL'), ' lacks before or after, or has another op')"
     unknown = _change("false", f"CAST(NULL AS {_OBJECT})", problem=wrong)

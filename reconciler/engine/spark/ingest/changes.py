@@ -1,0 +1,111 @@
+"""What a transport read, into its table: fitted, rejected records counted on the way, changes applied in order.
+
+- Where a record may not be lost (`dead_letters` given), rows and rejects are computed in one pass: the count is observed
+  while good rows are written, and only if it is not 0 `rejects` makes a second pass. Where there are no dead letters, the
+  first record that does not fit stops the write.
+- Without a key, inserts are appended; deletes are `multisets`' work. With a key, of each key the last change counts,
+  compared with the table as it was: a delete is unmatched when the table has no row of its key.
+- A table that is append-only rejects deletes, and both rows of an update.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+
+from reconciler.engine.protocol import Ingestion, Written
+from reconciler.engine.spark import multisets, writes
+from reconciler.engine.spark.commits import search
+from reconciler.engine.spark.conform import REASON, Rules, checked
+from reconciler.engine.spark.failures import raised
+from reconciler.engine.spark.ingest import rejects
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.locations import folder, literal, quoted
+from reconciler.engine.spark.writes import DELETES
+
+_PATIENCE = 10.0
+
+
+def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
+    """The rows as the table has them, with REASON, ORIGIN, RECORD, and ORDER and DELETES where there are such."""
+    target, deletes = ingestion.target, incoming.deletes
+    rules = Rules(target.columns, target.defaults, incoming.null_is_absent, target.primary_key, deletes)
+    problem = incoming.problem
+    if target.append_only and deletes is not None:
+        removes = deletes if incoming.has_other is None else f"{deletes} OR {incoming.has_other}"
+        refused = literal(f"X722: rows of the append-only table {target.name} can't be deleted")
+        problem = f"coalesce({problem or 'NULL'}, CASE WHEN {removes} THEN {refused} END)"
+    kept = [quoted(name) for name in incoming.kept]
+    if deletes is not None:
+        kept.append(f"coalesce({deletes}, false) AS {quoted(DELETES)}")
+    kept.append(f"{incoming.origin or 'CAST(NULL AS STRING)'} AS {quoted(ORIGIN)}")
+    kept.append(f"{incoming.record or _as_json(incoming)} AS {quoted(RECORD)}")
+    return checked(incoming.rows, rules, incoming.given, kept, problem, incoming.other, incoming.has_other or "false")
+
+
+def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incoming) -> Written:
+    """Write the rows, and what was rejected."""
+    target = ingestion.target
+    if incoming.deletes is not None and not target.primary_key:
+        multisets.require_comparable(target)
+    rows = fitting(ingestion, incoming)
+    seen = Observation()
+    if ingestion.dead_letters is None:
+        good = _stopping(rows, target.primary_key[0] if target.primary_key else target.columns[0].name)
+    else:
+        rejected = f.count_if(f.col(quoted(REASON)).isNotNull()).alias("rejected")
+        good = rows.observe(seen, rejected).where(f.col(quoted(REASON)).isNull())
+    good = good.drop(REASON, ORIGIN, RECORD)
+    written = _write(session, ingestion, good)
+    if ingestion.dead_letters is None:
+        return written
+    return replace(written, rejected=rejects.write(session, ingestion, rows, _observed(seen).get("rejected")))
+
+
+def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Written:
+    target, transaction, commit = ingestion.target, ingestion.transaction, ingestion.commit
+    if DELETES not in rows.columns:
+        return writes.write(session, target, rows, transaction, commit)
+    if not target.primary_key:
+        return multisets.write(session, target, rows, transaction, commit)
+    seen = Observation()
+    deletes = f.count_if(f.col(quoted(DELETES))).alias("deletes")
+    last = writes.last_of_each_key(rows, target).observe(seen, deletes)
+    written = writes.committed(session, target, transaction, commit, lambda: writes.merge(session, target, last))
+    wanted = _observed(seen).get("deletes", 0)
+    found = search(folder(target.location, lambda: session), transaction).commit
+    metrics: Mapping[str, str] = found.metrics if found is not None else {}
+    gone = int(metrics.get("numTargetRowsDeleted", 0))
+    changed = gone + int(metrics.get("numTargetRowsUpdated", 0)) + int(metrics.get("numTargetRowsInserted", 0))
+    return replace(written, rows=changed, unmatched=max(0, wanted - gone))
+
+
+def _stopping(rows: DataFrame, column: str) -> DataFrame:
+    """The rows, or the first reason among them as an error."""
+    told = raised(f"concat({quoted(REASON)}, coalesce(concat(' in ', {quoted(ORIGIN)}), ''))")
+    kind = rows.schema[column].dataType.simpleString()
+    guarded = f"CASE WHEN {quoted(REASON)} IS NULL THEN {quoted(column)} ELSE CAST({told} AS {kind}) END"
+    return rows.selectExpr(*(f"{guarded} AS {quoted(n)}" if n == column else quoted(n) for n in rows.columns))
+
+
+def _as_json(incoming: Incoming) -> str:
+    hidden = {name for name in incoming.rows.columns if name.startswith("reconcile ")}
+    columns = ", ".join(quoted(name) for name in incoming.rows.columns if name not in hidden)
+    return f"to_json(struct({columns}))" if columns else "CAST(NULL AS STRING)"
+
+
+def _observed(observation: Observation) -> Mapping[str, Any]:
+    """What was observed. Nothing, where Spark found that there was nothing to compute and left the observation out."""
+    java: Any = observation._jo
+    future = java.future()  # `get` waits without end
+    until = time.monotonic() + _PATIENCE
+    while not future.isCompleted() and time.monotonic() < until:
+        time.sleep(0.005)
+    try:
+        return observation.get if future.isCompleted() else {}
+    except Py4JError:
+        return {}

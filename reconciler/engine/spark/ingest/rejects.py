@@ -1,0 +1,77 @@
+"""Dead letters: the records of a range that could not become rows, appended to the pipeline's table of them (see
+`engine.dead_letters`), once: the commit carries the transaction of the ingestion under a name of its own.
+
+They are written after the table's rows, by a second pass over the range that runs only where there are any. More than the
+limit is X724; the count is known when the table's commit is made, so whoever asked for the step has to put the table back,
+as after every error.
+"""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
+from reconciler.engine.protocol import Ingestion, Transaction
+from reconciler.engine.spark.commits import search
+from reconciler.engine.spark.conform import REASON
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD
+from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
+from reconciler.engine.spark.writes import ORDER
+from reconciler.errors import EngineError
+
+
+def already_written(sessions: Sessions, ingestion: Ingestion) -> int | None:
+    """How many records of this range are among the dead letters; None: that has to be found out."""
+    letters = ingestion.dead_letters
+    if letters is None:
+        return 0
+    commit = search(folder(letters.location, sessions), _transaction(ingestion)).commit
+    return None if commit is None else int(commit.metrics.get("numOutputRows", 0))
+
+
+def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: int | None = None) -> int:
+    """Write what was rejected among `rows` (with REASON, ORIGIN and RECORD), and say how many. `count`, where it is known,
+    spares counting. Raises EngineError (X724) when they are more than may be."""
+    letters = ingestion.dead_letters
+    if letters is None or count == 0:
+        return 0
+    rejected = rows.where(f.col(quoted(REASON)).isNotNull())
+    if count is None:
+        count = rejected.count()
+    if letters.limit is not None and count > letters.limit:
+        raise _too_many(rejected, count, letters.limit)
+    if count == 0:
+        return 0
+    texts = {
+        "step": f"CAST({letters.step} AS BIGINT)",
+        "connector": literal(ingestion.connector),
+        "table": literal(ingestion.target.name),
+        "position": quoted(ORIGIN),
+        "reason": quoted(REASON),
+        "record": quoted(RECORD),
+    }
+    transaction = _transaction(ingestion)
+    (
+        rejected.selectExpr(*(f"{texts[column.name]} AS {quoted(column.name)}" for column in DEAD_LETTER_COLUMNS))
+        .coalesce(1)
+        .write.format("delta")
+        .mode("append")
+        .option("txnAppId", transaction.application)
+        .option("txnVersion", str(transaction.version))
+        .save(spark_location(letters.location))
+    )
+    return count
+
+
+def _too_many(rejected: DataFrame, count: int, limit: int) -> EngineError:
+    ordered = rejected.orderBy(quoted(ORDER)) if ORDER in rejected.columns else rejected
+    first = ordered.select(quoted(ORIGIN), quoted(REASON)).first()
+    told = "" if first is None else f"; the first at {first[0]}: {first[1]}"
+    return EngineError(
+        "X724",
+        f"{count} record(s) of one range do not fit table; at most {limit} may be rejected{told}",
+        "mend the source or the table; the setting max_rejected of the connector says how many may go to the dead letters",
+    )
+
+
+def _transaction(ingestion: Ingestion) -> Transaction:
+    return Transaction(f"{ingestion.transaction.application}/dead-letters", ingestion.transaction.version)
