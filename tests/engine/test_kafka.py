@@ -10,7 +10,19 @@ import pytest
 
 from reconciler.delta.tables import create_table
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import Available, ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction, Written
+from reconciler.engine.protocol import (
+    Available,
+    ColumnType,
+    DeadLetters,
+    Engine,
+    Ingestion,
+    Selection,
+    TableTarget,
+    Transaction,
+    Written,
+)
+from reconciler.engine.spark.failures import translated
+from reconciler.engine.spark.ingest import kafka
 from reconciler.errors import EngineError
 from tests.kafka.broker import Broker
 
@@ -41,13 +53,12 @@ class Reading:
     def look(self) -> Available | None:
         return self.engine.discover("t.live", self.settings, self.position)
 
-    def take(self, available: Available | None) -> Written:
+    def take(self, available: Available | None, dead_letters: DeadLetters | None = None) -> Written:
         """One step."""
         assert available is not None
         self.step += 1
-        ingestion = Ingestion(
-            self.target, "t.live", self.settings, available.range, Transaction("reconcile/step/t.live", self.step)
-        )
+        transaction = Transaction("reconcile/step/t.live", self.step)
+        ingestion = Ingestion(self.target, "t.live", self.settings, available.range, transaction, dead_letters)
         written = self.engine.ingest(ingestion)
         self.position = available.position
         return written
@@ -61,12 +72,7 @@ class Reading:
         return steps
 
     def rows(self) -> list[tuple[Any, ...]]:
-        from deltalake import DeltaTable, QueryBuilder
-
-        table = DeltaTable(self.target.location)
-        found = QueryBuilder().register("t", table).execute("SELECT * FROM t").read_all()
-        columns = [found[name].to_pylist() for name in found.schema.names]
-        return sorted(zip(*columns, strict=True), key=repr)
+        return sorted((tuple(row.values()) for row in rows_of(Path(self.target.location))), key=repr)
 
     def ids(self) -> list[int]:
         return sorted(row[0] for row in self.rows())
@@ -98,7 +104,7 @@ class Connector:
             config["start_from"] = start_from
         settings = {
             "transport": {"name": "kafka_input", "config": config},
-            "format": {"name": "json", "config": format_ or {"update_format": "raw"}},
+            "format": {"name": "json", "config": {"update_format": "raw"} if format_ is None else format_},
             **more,
         }
         self._count += 1
@@ -345,6 +351,91 @@ class TestWhatItReads:
         assert jobs() > before
 
 
+KEYED = (ColumnType("id", "BIGINT", nullable=False), ColumnType("Name", "STRING"))
+
+
+class TestWhatRecordsMean:
+    def test_inserts_and_deletes_of_a_multiset(self, connector: Connector, kafka_broker: Broker) -> None:
+        topic = kafka_broker.create_topic()
+        one, two = {"id": 1, "name": "a"}, {"id": 2, "name": "b"}
+        changes = [{"insert": one}, {"insert": one}, {"insert": two}, {"delete": one}, {"delete": two}, {"delete": two}]
+        kafka_broker.produce(topic, changes)
+        reading = connector(topic, format_={"update_format": "insert_delete"})
+
+        written = reading.take(reading.look())
+
+        assert reading.rows() == [(1, "a")]
+        assert written.unmatched == 1
+
+    def test_inserts_and_deletes_by_key_over_two_steps(self, connector: Connector, kafka_broker: Broker) -> None:
+        topic = kafka_broker.create_topic(partitions=2)
+        kafka_broker.produce(topic, [{"insert": {"id": number, "name": "a"}} for number in (1, 3, 5)], partition=0)
+        kafka_broker.produce(topic, [{"insert": {"id": number, "name": "a"}} for number in (2, 4)], partition=1)
+        reading = connector(topic, format_={}, key=("id",), columns=KEYED)
+        reading.take_all()
+        kafka_broker.produce(topic, [{"delete": {"id": 1}}, {"insert": {"id": 3, "name": "c"}}], partition=0)
+        kafka_broker.produce(topic, [{"insert": {"id": 2, "name": "x"}}, {"delete": {"id": 2}}], partition=1)
+
+        reading.take_all()
+
+        assert reading.rows() == [(3, "c"), (4, "a"), (5, "a")]
+
+    def test_change_events_and_their_tombstones(self, connector: Connector, kafka_broker: Broker) -> None:
+        topic = kafka_broker.create_topic()
+        a, b = {"id": 1, "name": "a"}, {"id": 1, "name": "b"}
+        kafka_broker.produce(
+            topic,
+            [
+                {"payload": {"op": "r", "before": None, "after": a}},
+                {"op": "u", "before": a, "after": b},
+                {"payload": {"op": "c", "before": None, "after": {"id": 2, "name": "c"}}},
+                {"payload": {"op": "d", "before": {"id": 2, "name": "c"}, "after": None}},
+                None,
+            ],
+        )
+        reading = connector(topic, format_={"update_format": "debezium"}, key=("id",), columns=KEYED)
+
+        written = reading.take(reading.look())
+
+        assert reading.rows() == [(1, "b")]
+        assert written.rejected == 0
+
+    def test_arrays(self, connector: Connector, kafka_broker: Broker) -> None:
+        topic = kafka_broker.create_topic()
+        kafka_broker.produce(topic, [objects(0, 3), [], objects(3, 4)])
+        reading = connector(topic, format_={"update_format": "raw", "array": True})
+
+        reading.take_all()
+
+        assert reading.ids() == [0, 1, 2, 3]
+
+    def test_what_is_no_record_is_put_aside_with_its_place(
+        self, connector: Connector, kafka_broker: Broker, tmp_path: Path
+    ) -> None:
+        topic = kafka_broker.create_topic()
+        kafka_broker.produce(topic, [{"id": 1}, "{", None, b"\xff\xfe", {"id": "x"}, {"id": 2}])
+        reading = connector(topic)
+
+        written = reading.take(reading.look(), DeadLetters(str(tmp_path / "dead"), step=1, limit=4))
+
+        assert reading.ids() == [1, 2]
+        assert written.rejected == 4
+        letters = sorted((json.loads(row["position"])["offset"], row) for row in rows_of(tmp_path / "dead"))
+        assert [offset for offset, _ in letters] == [1, 2, 3, 4]
+        assert json.loads(letters[0][1]["position"]) == {"topic": topic, "partition": 0, "offset": 1}
+        assert letters[2][1]["record"].endswith("FFFE")
+
+    def test_more_than_may_be_put_aside_stop_it(self, connector: Connector, kafka_broker: Broker, tmp_path: Path) -> None:
+        topic = kafka_broker.create_topic()
+        kafka_broker.produce(topic, [{"id": 1}, "{", "{", {"id": 2}])
+        reading = connector(topic)
+
+        with pytest.raises(EngineError) as raised:
+            reading.take(reading.look(), DeadLetters(str(tmp_path / "dead"), step=1, limit=1))
+
+        assert raised.value.code == "X724"
+
+
 class TestWhatItNeverPassesOver:
     def test_records_that_expired(self, connector: Connector, topic: str, kafka_broker: Broker) -> None:
         reading = connector(topic, max_batch_size=6)
@@ -373,6 +464,23 @@ class TestWhatItNeverPassesOver:
 
         assert raised.value.code == "X742"
         assert reading.rows() == []
+
+    def test_records_that_expire_while_they_are_read(
+        self, connector: Connector, topic: str, kafka_broker: Broker, spark_engine: Engine
+    ) -> None:
+        from reconciler.engine.spark.session import start
+
+        reading = connector(topic)
+        available = reading.look()
+        assert available is not None
+        ingestion = Ingestion(reading.target, "t.live", reading.settings, available.range, Transaction("t", 1))
+        incoming = kafka.read(start().newSession(), ingestion, reading.settings)
+        kafka_broker.delete_records(topic, {0: 7})
+
+        assert incoming is not None
+        with pytest.raises(EngineError) as raised, translated("reading"):
+            incoming.rows.collect()
+        assert raised.value.code == "X742"
 
     def test_a_topic_that_was_made_anew(self, connector: Connector, topic: str, kafka_broker: Broker) -> None:
         reading = connector(topic)
@@ -464,3 +572,12 @@ def jobs() -> int:
 
     tracker = start().sparkContext._jsc.sc().statusStore()
     return int(tracker.jobsList(None).size())
+
+
+def rows_of(location: Path) -> list[dict[str, Any]]:
+    """The rows of a Delta table."""
+    from deltalake import DeltaTable, QueryBuilder
+
+    found = QueryBuilder().register("t", DeltaTable(str(location))).execute("SELECT * FROM t").read_all()
+    columns = {name: found[name].to_pylist() for name in found.schema.names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

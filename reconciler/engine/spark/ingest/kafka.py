@@ -8,29 +8,29 @@
   any more is an error before Spark starts, and one of Spark's while it reads; nothing is skipped.
 - Order: by offset within a partition, partitions one after the other. Kafka keeps no order between partitions, so the
   changes of one key have to stand in one partition.
+- A message without value (a tombstone) says nothing new after the change event of a table with a key, and is skipped there;
+  elsewhere it is no record, and rejected. So is a value that is not UTF-8.
 
-See `kafka_offsets` for what is read next, `kafka_client` for the brokers.
+See `kafka_offsets` for what is read next, `kafka_client` for the brokers, `json_records` for what a value means.
 """
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import Available, ColumnType, Ingestion
-from reconciler.engine.spark.conform import Given
-from reconciler.engine.spark.failures import marked
-from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.protocol import Available, Ingestion
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.ingest.json_records import json_records
 from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
 from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
 from reconciler.engine.spark.locations import Sessions, literal, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
-from reconciler.names import fold
 
 _SEEK = "seek"
+_NOT_UTF_8 = "not UTF-8, in hexadecimal digits: "
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
@@ -79,25 +79,21 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
         .option("endingOffsets", json.dumps({topic: stored(until)}))
         .load()
     )
+    return json_records(
+        _texts(records, topic, ingestion, settings), settings["format"].get("config") or {}, ingestion.target
+    )
+
+
+def _texts(records: DataFrame, topic: str, ingestion: Ingestion, settings: JsonObject) -> DataFrame:
+    """What `json_records` takes. A value that is no text, or none where one is needed, becomes a text that is no record."""
+    config = settings["format"].get("config") or {}
+    text = f"if(is_valid_utf8(value), CAST(value AS STRING), concat({literal(_NOT_UTF_8)}, hex(value)))"
+    if config.get("update_format") != "debezium" or not ingestion.target.primary_key:
+        text = f"coalesce({text}, 'null')"
     position = f"""concat('{{"topic":"{topic}","partition":', partition, ',"offset":', offset, '}}')"""
-    order = f"struct(partition, offset) AS {quoted(ORDER)}"
-    texts = records.selectExpr("CAST(value AS STRING) AS record", f"{position} AS origin", order)
-    return _raw(texts, settings.get("format") or {}, ingestion.target.columns)
-
-
-def _raw(texts: DataFrame, format_: JsonObject, columns: Sequence[ColumnType]) -> Incoming:
-    """Records that are one JSON object each, and one row."""
-    config = format_.get("config") or {}
-    if config.get("update_format", "insert_delete") != "raw" or config.get("array", False):
-        raise EngineError("X716", "of messages this version reads JSON with update_format raw, one object each")
-    problem = f"concat({literal(marked('X714', 'a record is not a JSON object: '))}, left(record, 80), ' in ', origin)"
-    parsed = f"coalesce(try_cast(try_parse_json(record) AS map<string,variant>), raise_error({problem}))"
-    objects = texts.selectExpr(f"transform_keys({parsed}, (key, value) -> lower(key)) AS object", "origin", quoted(ORDER))
-    names = {fold(column.name): quoted(column.name) for column in columns}
-    values = [f"CAST(object[{literal(key)}] AS STRING) AS {name}" for key, name in names.items()]
-    rows = objects.selectExpr(*values, "origin AS `reconcile origin`", quoted(ORDER))
-    given = {key: Given(name, True) for key, name in names.items()}
-    return Incoming(rows, given, "`reconcile origin`", (ORDER,), null_is_absent=True)
+    order = "struct(partition, offset)"
+    named = ((text, RECORD), (position, ORIGIN), (order, ORDER))
+    return records.selectExpr(*(f"{value} AS {quoted(name)}" for value, name in named))
 
 
 def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Offsets) -> Offsets:
