@@ -66,8 +66,8 @@ class _Files:
     actions: Any
 
 
-def changed_rows(session: SparkSession, ingestion: Ingestion, table: ChangedTable) -> Incoming:
-    """The rows of a range {uri, from, to, table}."""
+def changed_rows(session: SparkSession, ingestion: Ingestion, table: ChangedTable) -> Incoming | None:
+    """The rows of a range {uri, from, to, table}; None where the log says already that no row changed."""
     return _Difference(session, ingestion, table).incoming()
 
 
@@ -87,13 +87,15 @@ class _Difference:
         options = java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(table.options))
         self._log = java.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path, options)
 
-    def incoming(self) -> Incoming:
+    def incoming(self) -> Incoming | None:
         with self._active():
             newest = self._log.update(False, self._none(), self._none())
             self._check_identity()
             lines = only_added(self._folder, self._first, self._last)
             if lines is None:
                 return self._compared(newest)
+            if not lines:
+                return None
             after = self._version(self._last, newest)
             parse = self._jvm.org.apache.spark.sql.delta.actions.Action.fromJson
             actions = self._jvm.java.util.ArrayList()

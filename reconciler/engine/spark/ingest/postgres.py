@@ -7,6 +7,7 @@ Types are the driver's, with two exceptions: a `numeric` without precision is re
 every one, and a `timestamp` without zone is what it says, taken as UTC where the column is an instant.
 """
 
+import json
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -63,7 +64,7 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     if unbound:
         options["customSchema"] = ", ".join(f"{quoted(name)} STRING" for name in unbound)
         rows = _loaded(session, options, config)
-    return Incoming(rows, by_name(rows), literal("{}"))
+    return Incoming(rows, by_name(rows), literal(json.dumps(dict(ingestion.range))))
 
 
 def _loaded(session: SparkSession, options: dict[str, str], config: JsonObject) -> DataFrame:
