@@ -65,8 +65,9 @@ def local_file(path: Path) -> File | None:
     return _file(path) if path.is_file() else None
 
 
-def unread(found: Listing, position: JsonObject | None) -> Available | None:
-    """The files beyond a position. Raises EngineError (X711) for one that changed after it was read."""
+def unread(found: Listing, position: JsonObject | None, at_most: int | None = None) -> Available | None:
+    """The files beyond a position, the first `at_most` of them. Raises EngineError (X711) for one that changed after it was
+    read."""
     read_before = _read_before(position)
     new = []
     for file in found.files:
@@ -77,9 +78,11 @@ def unread(found: Listing, position: JsonObject | None) -> Available | None:
             raise changed(file)
     if not new:
         return None
+    backlog = {"files": len(new)}
+    new = new[:at_most]
     after = sorted([*read_before.values(), *new])
     files = [{"path": file.path, "size": file.size, "modified": file.modified} for file in new]
-    return Available({"files": files}, _position(after), end_of_input=found.is_single)
+    return Available({"files": files}, _position(after), end_of_input=found.is_single, backlog=backlog)
 
 
 def files_of(range_: JsonObject) -> list[File]:

@@ -1,19 +1,16 @@
-"""Values without Spark, for `recording`: literals in statements, records in files, and what fits a column.
+"""Values without Spark, for `recording`: literals in statements, and what fits a column.
 
 The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does
 not fit is X712, NULL in a NOT NULL column X713. Nested types are kept as they come.
 """
 
-import csv
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.statement import Delete, Insert
 from reconciler.errors import EngineError
@@ -50,32 +47,6 @@ def matching(
     return tuple(values.get(fold(column.name)) for column in columns)
 
 
-def read_files(
-    paths: Sequence[str], format_: JsonObject, columns: Sequence[ColumnType], defaults: Mapping[str, str]
-) -> list[tuple[Any, ...]]:
-    """The rows of JSON or CSV files, in order, not yet fitted. In JSON a null where a column has a default is that."""
-    config = format_.get("config") or {}
-    rows: list[tuple[Any, ...]] = []
-    for path in paths:
-        text = Path(path).read_text("utf-8-sig")
-        match format_.get("name"):
-            case "json":
-                for record in _records(text, bool(config.get("array")), path):
-                    known = {name: value for name, value in record.items() if value is not None}
-                    rows.append(matching(known, columns, defaults))
-            case "csv":
-                lines = list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
-                header = lines.pop(0) if config.get("header", True) else [column.name for column in columns]
-                for line in lines:
-                    if len(line) != len(header):
-                        raise EngineError("X714", f"a line has {len(line)} field(s), not {len(header)}, in {path}")
-                    known = {name: part or None for name, part in zip(header, line, strict=True)}
-                    rows.append(matching(known, columns, defaults))
-            case name:
-                raise EngineError("X716", f"the engine can't read the format {name!r}")
-    return rows
-
-
 def inserted(insert: Insert, target: TableTarget) -> list[tuple[Any, ...]]:
     """The rows of INSERT … VALUES, in the table's order. Raises EngineError for other queries."""
     known = [fold(column.name) for column in target.columns]
@@ -108,19 +79,6 @@ def deleted(delete: Delete, target: TableTarget) -> dict[int, Any]:
         if words and not words.pop(0).is_word("AND"):
             raise EngineError("X716", "this engine joins conditions by AND only")
     return wanted
-
-
-def _records(text: str, is_array: bool, path: str) -> list[dict[str, Any]]:
-    try:
-        if is_array:
-            records = json.loads(text, parse_float=Decimal)
-        else:
-            records = [json.loads(line, parse_float=Decimal) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise EngineError("X714", f"a record is not a JSON object: {error} in {path}") from None
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise EngineError("X714", f"a record is not a JSON object in {path}")
-    return records
 
 
 def _tuples(words: list[Token]) -> list[list[Any]]:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from reconciler.digest import JsonObject, digest_json
+from reconciler.digest import JsonObject, canonical_json, digest_json
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
-from reconciler.engine.literals import deleted, fitted, inserted, matching, read_files
+from reconciler.engine.literals import deleted, fitted, inserted, matching
 from reconciler.engine.protocol import (
     Available,
     Built,
@@ -38,6 +39,7 @@ from reconciler.engine.protocol import (
     Written,
 )
 from reconciler.engine.recording_sinks import Sinks
+from reconciler.engine.records import Change, Record, fitting, read_records
 from reconciler.engine.secrets import resolved
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.errors import EngineError
@@ -147,7 +149,7 @@ class RecordingEngine:
         config = resolved(settings)["transport"]["config"]
         match settings["transport"]["name"]:
             case "file_input":
-                return unread(local_listing(Path(config["path"])), position)
+                return unread(local_listing(Path(config["path"])), position, settings.get("max_batch_size"))
             case "delta_table_input" if position is not None:
                 return None
             case "delta_table_input":
@@ -161,19 +163,34 @@ class RecordingEngine:
     def ingest(self, ingestion: Ingestion) -> Written:
         self._record(ingestion)
 
-        def rows() -> list[Row]:
-            columns, wanted, defaults = ingestion.target.columns, ingestion.range, ingestion.target.defaults
+        target = ingestion.target
+
+        def read() -> list[Record]:
+            wanted = ingestion.range
             if "uri" in wanted:
                 source = self.writer.read(wanted["uri"], wanted["version"])
                 names = [column.name for column in source.columns]
-                return [matching(dict(zip(names, row, strict=True)), columns, defaults) for row in source.rows]
+                values = [dict(zip(names, row, strict=True)) for row in source.rows]
+                place = canonical_json({"table": wanted["uri"], "version": wanted["version"]})
+                rows = (matching(one, target.columns, target.defaults) for one in values)
+                return [fitting(Record(place, repr(row), (Change(row),)), target) for row in rows]
             for file in files_of(wanted):
                 if local_file(Path(file.path)) != file:
                     raise changed(file)
-            settings = resolved(ingestion.settings)
-            return read_files([file.path for file in files_of(wanted)], settings.get("format") or {}, columns, defaults)
+            format_ = resolved(ingestion.settings).get("format") or {}
+            found = read_records([file.path for file in files_of(wanted)], format_, target)
+            return [fitting(record, target) for record in found]
 
-        return self._write(ingestion.target, ingestion.transaction, rows)
+        done = self._done(target, ingestion.transaction)
+        if done is not None and ingestion.dead_letters is None:
+            return done
+        records = read()
+        rejected = [record for record in records if record.problem is not None]
+        self._check_rejected(ingestion, rejected)
+        changes = [change for record in records if record.problem is None for change in record.changes]
+        written = done or self._apply(target, ingestion.transaction, changes)
+        self._write_dead_letters(ingestion, rejected)
+        return replace(written, rejected=len(rejected))
 
     def execute(self, statement: Statement) -> Written:
         self._record(statement)
@@ -238,15 +255,67 @@ class RecordingEngine:
         done = self._done(target, transaction)
         if done is not None:
             return done
-        rows = [_fitted(row, target.columns) for row in read()]
+        return self._apply(target, transaction, [Change(_fitted(row, target.columns)) for row in read()])
+
+    def _apply(self, target: TableTarget, transaction: Transaction, changes: Sequence[Change]) -> Written:
         now = self._now(target)
         if not target.primary_key:
-            return self._commit(target, transaction, (*now.rows, *rows), len(rows))
+            return self._apply_to_multiset(target, transaction, changes)
         keys = {fold(name) for name in target.primary_key}
         places = [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
-        incoming = {tuple(row[place] for place in places): row for row in rows}
         kept = {tuple(row[place] for place in places): row for row in now.rows}
-        return self._commit(target, transaction, tuple((kept | incoming).values()), len(incoming))
+        last = {tuple(change.row[place] for place in places): change for change in changes}
+        unmatched = sum(change.deletes and key not in kept for key, change in last.items())
+        for key, change in last.items():
+            if change.deletes:
+                kept.pop(key, None)
+            else:
+                kept[key] = change.row
+        written = self._commit(target, transaction, tuple(kept.values()), len(last) - unmatched)
+        return replace(written, unmatched=unmatched)
+
+    def _apply_to_multiset(self, target: TableTarget, transaction: Transaction, changes: Sequence[Change]) -> Written:
+        if any(change.deletes for change in changes):
+            for column in target.columns:
+                if "MAP<" in column.type.upper():
+                    raise EngineError(
+                        "X716",
+                        f"table {target.name} has no key and a MAP column ({column.name}): rows can't be found by values",
+                    )
+        rows, unmatched = list(self._now(target).rows), 0
+        for change in changes:
+            if not change.deletes:
+                rows.append(change.row)
+            elif change.row in rows:
+                rows.remove(change.row)
+            else:
+                unmatched += 1
+        return replace(self._commit(target, transaction, tuple(rows), len(changes) - unmatched), unmatched=unmatched)
+
+    def _check_rejected(self, ingestion: Ingestion, rejected: Sequence[Record]) -> None:
+        letters = ingestion.dead_letters
+        if rejected and letters is None:
+            code, _, message = str(rejected[0].problem).partition(": ")
+            raise EngineError(code, f"connector {ingestion.connector}: {message} in {rejected[0].position}")
+        if letters is not None and letters.limit is not None and len(rejected) > letters.limit:
+            raise EngineError(
+                "X724",
+                f"connector {ingestion.connector}: {len(rejected)} record(s) of one range do not fit table; at most "
+                f"{letters.limit} may be rejected; the first at {rejected[0].position}: {rejected[0].problem}",
+            )
+
+    def _write_dead_letters(self, ingestion: Ingestion, rejected: Sequence[Record]) -> None:
+        letters, mark = ingestion.dead_letters, ingestion.transaction
+        own = Transaction(f"{mark.application}/dead-letters", mark.version)
+        if letters is None or not rejected or self.writer.version_with(letters.location, own) is not None:
+            return
+        newest = self.writer.latest(letters.location)
+        before = () if newest is None else self.writer.read(letters.location, newest).rows
+        rows = [
+            (letters.step, ingestion.connector, ingestion.target.name, one.position, one.problem, one.text)
+            for one in rejected
+        ]
+        self.writer.write(letters.location, Contents(DEAD_LETTER_COLUMNS, (*before, *rows)), own)
 
     def _delete(self, target: TableTarget, transaction: Transaction, condition: Mapping[int, Any]) -> Written:
         done = self._done(target, transaction)

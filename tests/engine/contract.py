@@ -14,8 +14,10 @@ from typing import Any, Protocol
 
 import pytest
 
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import (
     ColumnType,
+    DeadLetters,
     EmptySource,
     Engine,
     Ingestion,
@@ -27,6 +29,7 @@ from reconciler.engine.protocol import (
     TableTarget,
     Transaction,
     ViewBuild,
+    Written,
 )
 from reconciler.errors import EngineError
 
@@ -400,6 +403,170 @@ class EngineContract:
 
         assert raised.value.code == "X715"
 
+    def test_changes_of_a_keyed_table_the_last_of_each_key_counts(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(students, "INSERT INTO students VALUES (1, 'a'), (2, 'b'), (3, 'c')", 1))
+        lines = [
+            {"delete": {"ID": 1}},
+            {"insert": {"id": 2, "name": "x"}},
+            {"insert": {"id": 2, "name": "y"}},
+            {"delete": {"id": 3}},
+            {"insert": {"id": 3, "name": "z"}},
+            {"insert": {"id": 4, "name": "q"}},
+            {"delete": {"id": 4}},
+            {"delete": {"id": 5, "name": "longer than five"}},
+        ]
+        write(tmp_path / "a.json", *lines)
+
+        written = ingest_files(engine, students, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        assert storage.rows(students.location) == [(2, "y"), (3, "z")]
+        assert (written.version, written.unmatched, written.rejected) == (2, 2, 0)
+
+    def test_changes_of_a_table_without_key_are_those_of_a_multiset(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1, NULL), (1, 'a', 1, NULL), (2, NULL, 2, NULL)"))
+        one, two = {"student_id": 1, "class": "a", "grade": 1}, {"student_id": 2, "grade": "2.00"}
+        three, four = {"student_id": 3}, {"student_id": 4}
+        changes = [("delete", one), ("delete", two), ("delete", two), ("insert", two), ("delete", three), ("insert", three)]
+        changes += [("insert", four), ("insert", four), ("delete", four)]
+        write(tmp_path / "a.json", *({kind: row} for kind, row in changes))
+
+        written = ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        kept = [
+            (1, "a", Decimal("1.00"), None),
+            (2, None, Decimal("2.00"), None),
+            (3, None, None, None),
+            (4, None, None, None),
+        ]
+        assert storage.rows(grades.location) == kept
+        assert (written.version, written.unmatched) == (2, 2)
+
+    def test_inserts_and_deletes_that_find_nothing_add_rows_only(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(
+            tmp_path / "a.json", {"insert": {"student_id": 1}}, {"insert": {"student_id": 1}}, {"delete": {"student_id": 2}}
+        )
+
+        written = ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)] * 2
+        assert written.unmatched == 1
+
+    def test_change_events_of_debezium(
+        self, engine: Engine, storage: Storage, students: TableTarget, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        def row(number: int, text: str) -> dict[str, Any]:
+            return {"id": number, "name": text, "student_id": number, "class": text}
+
+        write(
+            tmp_path / "a.json",
+            {"payload": {"op": "c", "before": None, "after": row(1, "a")}, "schema": {}},
+            {"op": "r", "after": row(2, "b")},
+            {"op": "u", "before": row(1, "a"), "after": row(1, "A")},
+            {"op": "u", "before": row(2, "b"), "after": row(3, "B")},
+            {"op": "c", "after": row(4, "d")},
+            {"op": "d", "before": row(4, "d"), "after": None},
+        )
+        settings = json_files(tmp_path / "a.json", update_format="debezium")
+
+        ingest_files(engine, students, settings, 2)
+        ingest_files(engine, grades, settings, 2)
+
+        assert storage.rows(students.location) == [(1, "A"), (3, "B")]
+        assert storage.rows(grades.location) == [(1, "A", None, None), (3, "B", None, None)]
+
+    def test_a_record_that_is_no_row_goes_to_the_dead_letters_and_the_others_go_on(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        lines = ['{"id": 1, "name": "a"}', '{"id": "x"}', '{"id": 2', '{"id": null}', "5", '{"id":3,"ID":3}', '{"id":4}']
+        (tmp_path / "a.json").write_text("\n".join(lines), "utf-8")
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 7, 5)
+        settings = json_files(tmp_path / "a.json")
+
+        written = ingest_files(engine, students, settings, 1, letters)
+        again = ingest_files(engine, students, settings, 1, letters)
+
+        assert storage.rows(students.location) == [(1, "a"), (4, None)]
+        assert (written.rejected, again.rejected, again.reused) == (5, 5, True)
+        assert storage.version(students.location) == 1
+        place = json.dumps({"file": str(tmp_path / "a.json")}, separators=(",", ":"))
+        found = storage.rows(letters.location)
+        assert len(found[0]) == len(DEAD_LETTER_COLUMNS)
+        assert sorted((row[5], row[4][:4]) for row in found) == sorted(
+            zip(lines[1:6], ["X712", "X714", "X713", "X714", "X714"], strict=True)
+        )
+        assert {row[:4] for row in found} == {(7, "c", "Students", place)}
+
+    def test_dead_letters_that_are_missing_are_written_when_a_range_is_repeated(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(tmp_path / "a.json", {"student_id": "x"}, {"student_id": 1})
+        settings, letters = json_files(tmp_path / "a.json"), DeadLetters(str(tmp_path / "dead-letters"), 1)
+        ingest_files(engine, grades, settings, 1, letters)
+        engine.remove(letters.location)
+
+        again = ingest_files(engine, grades, settings, 1, letters)
+
+        assert (again.reused, again.rejected, again.version) == (True, 1, 1)
+        assert len(storage.rows(letters.location)) == 1
+
+    def test_too_many_rejected_records_are_an_error(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(tmp_path / "a.json", {"student_id": "x"}, {"student_id": 1}, {"student_id": "y"})
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1, 1)
+
+        with pytest.raises(EngineError, match=r"2 record.*at most 1.*a\.json.*X712.*x") as raised:
+            ingest_files(engine, grades, json_files(tmp_path / "a.json"), 1, letters)
+
+        assert raised.value.code == "X724"
+        assert storage.version(letters.location) is None
+
+    def test_an_append_only_table_rejects_deletes_and_both_rows_of_an_update(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        target, letters = replace(grades, append_only=True), DeadLetters(str(tmp_path / "dead-letters"), 1)
+        one, two = {"student_id": 1}, {"student_id": 2}
+        write(
+            tmp_path / "a.json",
+            {"op": "c", "after": one},
+            {"op": "u", "before": one, "after": two},
+            {"op": "d", "before": one},
+        )
+
+        written = ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="debezium"), 1, letters)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)]
+        assert {row[4][:4] for row in storage.rows(letters.location)} == {"X722"}
+        assert (written.rejected, len(storage.rows(letters.location))) == (2, 2)
+
+    def test_an_update_is_both_rows_or_none(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, NULL, NULL, NULL)"))
+        write(tmp_path / "a.json", {"op": "u", "before": {"student_id": 1}, "after": {"student_id": "x"}})
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="debezium"), 2, letters)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)]
+
+    def test_maps_cannot_be_compared(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        columns = (ColumnType("m", "MAP<STRING,STRING>"),)
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        write(tmp_path / "a.json", {"delete": {"m": {"a": "b"}}})
+
+        with pytest.raises(EngineError, match="MAP") as raised:
+            ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="insert_delete"), 1)
+
+        assert raised.value.code == "X716"
+
     def _ingest_all(self, engine: Engine, target: TableTarget, settings: dict[str, Any], number: int) -> None:
         available = engine.discover("c", settings, None)
         assert available is not None
@@ -414,11 +581,20 @@ def selected(source: Source) -> Selection:
     return Selection(f"SELECT * FROM {source.name}", (source,), {})
 
 
-def json_files(path: Path, array: bool = False) -> dict[str, Any]:
+def json_files(path: Path, array: bool = False, update_format: str = "raw") -> dict[str, Any]:
     return {
         "transport": {"name": "file_input", "config": {"path": str(path)}},
-        "format": {"name": "json", "config": {"array": array}},
+        "format": {"name": "json", "config": {"array": array, "update_format": update_format}},
     }
+
+
+def ingest_files(
+    engine: Engine, target: TableTarget, settings: dict[str, Any], number: int, letters: DeadLetters | None = None
+) -> Written:
+    """Everything that there is to read, in one range."""
+    available = engine.discover("c", settings, None)
+    assert available is not None
+    return engine.ingest(Ingestion(target, "c", settings, available.range, Transaction("c", number), letters))
 
 
 def write(file: Path, *records: dict[str, Any]) -> Path:

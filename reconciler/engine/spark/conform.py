@@ -23,7 +23,8 @@ from reconciler.engine.spark.nested import misfit
 from reconciler.names import fold
 
 REASON = "reconcile reason"
-"""The column of `checked` that says why a row is none, beginning with a code; else it is NULL."""
+"""The column of `checked` that says why a row is none, beginning with a code; else it is NULL. It is empty where the same
+record's other row says it."""
 
 _VALUE = "reconcile value "
 _OTHER = "reconcile other value "
@@ -133,6 +134,9 @@ def checked(
         opposite = replace(rules, deletes=f"NOT ({rules.deletes})") if rules.deletes else rules
         reasons += [f"CASE WHEN {has_other} THEN {reason} END" for reason in _reasons(twins, _OTHER, opposite)]
     reason = f"coalesce({', '.join(reasons)})" if reasons else "CAST(NULL AS STRING)"
+    if twins and rules.deletes:
+        # One record, one reason: it stands at the row that is deleted.
+        reason = f"if(({has_other}) AND NOT ({rules.deletes}), if({reason} IS NULL, NULL, ''), {reason})"
     return values.selectExpr(
         *(f"{quoted(_VALUE + one.column.name)} AS {quoted(one.column.name)}" for one in fitted),
         f"{reason} AS {quoted(REASON)}",

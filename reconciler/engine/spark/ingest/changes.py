@@ -57,7 +57,7 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
     if ingestion.dead_letters is None:
         good = _stopping(rows, target.primary_key[0] if target.primary_key else target.columns[0].name)
     else:
-        rejected = f.count_if(f.col(quoted(REASON)).isNotNull()).alias("rejected")
+        rejected = f.count_if(f.col(quoted(REASON)) != "").alias("rejected")
         good = rows.observe(seen, rejected).where(f.col(quoted(REASON)).isNull())
     good = good.drop(REASON, ORIGIN, RECORD)
     written = _write(session, ingestion, good)

@@ -16,10 +16,11 @@ from reconciler.engine.spark.locations import Sessions
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
-    """The files that were not read."""
+    """The files that were not read, `max_batch_size` of them at most: how many records a file holds is not known before."""
     config = settings["transport"]["config"]
     path = str(config["path"])
-    return unread(listing(path, sessions_with(sessions, storage_options(config, path))), position)
+    found = listing(path, sessions_with(sessions, storage_options(config, path)))
+    return unread(found, position, settings.get("max_batch_size"))
 
 
 def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> Incoming:

@@ -34,7 +34,7 @@ def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: i
     letters = ingestion.dead_letters
     if letters is None or count == 0:
         return 0
-    rejected = rows.where(f.col(quoted(REASON)).isNotNull())
+    rejected = rows.where(f.col(quoted(REASON)) != "")
     if count is None:
         count = rejected.count()
     if letters.limit is not None and count > letters.limit:

@@ -1,0 +1,148 @@
+"""Records of files as changes, without Spark, for `recording`: what a record says, and why it is none.
+
+The rules are those of `spark.ingest.json_records` and `spark.ingest.changes`, one record at a time.
+"""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from reconciler.digest import JsonObject
+from reconciler.engine.literals import fitted, matching
+from reconciler.engine.protocol import TableTarget
+from reconciler.errors import EngineError
+from reconciler.names import fold
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A row that a record inserts or deletes."""
+
+    row: Row
+    deletes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one record gives: its changes, or a problem (with a code in front), and where it stood (JSON)."""
+
+    position: str
+    text: str
+    changes: tuple[Change, ...] = ()
+    problem: str | None = None
+
+
+def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget) -> Iterator[Record]:
+    """The records of JSON or CSV files, in order, their values not yet fitted."""
+    config = format_.get("config") or {}
+    for path in paths:
+        position = json.dumps({"file": path}, separators=(",", ":"))
+        text = Path(path).read_text("utf-8-sig")
+        match format_.get("name"):
+            case "json":
+                for one in [text] if config.get("array") else text.splitlines():
+                    if one.strip():
+                        yield from _json_records(position, one, config, target)
+            case "csv":
+                yield from _csv_records(position, text, config, target)
+            case name:
+                raise EngineError("X716", f"the engine can't read the format {name!r}")
+
+
+def fitting(record: Record, target: TableTarget) -> Record:
+    """The record with values as the table holds them, or with the reason why it has none."""
+    if record.problem is not None:
+        return record
+    if target.append_only and any(change.deletes for change in record.changes):
+        return replace(record, problem=f"X722: rows of the append-only table {target.name} can't be deleted")
+    try:
+        return replace(record, changes=tuple(_fitting(change, target) for change in record.changes))
+    except EngineError as error:
+        return replace(record, problem=f"{error.code}: {error.message}")
+
+
+def _fitting(change: Change, target: TableTarget) -> Change:
+    key = {fold(name) for name in target.primary_key}
+    pairs = zip(change.row, target.columns, strict=True)
+    if change.deletes and key:
+        return replace(change, row=tuple(fitted(v, c) if fold(c.name) in key else None for v, c in pairs))
+    return replace(change, row=tuple(fitted(value, column) for value, column in pairs))
+
+
+def _csv_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+    lines = list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
+    if not lines:
+        return
+    header = lines.pop(0) if config.get("header", True) else [column.name for column in target.columns]
+    for line in lines:
+        told = config.get("delimiter", ",").join(line)
+        if len(line) != len(header):
+            problem = "X714: a line has too many or too few fields, or a quote without end"
+            yield Record(position, told, problem=problem)
+            continue
+        known = {name: part or None for name, part in zip(header, line, strict=True)}
+        yield Record(position, told, (Change(matching(known, target.columns, target.defaults)),))
+
+
+def _json_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+    is_array = bool(config.get("array"))
+    problem = "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
+    try:
+        value = json.loads(text, parse_float=Decimal, object_pairs_hook=_Pairs)
+    except json.JSONDecodeError:
+        value = None
+    elements = value if is_array else [value]
+    if not isinstance(elements, list) or not all(isinstance(element, _Pairs) for element in elements):
+        yield Record(position, text, problem=f"X714: {problem}")
+        return
+    for element in elements:
+        try:
+            changes = _changes(_once(element), str(config.get("update_format", "raw")), target)
+            yield Record(position, text, tuple(changes))
+        except ValueError as error:
+            yield Record(position, text, problem=f"X714: {error}")
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was read."""
+
+
+def _once(value: Any) -> Any:
+    if isinstance(value, _Pairs):
+        if len({fold(key) for key, _ in value}) < len(value):
+            raise ValueError("a record has a key twice")
+        return {key: _once(part) for key, part in value}
+    return [_once(part) for part in value] if isinstance(value, list) else value
+
+
+def _changes(element: Mapping[str, Any], update_format: str, target: TableTarget) -> list[Change]:
+    def change(values: Mapping[str, Any], deletes: bool) -> Change:
+        known = {name: value for name, value in values.items() if value is not None}
+        return Change(matching(known, target.columns, target.defaults), deletes)
+
+    match update_format:
+        case "raw":
+            return [change(element, False)]
+        case "insert_delete":
+            inserts, deletes = element.get("insert"), element.get("delete")
+            if isinstance(inserts, dict) == isinstance(deletes, dict):
+                raise ValueError('a record is not {"insert": {…}} or {"delete": {…}}')
+            return [change(inserts, False)] if isinstance(inserts, dict) else [change(deletes or {}, True)]
+        case "debezium":
+            event = element.get("payload") or element
+            operation, before, after = event.get("op"), event.get("before"), event.get("after")
+            if operation in ("c", "r") and after is not None:
+                return [change(after, False)]
+            if operation == "d" and before is not None:
+                return [change(before, True)]
+            if operation == "u" and after is not None and (before is not None or target.primary_key):
+                return [*([change(before, True)] if before is not None else []), change(after, False)]
+            raise ValueError(f"a change event with op {operation or 'NULL'} lacks before or after, or has another op")
+        case other:
+            raise EngineError("X716", f"the engine knows no update_format {other!r}: raw, insert_delete or debezium")
