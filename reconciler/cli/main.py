@@ -36,6 +36,7 @@ _COMMANDS = {
     "query": "Run a SELECT at the last published step.",
     "status": "Show what pipelines are doing, what is applied and pending.",
     "events": "Show what happened to a pipeline.",
+    "checkpoint": "List, write and restore durable points of a pipeline.",
     "setup": "Fetch what Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",
 }

@@ -29,6 +29,14 @@ from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
+from reconciler.reconcile.checkpoints import (
+    Checkpoint,
+    Restored,
+    Restoring,
+    create_checkpoint,
+    list_checkpoints,
+    restore_checkpoint,
+)
 from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.controls import want
 from reconciler.reconcile.events import LoggedEvent, read_events
@@ -95,6 +103,10 @@ class Project:
     def pipeline(self, name: str) -> "Pipeline":
         """One pipeline. Raises NotFound when neither files nor registry know it."""
         require_known(self.target, name)
+        return Pipeline(self, name)
+
+    def new_pipeline(self, name: str) -> "Pipeline":
+        """One pipeline, known or not: another's checkpoint can be restored under a name that is nothing yet."""
         return Pipeline(self, name)
 
     def close(self) -> None:
@@ -198,6 +210,28 @@ class Pipeline:
     def read_step(self, relations: Sequence[str], step: int | None = None) -> StepRows:
         """All rows of several tables and views, all of them at one step: the last one, or an earlier one."""
         return read_relations(self._project.target, self.name, relations, self._project.engine_for(self.name), step)
+
+    def checkpoint(self, name: str | None = None) -> Checkpoint:
+        """Write a checkpoint of the last published step, under this name (default: `step-N`)."""
+        return create_checkpoint(self._project.target, self.name, name)
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """The last checkpoints, oldest first."""
+        return list_checkpoints(self._project.target, self.name)
+
+    def restore(
+        self,
+        checkpoint: str,
+        from_pipeline: str | None = None,
+        *,
+        replaces: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> Restored:
+        """Go back to a checkpoint, or take over another pipeline's; `replaces`: in place of what is applied here."""
+        restoring = Restoring(self._project.engine_for(from_pipeline or self.name), tell, boundary)
+        target = self._project.target
+        return restore_checkpoint(target, self.name, checkpoint, restoring, from_pipeline, replaces=replaces)
 
     def status(self) -> PipelineStatus:
         """What the pipeline is doing, what is applied and pending."""

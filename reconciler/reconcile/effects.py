@@ -212,10 +212,12 @@ def aside(pipeline: str, apply_id: str, location: str) -> str:
 
 def placements_after(desired: Program, journal: Journal, before: Mapping[str, Placement]) -> dict[str, Placement]:
     """Where every stored relation stands once the journal is done."""
+    # What neither side has stays: a restore has left it where it stands.
+    dropped = {fold(e.step["relation"]) for e in journal.entries if e.step["kind"] == "drop_relation"}
     after = {
         key: placement
         for key, placement in renamed_placements(before, journal_renames(journal)).items()
-        if key in desired.tables or (key in desired.views and desired.views[key].is_stored)
+        if key not in dropped
     }
     staged = ("bootstrap_view", "evolve_table")
     built = {fold(e.step["relation"]): e.result for e in journal.entries if e.step["kind"] in staged}

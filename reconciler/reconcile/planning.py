@@ -139,8 +139,8 @@ def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
     published = head.published.relations if head and head.published else {}
     renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
     ours = renamed_placements(published, renames)
-    if head is not None and head.journal is not None:
-        # An apply under way has made some of them; it knows which.
+    if head is not None and (head.journal is not None or head.intent is not None):
+        # An apply or a restore under way has made some of them; it knows which.
         return
     for change in plan.diff.relations:
         if change.action is Action.ADDED and fold(change.name) not in ours:

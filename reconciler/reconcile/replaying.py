@@ -14,6 +14,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.planning import read_applied
+from reconciler.reconcile.restoring import RESTORE
 from reconciler.reconcile.stepping import StepResult, carry_out, unchecked
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored
@@ -40,6 +41,11 @@ def ready_for_steps(
     target: Target, pipeline: str, running: Running, steps: list[StepResult], check: Callable[[], None] = unchecked
 ) -> tuple[Stored[Head], Program]:
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
+    found = target.registry.head(pipeline)
+    if found is not None and found.value.intent is not None and found.value.intent.kind == RESTORE:
+        # It brings a program of its own, and there may be none in force yet.
+        running.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
+        replay_intent(target, found, running.engine, running.boundary, check)
     stored, program = program_in_force(target, pipeline)
     if stored.value.journal is not None:
         opened = stored.value.journal.opened_at
@@ -63,10 +69,13 @@ def replay_intent(
     target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary, check: Callable[[], None] = unchecked
 ) -> None:
     """Carry out a step that its writer left open, or withdraw it."""
-    applied = stored.value.applied
-    if applied is None or applied.record is None:
+    applied, intent = stored.value.applied, stored.value.intent
+    record = applied.record if applied is not None else None
+    if intent is not None and intent.kind == RESTORE:
+        record = intent.details["record"]
+    if record is None:
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
-    program = read_snapshot(target, stored.value.pipeline, applied.record).program
+    program = read_snapshot(target, stored.value.pipeline, record).program
     with suppress(EngineError):  # then it was withdrawn: nothing of it stays
         carry_out(target, stored, program, engine, boundary, check)
 

@@ -30,6 +30,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.reconcile.restoring import RESTORE, carry_out_restore
 from reconciler.reconcile.step_effects import StepEffects
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.target import Target
@@ -57,8 +58,10 @@ def unchecked() -> None:
 
 def write_intent(target: Target, stored: Stored[Head], kind: str, details: JsonObject) -> Stored[Head]:
     """Write down the next step. Raises RegistryConflict when this process lost the pipeline."""
-    _published(stored.value)
-    intent = Intent(next_step(stored.value), kind, {**details, WRITER: this_writer()}, _now())
+    if kind != RESTORE:
+        _published(stored.value)
+    # Nothing is step 0 but a first apply: a step that is withdrawn uses its number up.
+    intent = Intent(max(next_step(stored.value), 1), kind, {**details, WRITER: this_writer()}, _now())
     return target.registry.replace_head(stored.token, replace(stored.value, intent=intent), str(uuid.uuid4()))
 
 
@@ -102,8 +105,10 @@ def _carry_out(
         why = "its writer was taken over" if intent.details.get(TAKEN_OVER) else "the engine had refused it"
         raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     boundary(f"step:{INTENDED}")
-    work = StepEffects(target, program, engine, head, boundary, check, clock)
     try:
+        if intent.kind == RESTORE:
+            return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
+        work = StepEffects(target, program, engine, head, boundary, check, clock)
         work.write_tables()
         views = work.compute_views()
     except EngineError:

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import put_back, take_out_rows
-from reconciler.delta.tables import create_table
+from reconciler.delta.tables import create_table, remove_local
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLDER
 from reconciler.engine.stored import Transaction
 from reconciler.errors import RegistryConflict
@@ -30,6 +30,9 @@ from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Stored
 
 STEP_TRANSACTION = "reconcile/step"
+RESTORE = "restore"
+"""The kind of an intent that goes back to a checkpoint; `restored` in its details has every relation that it writes."""
+
 _DEAD_LETTERS = "dead-letters"
 
 
@@ -55,6 +58,8 @@ def dead_letters_location(target: Target, pipeline: str) -> str:
 
 def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:
     """Of every relation (folded) that a step may write, the transactions that it may write there."""
+    if intent.kind == RESTORE:
+        return {key: (view_transaction(intent.step),) for key in sorted(intent.details["restored"])}
     found: dict[str, list[Transaction]] = {}
     for connector in _connectors(intent):
         relation = fold(program.connectors[fold(connector)].relation)
@@ -73,12 +78,16 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     head = stored.value
     intent = head.intent
     assert intent is not None
-    assert head.published is not None
+    placements = head.published.relations if head.published else {}
     boundary(f"withdrawal:{INTENDED}")
     is_fenced = bool(intent.details.get(TAKEN_OVER))
     for key, transactions in transactions_of(program, intent).items():
-        placement = head.published.relations[key]
-        put_back(join_location(target.warehouse, placement.location), placement.version, transactions if is_fenced else ())
+        if key in placements:
+            location = join_location(target.warehouse, placements[key].location)
+            put_back(location, placements[key].version, transactions if is_fenced else ())
+        else:
+            # What a restore made where nothing was.
+            remove_local(join_location(target.warehouse, intent.details["restored"][key]["location"]))
     if _connectors(intent):
         _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
     boundary(f"withdrawal:{EFFECTED}")

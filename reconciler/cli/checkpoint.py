@@ -1,0 +1,100 @@
+"""`reconcile checkpoint`: list, write and restore durable points of a pipeline."""
+
+import os
+
+import click
+
+from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
+from reconciler.cli.output import note, show_json, show_table
+from reconciler.reconcile.api import Pipeline
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.checkpoints import Checkpoint
+
+
+@click.command()
+@click.argument("action", type=click.Choice(["list", "create", "restore"]), metavar="list|create|restore")
+@pipeline_argument
+@click.argument("checkpoint", required=False, metavar="[CHECKPOINT]")
+@target_options
+@format_option("text", "json")
+@click.option("--name", metavar="NAME", help="create: what to call it. [step-N]")
+@click.option(
+    "--from", "source", metavar="PIPELINE", help="restore: another pipeline's checkpoint, with copies of its rows."
+)
+@click.option("--replace", "replaces", is_flag=True, help="restore: another's, in place of what is applied here.")
+def command(
+    action: str,
+    pipeline: str,
+    checkpoint: str | None,
+    repo: str,
+    environment: str | None,
+    form: str,
+    name: str | None,
+    source: str | None,
+    replaces: bool,
+) -> int:
+    """List a pipeline's checkpoints, write one of its last step, or bring it back to one.
+
+    A restore takes tables, views, input positions and the applied program back together; the next plan shows how the files
+    differ from that. It takes the pipeline over from a live run between two steps, as an apply does.
+
+    Example: reconcile checkpoint restore student_grades before-the-change
+    """
+    _check_usage(action, checkpoint, name, source, replaces)
+    with project_of(repo, environment) as project:
+        found = project.new_pipeline(pipeline) if source else project.pipeline(pipeline)
+        match action:
+            case "list":
+                return _show(found, form)
+            case "create":
+                written = found.checkpoint(name)
+                if form == "json":
+                    show_json(_as_json(written))
+                else:
+                    click.echo(f"checkpoint {written.name} of {pipeline} at step {written.step}")
+                return 0
+        restored = found.restore(
+            checkpoint or "", source, replaces=replaces, tell=note, boundary=boundary_from_environment(os.environ)
+        )
+    if form == "json":
+        values = {"pipeline": pipeline, "checkpoint": restored.checkpoint, "from": restored.source, "step": restored.step}
+        show_json({**values, "relations": list(restored.relations)})
+    else:
+        whose = f" of {restored.source}" if restored.source != pipeline else ""
+        click.echo(f"{pipeline} stands at checkpoint {restored.checkpoint}{whose} again, as step {restored.step}")
+        note(f"how the files differ from it: reconcile plan {pipeline}")
+    return 0
+
+
+def _check_usage(action: str, checkpoint: str | None, name: str | None, source: str | None, replaces: bool) -> None:
+    if (action == "restore") != (checkpoint is not None):
+        raise click.UsageError(
+            "restore needs the name of a checkpoint" if checkpoint is None else f"{action} takes no CHECKPOINT"
+        )
+    if name is not None and action != "create":
+        raise click.UsageError(f"{action} takes no --name")
+    if (source is not None or replaces) and action != "restore":
+        raise click.UsageError(f"{action} takes neither --from nor --replace")
+    if replaces and source is None:
+        raise click.UsageError("--replace goes with --from")
+
+
+def _show(pipeline: Pipeline, form: str) -> int:
+    found = pipeline.checkpoints()
+    if form == "json":
+        show_json([_as_json(one) for one in found])
+    else:
+        show_table(["name", "step", "at", "cause"], [[one.name, str(one.step), one.at, one.cause] for one in found])
+    return 0
+
+
+def _as_json(checkpoint: Checkpoint) -> dict[str, object]:
+    return {
+        "name": checkpoint.name,
+        "step": checkpoint.step,
+        "at": checkpoint.at,
+        "cause": checkpoint.cause,
+        "record": checkpoint.record,
+        "relations": {key: place.version for key, place in checkpoint.relations.items()},
+        "positions": dict(checkpoint.positions),
+    }
