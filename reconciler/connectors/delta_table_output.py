@@ -1,14 +1,11 @@
-"""`delta_table_output`: writes a view's changes to a Delta table outside the warehouse.
-
-Declared and validated; not run by this version.
-"""
+"""`delta_table_output`: a Delta table outside the warehouse holds what a view holds; each change once."""
 
 from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
 
 TRANSPORT = Transport(
     name="delta_table_output",
     direction=Direction.OUTPUT,
-    runnable_here=False,
+    runnable_here=True,
     takes_format=False,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},

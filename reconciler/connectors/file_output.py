@@ -1,12 +1,28 @@
-"""`file_output`: writes a view's changes to files. Declared and validated; not run by this version."""
+"""`file_output`: writes a view's changes to files, one folder an emission; each once."""
 
-from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from collections.abc import Mapping
+
+from reconciler.connectors.transport import (
+    OUTPUT_SETTINGS_THAT_RESET_NOTHING,
+    Direction,
+    Transport,
+    tells_deletions,
+)
+from reconciler.digest import JsonObject
+
+
+def _can_delete(settings: JsonObject) -> bool:
+    """Whether files can say that a row goes: lines of CSV and rows of Parquet only say that one comes."""
+    form = settings.get("format")
+    return isinstance(form, Mapping) and form.get("name") == "json" and tells_deletions(settings)
+
 
 TRANSPORT = Transport(
     name="file_output",
     direction=Direction.OUTPUT,
-    runnable_here=False,
+    runnable_here=True,
     takes_format=True,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},
+    sink_can_delete=_can_delete,
 )

@@ -1,25 +1,22 @@
-"""`kafka_output`: writes a view's changes to a Kafka topic. Declared and validated; not run by this version."""
+"""`kafka_output`: writes a view's changes to a Kafka topic, at least once."""
 
-from collections.abc import Mapping
+from typing import Final
 
-from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
-from reconciler.digest import JsonObject
+from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, tells_deletions
+from reconciler.places import Path
 
-
-def _can_delete(settings: JsonObject) -> bool:
-    """Whether messages can say that a row goes: those of `raw` only say that one comes."""
-    form = settings.get("format")
-    config = form.get("config") if isinstance(form, Mapping) else None
-    update_format = config.get("update_format") if isinstance(config, Mapping) else None
-    return update_format != "raw"
-
-
+_CONFIG: Final[Path] = ("transport", "config")
 TRANSPORT = Transport(
     name="kafka_output",
     direction=Direction.OUTPUT,
-    runnable_here=False,
+    runnable_here=True,
     takes_format=True,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
-    not_yet={},
-    sink_can_delete=_can_delete,
+    not_yet={
+        ((*_CONFIG, "key.serializer"), None): "the format says how messages are written",
+        ((*_CONFIG, "value.serializer"), None): "the format says how messages are written",
+        ((*_CONFIG, "interceptor.classes"), None): "messages are written as the format says",
+        ((*_CONFIG, "transactional.id"), None): "messages are written at least once; their headers tell repeats",
+    },
+    sink_can_delete=tells_deletions,
 )

@@ -26,6 +26,14 @@ def never(settings: JsonObject) -> bool:
     return False
 
 
+def tells_deletions(settings: JsonObject) -> bool:
+    """For sinks of JSON changes: whether these can say that a row goes. Those of `raw` only say that one comes."""
+    form = settings.get("format")
+    config = form.get("config") if isinstance(form, Mapping) else None
+    update_format = config.get("update_format") if isinstance(config, Mapping) else None
+    return update_format != "raw"
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """A way to move rows.

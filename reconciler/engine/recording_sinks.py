@@ -46,6 +46,10 @@ class Sinks:
         transport = emission.settings["transport"]
         if transport["name"] == "delta_table_output":
             return _to_table(writer, str(transport["config"]["uri"]), emission, after, deleted, inserted)
+        if transport["name"] not in ("kafka_output", "file_output"):
+            raise EngineError(
+                "X716", f"connector {emission.connector}: the engine has no output transport {transport['name']!r}"
+            )
         message = Message(inserted, deleted, emission.replaces, emission.transaction.version)
         self.messages.setdefault(emission.connector, []).append(message)
         return Emitted(len(inserted), len(deleted))

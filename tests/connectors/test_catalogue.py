@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.connectors.catalogue import TRANSPORTS, canonical_settings, check_connector, secret_paths
+from reconciler.connectors.catalogue import TRANSPORTS, canonical_settings, check_connector, secret_paths, sink_can_delete
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import errors_among
 from reconciler.places import OnePlace
@@ -16,6 +16,8 @@ KAFKA = {
     "transport": {"name": "kafka_input", "config": {"topic": "t", "bootstrap.servers": "h:9092"}},
     "format": {"name": "json"},
 }
+
+RAW = {"name": "json", "config": {"update_format": "raw"}}
 
 
 def _with(settings: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -39,14 +41,30 @@ def test_the_catalogue_and_the_schemas_agree() -> None:
         assert name.endswith(transport.direction.value) or name == "datagen"
 
 
-def test_this_version_reads_files_and_snapshots_of_delta_tables() -> None:
-    assert sorted(name for name, transport in TRANSPORTS.items() if transport.runnable_here) == [
-        "datagen",
-        "delta_table_input",
-        "file_input",
-        "kafka_input",
-        "postgres_input",
-    ]
+def test_this_version_runs_every_transport() -> None:
+    assert all(transport.runnable_here for transport in TRANSPORTS.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "can"),
+    [
+        ({"transport": {"name": "delta_table_output", "config": {"uri": "x"}}}, True),
+        ({"transport": {"name": "kafka_output", "config": {}}, "format": {"name": "json"}}, True),
+        ({"transport": {"name": "kafka_output", "config": {}}, "format": RAW}, False),
+        ({"transport": {"name": "file_output", "config": {}}, "format": {"name": "json"}}, True),
+        (
+            {
+                "transport": {"name": "file_output", "config": {}},
+                "format": {"name": "json", "config": {"update_format": "raw"}},
+            },
+            False,
+        ),
+        ({"transport": {"name": "file_output", "config": {}}, "format": {"name": "csv"}}, False),
+        ({"transport": {"name": "file_output", "config": {}}, "format": {"name": "parquet"}}, False),
+    ],
+)
+def test_which_sinks_can_be_told_that_a_row_goes(settings: dict[str, Any], can: bool) -> None:
+    assert sink_can_delete(settings) is can
 
 
 @pytest.mark.parametrize(

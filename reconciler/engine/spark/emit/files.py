@@ -7,8 +7,8 @@
 - It is written under a hidden name (`.<serial>-<id>`) and renamed. Where renaming is one act (local folders), a reader sees
   complete folders only; on object stores it has to look for `_SUCCESS`, which comes last.
 - Emptying the sink removes the folders of earlier emissions just before the new one appears.
-- JSON: `raw` (the default) or `insert_delete`. CSV, Parquet and raw JSON can't say that a row went: such rows are dropped
-  and counted. Nothing that changed is no folder.
+- JSON: `insert_delete` (the default), `debezium` or `raw`, one object a line. CSV, Parquet and raw JSON can't say that a row
+  went: such rows are dropped and counted. Nothing that changed is no folder.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from reconciler.errors import EngineError
 
 _MARKER = "_SUCCESS"
 _FOLDER = re.compile(r"\d{20}-[0-9a-f]{8}")
-_CSV_OPTIONS = {"delimiter": "sep", "quote": "quote", "escape": "escape", "null_value": "nullValue"}
+_CSV_OPTIONS = {"delimiter": "sep", "null_value": "nullValue"}
 
 
 def emit(sessions: Sessions, emission: Emission) -> Emitted:
@@ -50,7 +50,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         with computed(session, emission) as (found, came, went):
             format_ = settings.get("format") or {}
             form = format_.get("config") or {}
-            deletes = format_.get("name") == "json" and can_delete(str(form.get("update_format", "raw")))
+            deletes = format_.get("name") == "json" and can_delete(str(form.get("update_format", "insert_delete")))
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
                 _writer(emission, found, format_).save(spark_location(f"{path}/.{name}"))
@@ -68,7 +68,7 @@ def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFram
     form: dict[str, Any] = dict(format_.get("config") or {})
     match format_.get("name"):
         case "json":
-            update_format = str(form.get("update_format", "raw"))
+            update_format = str(form.get("update_format", "insert_delete"))
             rows = [texts(frame, form, update_format).select("value") for frame in found.frames]
             writer = _union(rows).write.format("text")
         case "csv":

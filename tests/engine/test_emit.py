@@ -1,0 +1,211 @@
+"""Outputs on Spark: the contract of Delta sinks, what only Spark's values show, and files."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
+from reconciler.errors import EngineError
+from tests.engine.emit_contract import EmitContract, emission
+from tests.engine.test_spark import DeltaStorage
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def storage() -> DeltaStorage:
+    return DeltaStorage()
+
+
+@pytest.fixture
+def engine(spark_engine: Engine) -> Engine:
+    return spark_engine
+
+
+class TestSparkEngine(EmitContract):
+    pass
+
+
+@pytest.fixture
+def versions(engine: Engine, tmp_path: Path) -> "Versions":
+    return Versions(engine, tmp_path)
+
+
+class Versions:
+    """A view's versions, each a query; kept as tables of their own, which is all the same to who compares two of them."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine, self.folder = engine, folder
+
+    def source(self, query: str) -> StoredSource:
+        name = f"q{abs(hash(query))}"
+        self.engine.build_view(ViewBuild(name, query, (), (), str(self.folder / name), {}))
+        return StoredSource("v", str(self.folder / name), 0)
+
+    def emission(self, before: str | None, after: str, serial: int = 1, **config: Any) -> Emission:
+        view = TableTarget("v", "", ())
+        made = emission(view, self.folder / "sink", None, 0, serial, **config)
+        return replace(made, before=None if before is None else self.source(before), after=self.source(after))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        from reconciler.engine.protocol import Selection
+
+        version = DeltaStorage().version(str(self.folder / "sink"))
+        assert version is not None
+        sink = StoredSource("sink", str(self.folder / "sink"), version)
+        assert not isinstance(sink, InlineSource)
+        return list(self.engine.select(Selection(sql, (sink,), {})).rows)
+
+
+def test_values_are_equal_as_spark_groups_them(versions: Versions) -> None:
+    """NaN is NaN, -0.0 is 0.0, maps are equal whatever the order of their entries, also within other values."""
+    before = (
+        "SELECT CAST('NaN' AS DOUBLE) AS d, map('a', 1, 'b', 2) AS m, named_struct('x', array(map(1, 'x'))) AS s, "
+        "CAST(-0.0 AS FLOAT) AS z, CAST(NULL AS MAP<STRING, INT>) AS n FROM range(3)"
+    )
+    after = (
+        "SELECT CAST('NaN' AS DOUBLE) AS d, map('b', 2, 'a', 1) AS m, named_struct('x', array(map(1, 'x'))) AS s, "
+        "CAST(0.0 AS FLOAT) AS z, CAST(NULL AS MAP<STRING, INT>) AS n FROM range(2)"
+    )
+    versions.engine.emit(versions.emission(None, before))
+    went = versions.engine.emit(versions.emission(before, after, 2))
+    assert (went.inserted, went.deleted) == (0, 1)
+    assert versions.rows("SELECT count(*), count(n) FROM sink") == [(2, 0)]
+    other = after.replace("array(map(1, 'x'))", "array(map(1, 'y'))")
+    changed = versions.engine.emit(versions.emission(after, other, 3))
+    assert (changed.inserted, changed.deleted) == (2, 2)
+    assert versions.rows("SELECT s.x[0][1], count(*) FROM sink GROUP BY 1") == [("y", 2)]
+
+
+def test_changed_columns_overwrite_the_sink(versions: Versions) -> None:
+    before, after = "SELECT id, 'a' AS name FROM range(3)", "SELECT id + 10 AS id, id * 2 AS twice FROM range(2)"
+    versions.engine.emit(versions.emission(None, before))
+    changed = versions.engine.emit(versions.emission(before, after, 2))
+    assert (changed.inserted, changed.deleted) == (2, 3)
+    assert sorted(versions.rows("SELECT * FROM sink")) == [(10, 0), (11, 2)]
+    grown = "SELECT id + 10 AS id, id * 2 AS twice FROM range(3)"
+    versions.engine.emit(versions.emission(after, grown, 3))
+    assert sorted(versions.rows("SELECT * FROM sink")) == [(10, 0), (11, 2), (12, 4)]
+
+
+def test_full_contents_under_other_columns_overwrite_what_the_connector_wrote(versions: Versions) -> None:
+    versions.engine.emit(versions.emission(None, "SELECT 1 AS a"))
+    versions.engine.emit(versions.emission(None, "SELECT 2 AS b", 2))
+    assert versions.rows("SELECT * FROM sink") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("mode", "query", "code", "expected"),
+    [
+        ("append", "SELECT id FROM range(2)", None, [(0,), (0,), (1,)]),
+        ("append", "SELECT 'x' AS other", "X753", None),
+        ("truncate", "SELECT 'x' AS other", None, [("x",)]),
+        ("error_if_exists", "SELECT id FROM range(2)", "X752", None),
+    ],
+)
+def test_a_table_that_was_there(
+    versions: Versions, mode: str, query: str, code: str | None, expected: list[tuple[Any, ...]] | None
+) -> None:
+    view = str(versions.folder / "sink")
+    versions.engine.build_view(ViewBuild("old", "SELECT id FROM range(1)", (), (), view, {}))
+    wanted = versions.emission(None, query, mode=mode)
+    if code is not None:
+        with pytest.raises(EngineError) as raised:
+            versions.engine.emit(wanted)
+        assert raised.value.code == code
+        assert versions.rows("SELECT * FROM sink") == [(0,)]
+        return
+    versions.engine.emit(wanted)
+    assert sorted(versions.rows("SELECT * FROM sink")) == expected
+    versions.engine.emit(versions.emission(query, f"{query} UNION ALL {query}", 2, mode=mode))
+    assert len(versions.rows("SELECT * FROM sink")) > len(expected or ()), "the mode counts once"
+
+
+def test_the_commit_says_what_it_was_made_from(versions: Versions) -> None:
+    versions.engine.emit(versions.emission(None, "SELECT 1 AS a"))
+    versions.engine.emit(versions.emission("SELECT 1 AS a", "SELECT 2 AS a", 2))
+    for version in (0, 1):
+        log = (versions.folder / "sink" / "_delta_log" / f"{version:020d}.json").read_text()
+        (info,) = [json.loads(line)["commitInfo"] for line in log.splitlines() if "commitInfo" in line]
+        assert json.loads(info["userMetadata"]) == {"pipeline": "shop", "step": 0}
+
+
+def to_files(made: Emission, folder: Path, name: str, **config: Any) -> Emission:
+    transport = {"name": "file_output", "config": {"path": str(folder)}}
+    return replace(made, settings={"transport": transport, "format": {"name": name, "config": config}})
+
+
+def folders(path: Path) -> list[Path]:
+    return sorted(one for one in path.iterdir() if not one.name.startswith("."))
+
+
+def lines(folder: Path) -> list[str]:
+    return sorted(line for part in folder.glob("part-*") for line in part.read_text().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "first", "second", "counts"),
+    [
+        (
+            "json",
+            {"update_format": "insert_delete"},
+            ['{"insert":{"id":0,"n":null}}', '{"insert":{"id":1,"n":null}}'],
+            ['{"delete":{"id":0,"n":null}}', '{"insert":{"id":2,"n":null}}'],
+            (1, 1, 0),
+        ),
+        ("json", {"update_format": "raw"}, ['{"id":0,"n":null}', '{"id":1,"n":null}'], ['{"id":2,"n":null}'], (1, 0, 1)),
+        ("csv", {"header": False, "delimiter": ";"}, ["0;", "1;"], ["2;"], (1, 0, 1)),
+        ("csv", {}, ["0,", "1,", "id,n", "id,n"], ["2,", "id,n"], (1, 0, 1)),
+    ],
+)
+def test_files_hold_what_changed(
+    versions: Versions, name: str, config: Any, first: list[str], second: list[str], counts: tuple[int, int, int]
+) -> None:
+    out = versions.folder / "out"
+    one = "SELECT id, CAST(NULL AS STRING) AS n FROM range(2)"
+    other = "SELECT id, CAST(NULL AS STRING) AS n FROM range(1, 3)"
+    versions.engine.emit(to_files(versions.emission(None, one), out, name, **config))
+    emitted = versions.engine.emit(to_files(versions.emission(one, other, 2), out, name, **config))
+    assert (emitted.inserted, emitted.deleted, emitted.dropped) == counts
+    made = folders(out)
+    assert [folder.name[:20] for folder in made] == [f"{1:020d}", f"{2:020d}"]
+    assert [sorted(set(lines(folder))) for folder in made] == [sorted(set(first)), sorted(set(second))]
+    assert json.loads((made[1] / "_SUCCESS").read_text())["inserted"] == 1
+
+
+def test_a_complete_folder_is_left_and_an_incomplete_one_is_written_anew(versions: Versions) -> None:
+    out = versions.folder / "out"
+    made = to_files(versions.emission(None, "SELECT 1 AS a"), out, "json", update_format="raw")
+    versions.engine.emit(made)
+    (folder,) = folders(out)
+    before = {part.name for part in folder.iterdir()}
+    again = versions.engine.emit(made)
+    assert (again.reused, again.inserted) == (True, 1)
+    assert {part.name for part in folder.iterdir()} == before
+    # Killed while it was written: rubbish under the hidden name. Killed while an object store renamed: no marker.
+    (out / f".{folder.name}").mkdir()
+    (out / f".{folder.name}" / "part-rubbish").write_text("rubbish")
+    (folder / "_SUCCESS").unlink()
+    (folder / "part-half").write_text("half")
+    repeated = versions.engine.emit(made)
+    assert not repeated.reused
+    assert lines(folder) == ['{"a":1}']
+    assert sorted(path.name for path in out.iterdir()) == [folder.name]
+
+
+def test_a_sink_of_files_is_emptied_and_others_files_stay(versions: Versions) -> None:
+    out = versions.folder / "out"
+    versions.engine.emit(to_files(versions.emission(None, "SELECT 1 AS a"), out, "parquet"))
+    (out / "notes").mkdir()
+    versions.engine.emit(to_files(replace(versions.emission(None, "SELECT 2 AS a", 2), replaces=True), out, "parquet"))
+    assert [folder.name[:20] for folder in folders(out)] == [f"{2:020d}", "notes"]
+
+
+def test_nothing_that_changed_is_no_folder(versions: Versions) -> None:
+    out = versions.folder / "out"
+    emitted = versions.engine.emit(to_files(versions.emission("SELECT 1 AS a", "SELECT 1 AS a"), out, "json"))
+    assert (emitted.inserted, emitted.deleted) == (0, 0)
+    assert not out.exists()
