@@ -186,6 +186,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X721": "a table is missing from storage",
     "X722": "a statement names what it can't read or write",
     "X723": "a step was refused and put back",
+    "X724": "too many records of an input were rejected",
     "X730": "a Delta version that is needed is gone",
     "X740": "no Kafka broker answers",
     "X741": "a topic does not exist",
