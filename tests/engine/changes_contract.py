@@ -1,0 +1,91 @@
+"""Changes leave a table as if they had been applied one by one: many small cases, side by side in one table, a few batches.
+
+Each case has a number that stands in its rows, so cases never touch; a batch holds the changes of all of them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTarget
+from tests.engine.contract import Storage, ingest_files, json_files
+
+COLUMNS = (
+    ColumnType("number", "BIGINT", nullable=False),
+    ColumnType("a", "BIGINT"),
+    ColumnType("b", "STRING"),
+)
+KEYED = (COLUMNS[0], ColumnType("a", "BIGINT", nullable=False), COLUMNS[2])
+BATCHES = 3
+
+Change = tuple[str, int | None, str | None]
+CHANGE = st.tuples(st.sampled_from(("insert", "delete")), st.sampled_from((None, 1, 2)), st.sampled_from((None, "x", "y")))
+CASES = st.lists(st.lists(st.lists(CHANGE, max_size=6), min_size=BATCHES, max_size=BATCHES), min_size=30, max_size=40)
+# The first example is the smallest, of which nothing can be learnt.
+FEW = settings(max_examples=2, suppress_health_check=list(HealthCheck))
+
+
+@dataclass(slots=True)
+class Model:
+    """What is right: rows in a list, changes one by one."""
+
+    has_key: bool
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    unmatched: int = 0
+    rejected: int = 0
+
+    def apply(self, batch: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+        if not self.has_key:
+            for kind, row in batch:
+                if kind == "insert":
+                    self.rows.append(row)
+                elif row in self.rows:
+                    self.rows.remove(row)
+                else:
+                    self.unmatched += 1
+            return
+        before = {row[:2] for row in self.rows}
+        fitting = [(kind, row) for kind, row in batch if row[1] is not None]
+        self.rejected += len(batch) - len(fitting)
+        for kind, row in fitting:
+            self.rows = [one for one in self.rows if one[:2] != row[:2]] + ([row] if kind == "insert" else [])
+        last = {row[:2]: kind for kind, row in fitting}
+        self.unmatched += sum(kind == "delete" and key not in before for key, kind in last.items())
+
+
+class ChangesContract:
+    """Inherit, and give the fixtures `engine` and `storage`."""
+
+    @pytest.mark.parametrize("has_key", [False, True], ids=["multiset", "keyed"])
+    def test_changes_are_as_good_as_one_by_one(
+        self, has_key: bool, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        @FEW
+        @given(CASES)
+        def check(cases: list[list[list[Change]]]) -> None:
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            columns = KEYED if has_key else COLUMNS
+            target = TableTarget("t", str(folder / "t"), columns, ("number", "a") if has_key else ())
+            storage.create(target.location, columns)
+            model, unmatched, rejected = Model(has_key), 0, 0
+            for number in range(BATCHES):
+                batch = [(kind, (case, a, b)) for case, batches in enumerate(cases) for kind, a, b in batches[number]]
+                model.apply(batch)
+                file = folder / f"{number}.json"
+                lines = [json.dumps({kind: {"number": row[0], "a": row[1], "b": row[2]}}) for kind, row in batch]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("\n".join(lines), "utf-8")
+                letters = DeadLetters(str(folder / "dead-letters"), number)
+                written = ingest_files(engine, target, json_files(file, update_format="insert_delete"), number + 1, letters)
+                unmatched, rejected = unmatched + written.unmatched, rejected + written.rejected
+
+                assert storage.rows(target.location) == sorted(model.rows, key=repr)
+                assert (unmatched, rejected) == (model.unmatched, model.rejected)
+
+        check()
