@@ -369,6 +369,41 @@ def test_a_cleared_table_below_reaches_the_sink_as_changes(shop: Shop) -> None:
     assert shop.lake() == []
 
 
+PLAIN = PROGRAM.replace("MATERIALIZED VIEW", "VIEW")
+
+
+@pytest.mark.parametrize(("more", "first"), [("", None), (", send_snapshot: true", (2, 0))])
+def test_a_plain_view_is_stored_for_its_first_output(shop: Shop, more: str, first: tuple[int, int] | None) -> None:
+    shop.rows(1, 2)
+    shop.apply(program=PLAIN)
+    assert set(published(shop)) == {"t"}
+    shop.apply(lake(more=more), program=PLAIN)
+    assert set(published(shop)) == {"t", "v"}
+    results = shop.emit()
+    assert {key: counts(one) for key, one in results.items()} == ({} if first is None else {"v.lake": first})
+    shop.step(1, 2, 3)
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+
+
+def test_a_plain_view_is_stored_no_more_without_an_output(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake(), program=PLAIN)
+    shop.emit()
+    folder = shop.root / "warehouse" / published(shop)["v"].location
+    assert folder.exists()
+    shop.apply(program=PLAIN)
+    assert set(published(shop)) == {"t"}
+    assert not folder.exists()
+    shop.step(1, 2)
+    assert shop.lake() == [1]
+
+
+def published(shop: Shop) -> dict[str, Placement]:
+    found = shop.head().published
+    assert found is not None
+    return dict(found.relations)
+
+
 def test_a_removed_pipeline_has_no_outputs(shop: Shop) -> None:
     shop.rows(1)
     shop.apply(lake())
