@@ -218,7 +218,7 @@ _USAGE: Final[dict[str, str]] = {
     "U813": "a file can't be read",
     "U814": "no such environment",
     "U890": "an unexpected error",
-    "U815": "the warehouse is no folder",
+    "U815": "the warehouse is neither a folder nor on S3",
     "U816": "the base branch is not known here",
     "U817": "no such table or view",
 }
