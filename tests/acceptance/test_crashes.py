@@ -2,6 +2,8 @@
 injected in this process, and everything is opened from the disk again afterwards."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.errors import ManifestInvalid
 from reconciler.plan.json_form import step_to_json
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from reconciler.reconcile.lease import hold_lease, this_process
 from tests.acceptance.shop import (
     AFTER,
     EVOLVE,
@@ -92,6 +95,49 @@ def test_an_apply_killed_there_and_applied_again_ends_the_same(
     assert contents(root) == undisturbed["contents"]
     assert open_shop(root, spark_engine).plan().changes_nothing
     assert open_shop(root, spark_engine).apply().did_nothing
+
+
+@contextmanager
+def _held_by_a_run(root: Path, engine: Engine) -> Iterator[None]:
+    """The pipeline is held as by a live run, which lets go when it is asked to."""
+    held, ended = threading.Event(), threading.Event()
+
+    def run() -> None:
+        registry = open_shop(root, engine)._project.target.registry
+        with hold_lease(registry, "shop", this_process("run")) as lease:
+            held.set()
+            while not lease.wanted() and not ended.is_set():
+                ended.wait(0.05)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        assert held.wait(60)
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("boundary", ["", "prebuild:effected#2", "prebuild:recorded", "bootstrap_view:effected"])
+def test_an_apply_beside_a_run_killed_there_and_applied_again_ends_the_same(
+    boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
+) -> None:
+    root = copy_of(baseline, tmp_path / "shop")
+    told: list[str] = []
+    with _held_by_a_run(root, spark_engine):
+        if boundary:
+            with pytest.raises(Crash):
+                open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+        else:
+            open_shop(root, spark_engine).apply(report=lambda one: told.append(one.detail))
+    # Nothing moved: what was built beside the run is what is published.
+    assert len([detail for detail in told if "built beside" in detail]) == (0 if boundary else 2 * 3)
+
+    open_shop(root, spark_engine).apply()
+
+    assert state(root, spark_engine) == undisturbed["state"]
+    assert contents(root).items() >= undisturbed["contents"].items()
 
 
 def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
