@@ -124,7 +124,7 @@ def test_every_command_is_documented_with_all_its_options() -> None:
             assert command is not None
             options = {opt for one in command.params if isinstance(one, click.Option) for opt in one.opts}
             shared = {"--repo", "--env"} if "also takes `--repo` and `--env`" in parts[name] else set()
-            documented = set(re.findall(r"^\| `(--[a-z-]+)", parts[name], re.MULTILINE)) | shared
+            documented = set(re.findall(r"^\| `(--[a-z0-9-]+)", parts[name], re.MULTILINE)) | shared
             assert documented == options, name
 
 

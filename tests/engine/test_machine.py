@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.spark import setup
-from reconciler.engine.spark.installation import Installation, installation, pinned_jars
+from reconciler.engine.spark.installation import Installation, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
-from reconciler.engine.spark.session import session_settings
+from reconciler.engine.spark.s3 import hadoop_settings
+from reconciler.engine.spark.session import session_settings, submitted_settings
 from reconciler.errors import SetUpMissing
 
 JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
@@ -62,7 +63,7 @@ class TestJava:
 
 class TestInstallation:
     def test_every_jar_is_pinned(self) -> None:
-        jars = pinned_jars()
+        jars = (*pinned_jars(), *pinned_s3_jars())
 
         assert len({jar.file_name for jar in jars}) == len(jars) > 0
         assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
@@ -72,6 +73,12 @@ class TestInstallation:
             Installation(tmp_path).require_jars()
 
         assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")
+
+    def test_missing_jars_for_s3_point_to_their_own_set_up(self, tmp_path: Path) -> None:
+        with pytest.raises(SetUpMissing) as raised:
+            Installation(tmp_path).require_s3()
+
+        assert (raised.value.code, raised.value.hint) == ("U807", "run: reconcile setup --s3")
 
     def test_an_archive_belongs_to_one_java(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)
@@ -131,6 +138,45 @@ class TestSettings:
         assert chosen["spark.jars"].split(",") == [*map(str, place.jars), "/my.jar"]
         assert not {"spark.driver.extraClassPath", "spark.driver.host", "spark.sql.shuffle.partitions"} & set(chosen)
         assert "-XX:" not in chosen["spark.driver.extraJavaOptions"]
+
+    @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
+    def test_jars_for_s3_are_added_where_they_are(self, master: str, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        (tmp_path / "jars").mkdir()
+        for path in place.s3_jars:
+            path.touch()
+        chosen = session_settings({"spark.master": master}, place, JAVA)
+
+        assert set(map(str, place.s3_jars)) <= set(chosen["spark.jars"].split(","))
+
+    def test_what_spark_submit_was_told_wins(self) -> None:
+        given = {
+            "spark.master": "local[2]",
+            "spark.driver.memory": "9g",
+            "spark.jars": "/mine",
+            "spark.executor.memory": "1g",
+        }
+        told = {
+            "spark.master": "spark://host:7077",
+            "spark.executor.memory": "2g",
+            "spark.sql.extensions": "com.example.Theirs",
+        }
+        chosen = submitted_settings(given, told)
+
+        assert (chosen["spark.master"], chosen["spark.executor.memory"]) == ("spark://host:7077", "2g")
+        assert chosen["spark.sql.extensions"].split(",") == ["io.delta.sql.DeltaSparkSessionExtension", "my.Own"]
+        assert not {"spark.jars", "spark.driver.memory", "spark.driver.extraJavaOptions"} & set(chosen)
+
+    def test_s3_is_where_the_environment_says(self) -> None:
+        endpoint = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_REGION": "eu-central-1", "AWS_SECRET_ACCESS_KEY": "hush"}
+
+        assert hadoop_settings({}) == {}
+        assert hadoop_settings(endpoint) == {
+            "spark.hadoop.fs.s3a.endpoint": "http://127.0.0.1:9",
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+            "spark.hadoop.fs.s3a.endpoint.region": "eu-central-1",
+        }
 
 
 @pytest.mark.spark
