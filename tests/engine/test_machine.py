@@ -159,7 +159,7 @@ class TestSettings:
         told = {
             "spark.master": "spark://host:7077",
             "spark.executor.memory": "2g",
-            "spark.sql.extensions": "com.example.Theirs",
+            "spark.sql.extensions": "my.Own",
         }
         chosen = submitted_settings(given, told)
 
