@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -82,7 +83,8 @@ class _Difference:
         self._target: TableTarget = ingestion.target
         self._table = table
         self._first, self._last = int(ingestion.range["from"]), int(ingestion.range["to"])
-        self._folder = folder(table.uri, sessions_with(lambda: session, dict(table.options)))
+        self._looking = sessions_with(lambda: session, dict(table.options))
+        self._folder = folder(table.uri, self._looking)
         path = java.org.apache.hadoop.fs.Path(spark_location(table.uri))
         options = java.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(table.options))
         self._log = java.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path, options)
@@ -194,17 +196,21 @@ class _Difference:
             vector = action.deletionVector()
             if vector is not None and vector.isOnDisk():
                 paths.add(str(vector.absolutePath(root).toString()))
+        # One client for each store: Hadoop makes a new one for every path where a connector has options of its own.
+        looking = self._looking()
+        one_of_each = {_store(path): path for path in sorted(paths) if local_path(path) is None}
+        clients = {store: hadoop_path(looking, path)[0] for store, path in one_of_each.items()}
+
+        def is_there(path: str) -> bool:
+            local = local_path(path)
+            if local is not None:
+                return local.exists()
+            return bool(clients[_store(path)].exists(self._jvm.org.apache.hadoop.fs.Path(path)))
+
         with ThreadPoolExecutor(_LOOKING_AT_ONCE) as pool:
-            missing = [path for path, there in zip(paths, pool.map(self._is_there, paths), strict=True) if not there]
+            missing = [path for path, there in zip(paths, pool.map(is_there, paths), strict=True) if not there]
         if missing:
             raise self._gone(f"{len(missing)} file(s) were removed, {min(missing)} among them")
-
-    def _is_there(self, path: str) -> bool:
-        local = local_path(path)
-        if local is not None:
-            return local.exists()
-        files, place = hadoop_path(sessions_with(lambda: self._session, dict(self._table.options))(), path)
-        return bool(files.exists(place))
 
     def _gone(self, why: str) -> EngineError:
         pipeline = self._ingestion.commit.get("pipeline", "PIPELINE")
@@ -242,6 +248,11 @@ def _rows_changed_everywhere(before: Mapping[str, JsonObject], after: Mapping[st
     if any(name not in after or _shape(column) != _shape(after[name]) for name, column in before.items()):
         return True
     return any(name in target.defaults for name in after.keys() - before.keys())
+
+
+def _store(path: str) -> str:
+    where = urlsplit(path)
+    return f"{where.scheme}://{where.netloc}"
 
 
 def _shape(column: JsonObject) -> Any:
