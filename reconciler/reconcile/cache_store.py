@@ -8,10 +8,12 @@ Rules:
 - It is safe to delete at any time, and safe under concurrent runs: whatever goes wrong with the file (locked, damaged,
   not writable, full) is an absent value, and a damaged file is removed. Values carry a checksum.
 - What is remembered is written when `flush` is called, in one transaction.
+- Threads of a process share a cache: a run in one, plans in others. One at a time asks it.
 """
 
 import os
 import sys
+import threading
 import zlib
 from hashlib import sha256
 from pathlib import Path
@@ -37,11 +39,16 @@ class StoredCache:
         self._connection: sqlite3.Connection | None = None
         self._new: dict[str, str] = {}
         self._known: dict[str, str] = {}
+        self._alone = threading.RLock()
 
     def recall(self, key: str) -> str | None:
         if key in self._known:
             # Applied and desired ask for mostly the same.
             return self._known[key]
+        with self._alone:
+            return self._recall(key)
+
+    def _recall(self, key: str) -> str | None:
         if self._connection is None and not self._open():
             return None
         assert self._connection is not None
@@ -58,13 +65,18 @@ class StoredCache:
         return value
 
     def remember(self, key: str, value: str) -> None:
-        self._new[key] = value
-        self._known[key] = value
+        with self._alone:
+            self._new[key] = value
+            self._known[key] = value
 
     def flush(self) -> None:
         """Write what was remembered."""
         if not self._new:
             return
+        with self._alone:
+            self._flush()
+
+    def _flush(self) -> None:
         rows = [(key, value, _checksum(value)) for key, value in self._new.items()]
         self._new = {}
         try:
@@ -80,9 +92,10 @@ class StoredCache:
     def close(self) -> None:
         """Write what was remembered, and let go of the file."""
         self.flush()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._alone:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def _open(self) -> bool:
         if not self._file.is_file():
@@ -108,7 +121,7 @@ class StoredCache:
         import sqlite3
 
         try:
-            connection = sqlite3.connect(self._file, timeout=_WAIT_SECONDS)
+            connection = sqlite3.connect(self._file, timeout=_WAIT_SECONDS, check_same_thread=False)
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS objects (key TEXT PRIMARY KEY, value TEXT, checksum INTEGER) WITHOUT ROWID"
@@ -126,7 +139,9 @@ class StoredCache:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        # The others are of a locked file, or of a mistake of ours: neither says anything of what is in it.
+        others = (sqlite3.OperationalError, sqlite3.ProgrammingError)
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, others):
             self._file.unlink(missing_ok=True)
         self._file = Path(os.devnull) / "none"
 

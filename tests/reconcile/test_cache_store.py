@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -306,3 +307,20 @@ def test_a_broken_file_among_a_thousand_is_told_with_all_else_and_spoils_no_cach
     write_view(make_program(1000, changed=True).views[0], tmp_path)
     read_desired(target, PIPELINE)
     assert cache.misses("sql") == cache.misses("facts") == cache.misses("analysis") == 1
+
+
+def test_threads_share_a_cache(tmp_path: Path) -> None:
+    file = tmp_path / "objects-x.sqlite"
+    cache = StoredCache(file)
+    cache.remember("a", "1")
+    cache.flush()
+    cache = StoredCache(file)
+    assert cache.recall("nothing") is None
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(cache.recall, ["a"] * 50)) == {"1"}
+        list(threads.map(lambda number: cache.remember(f"k{number}", str(number)), range(50)))
+        threads.submit(cache.flush).result()
+    cache.close()
+    again = StoredCache(file)
+    assert [again.recall(f"k{number}") for number in range(50)] == [str(number) for number in range(50)]
+    assert file.is_file()
