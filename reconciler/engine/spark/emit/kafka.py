@@ -43,7 +43,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             key = _key_columns(emission, config, found)
             for part in _parts(found, keyed=bool(key), both=bool(came and went)):
                 rows = _ordered(part, key)
-                named = f"to_json(struct({', '.join(map(quoted, key))}), map('ignoreNullFields', 'false')) AS {quoted(_KEY)}"
+                named = f"to_json(struct({_named(key)}), map('ignoreNullFields', 'false')) AS {quoted(_KEY)}"
                 written = texts(rows, form, update_format, (named,) if key else ())
                 messages = written.selectExpr(
                     "value", f"{_headers(emission)} AS {_HEADERS}", *([f"{quoted(_KEY)} AS key"] if key else [])
@@ -86,7 +86,13 @@ def _key_columns(emission: Emission, config: JsonObject, found: Changes) -> list
                 f"connector {emission.connector}: view {emission.view} has no column {', '.join(missing)} for messages' key",
                 f"it has: {', '.join(name for name in frame.columns if name != COPIES)}",
             )
-    return wanted
+    spelled = {fold(name): name for name in found.after.columns}
+    return [spelled[fold(name)] for name in wanted]
+
+
+def _named(key: list[str]) -> str:
+    """The columns under the names that the view has for them now."""
+    return ", ".join(f"{quoted(name)} AS {quoted(name)}" for name in key)
 
 
 def _parts(found: Changes, *, keyed: bool, both: bool) -> list[DataFrame]:
