@@ -6,7 +6,7 @@ by people at a time that nobody here knows of, and its message says how.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -50,6 +50,10 @@ class Failures:
     def forget(self, key: str) -> bool:
         """A connector did what it should; whether it had failed before."""
         return self._failures.pop(key, None) is not None
+
+    def keep(self, keys: Container[str]) -> None:
+        """Forget the connectors that are not among these."""
+        self._failures = {key: failure for key, failure in self._failures.items() if key in keys}
 
     def of(self, key: str) -> Failure | None:
         """A connector's failure, if it fails."""

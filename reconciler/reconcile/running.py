@@ -62,7 +62,7 @@ def run_pipeline(
     loop = RunLoop(target, pipeline, running, Pace(once, interval_seconds, stop), reporter, log)
     try:
         with watching_for_force(target.registry, pipeline, abandon):
-            _run(target, pipeline, running, loop, stop)
+            _run(target, pipeline, running, loop, log, stop)
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.
         raise
@@ -76,21 +76,34 @@ def run_pipeline(
     return RunResult(pipeline, tuple(moved.steps), moved.skipped, moved.step_count, moved.row_count)
 
 
-def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, stop: Callable[[], bool]) -> None:
+def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, log: EventLog, stop: Callable[[], bool]) -> None:
+    former = None
     while True:
-        mine = this_process("run")
-        with hold_lease(target.registry, pipeline, mine, report=running.tell) as lease:
-            outcome = loop.under_lease(lease)
+        mine, held = this_process("run"), False
+        try:
+            with hold_lease(target.registry, pipeline, mine, report=running.tell) as lease:
+                held = True
+                outcome = loop.under_lease(lease)
+        except LeaseHeld:
+            # One who was asked to wait goes on waiting, whoever comes in between; but not for another run.
+            found = target.registry.lease(pipeline)
+            if held or former is None or found is None or found.value.command == "run":
+                raise
+            outcome = Outcome.HANDED_OVER
+        else:
+            former = mine.id
+            if outcome is Outcome.HANDED_OVER:
+                running.tell(f"handed {pipeline} over; waiting to go on")
         match outcome:
             case Outcome.ENDED:
                 return
             case Outcome.HANDED_OVER:
-                running.tell(f"handed {pipeline} over; waiting to go on")
-                goes_on = _wait_for_handover(target, pipeline, mine.id, stop)
+                goes_on = _wait_for_handover(target, pipeline, former, stop)
             case Outcome.AWAITS_APPLY:
                 goes_on = _wait_for_apply(target, pipeline, stop)
         if not goes_on:
             take_away_stop(target.registry, pipeline)
+            log.record(Event.RUN_STOPPED)
             loop.happen(Happening.STOP)
             loop.happen(Happening.END)
             return

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -69,6 +70,7 @@ def test_history_first_then_live_and_the_event_log_shows_it(root: Path) -> None:
     opened(root).run_once()
     assert rows(root) == [(1, "a"), (2, "newer"), (3, "c")]
     assert happened(root) == [
+        "apply switched",
         "run started",
         "connector started lineitem.history",
         "connector started log.lines",
@@ -76,6 +78,7 @@ def test_history_first_then_live_and_the_event_log_shows_it(root: Path) -> None:
         "connector reached its end lineitem.history",
         "connector started lineitem.live",
         "step published",
+        "checkpoint",
         "run stopped",
     ]
     published = [event.details["rows"] for event in events(root) if event.event == "step published"]
@@ -111,6 +114,22 @@ def test_an_idle_run_writes_nothing_and_asks_the_engine_for_nothing_but_what_is_
     run_pipeline(target, "shop", Running(engine), once=False, interval_seconds=0.05, stop=stop)
     assert {call[0] for call in engine.calls if isinstance(call, tuple)} == {"discover"}
     assert len({stored.token for stored in tokens if stored}) == 1
+
+
+def test_checkpoints_are_written_at_intervals_and_when_a_run_stops_but_only_after_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make(tmp_path / "shop", YAML + "  runtime: {checkpoint_interval: 1s}\n")
+    causes = lambda: [event.details["cause"] for event in events(root) if event.event == "checkpoint"]  # noqa: E731
+    with live(root):
+        wait_until(lambda: causes() == ["periodic"])
+        time.sleep(1.5)
+        assert causes() == ["periodic"]
+        put(root, "log", "1.json", {"line": "hello"})
+        wait_until(lambda: len(rows(root, "log")) == 1)
+        assert run(["stop", "shop", "--repo", str(root)]) == 0
+    assert causes() in (["periodic", "stop"], ["periodic", "periodic"])
+    assert "shop is stopped" in capsys.readouterr().out
 
 
 # What people want.
@@ -333,13 +352,14 @@ def test_a_connector_that_fails_holds_up_no_other_and_recovers_by_itself(root: P
     assert connector(root, "lineitem.history").last_error is not None
 
 
-def test_with_once_everything_else_is_done_then_the_failure_is_raised(root: Path) -> None:
+def test_with_once_everything_else_is_done_then_the_failure_is_raised(tmp_path: Path) -> None:
+    root = make(tmp_path / "shop", YAML.replace("      start_after", "      max_rejected: 0\n      start_after"))
     put(root, "log", "1.json", {"line": "hello"})
     put(root, "live", "1.json", {"id": 4, "part": "d"})
     put(root, "live", "bad.json", {"id": "no number", "part": "d"})
     with pytest.raises(EngineError) as caught:
         opened(root).run_once()
-    assert caught.value.code.startswith("X71")
+    assert caught.value.code == "X724"
     assert len(rows(root)) == 2
     assert len(rows(root, "log")) == 1
     found = status(root)
@@ -383,7 +403,78 @@ CREATE MATERIALIZED VIEW shouted AS SELECT line FROM log;
 """
 
 
+WITH_OUTPUT = (
+    YAML
+    + """\
+    - name: out
+      view: parts
+      transport: {name: file_output, config: {path: out}}
+      format: {name: json}
+"""
+)
+
+
+def test_an_output_that_fails_lags_and_catches_up_and_inputs_go_on(tmp_path: Path) -> None:
+    root = make(tmp_path / "shop", WITH_OUTPUT)
+    engine = RecordingEngine(DeltaWriter())
+    engine.sinks.failing.add("parts.out")
+    stopping = threading.Event()
+
+    def go() -> None:
+        target = opened(root, engine)._project.target
+        run_pipeline(target, "shop", Running(engine), once=False, interval_seconds=0.1, stop=stopping.is_set)
+
+    going = threading.Thread(target=go)
+    going.start()
+    try:
+        wait_until(lambda: connector(root, "parts.out").activity == "failing")
+        put(root, "live", "1.json", {"id": 3, "part": "c"})
+        wait_until(lambda: len(rows(root)) == 3)
+        assert engine.sinks.messages == {}
+        engine.sinks.failing.clear()
+        wait_until(lambda: connector(root, "parts.out").activity == "running")
+        put(root, "live", "2.json", {"id": 4, "part": "d"})
+        wait_until(lambda: len(rows(root)) == 4)
+    finally:
+        stopping.set()
+        going.join(60)
+    assert not going.is_alive()
+    # What the view holds is a digest of all that it reads: each version replaces the one before.
+    sent = [row for message in engine.sinks.messages["parts.out"] for row in message.inserted]
+    gone = [row for message in engine.sinks.messages["parts.out"] for row in message.deleted]
+    assert set(sent) - set(gone) == set(rows(root, "parts"))
+    about_it = [line for line in happened(root) if line.endswith("parts.out")]
+    assert about_it[:3] == ["connector failing parts.out", "connector recovered parts.out", "emission parts.out"]
+    found = connector(root, "parts.out")
+    assert (found.inserted, found.deleted) == (len(sent), len(gone))
+
+
+def test_a_paused_output_lags_and_catches_up(tmp_path: Path) -> None:
+    root = make(tmp_path / "shop", WITH_OUTPUT)
+    engine = RecordingEngine(DeltaWriter())
+    opened(root).pause_connector("out")
+    opened(root, engine).run_once()
+    assert engine.sinks.messages == {}
+    found = connector(root, "parts.out")
+    assert (found.activity, found.position) == ("paused", {"pending": True, "sent_version": None})
+    opened(root).resume_connector("parts.out")
+    opened(root, engine).run_once()
+    # What was pinned when it was paused, then all that came since as one.
+    assert len(engine.sinks.messages["parts.out"]) == 2
+    assert connector(root, "parts.out").position == {"pending": False, "sent_version": 1}
+
+
 # What is seen.
+
+
+def test_rejected_records_are_counted_by_connector_over_restarts(root: Path, reconcile: Reconcile) -> None:
+    for number in (1, 2):
+        put(root, "live", f"{number}.json", {"id": number, "part": "new"}, {"id": "no number"})
+        opened(root).run_once()
+    assert (connector(root, "lineitem.live").rows, connector(root, "lineitem.live").rejected) == (2, 2)
+    published = [event.details for event in events(root) if event.event == "step published"]
+    assert published[-1]["rejected"] == {"lineitem.live": 1}
+    assert "REJECTED" in reconcile("status", "shop")
 
 
 def test_counts_go_on_over_restarts_and_the_report_says_how_steps_spend_their_time(root: Path) -> None:

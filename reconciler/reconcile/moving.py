@@ -1,0 +1,308 @@
+"""What a run moves between two looks at its controls: outputs that are due, one step over the inputs, a seek.
+
+Rules:
+- A step takes what all connectors have that may run now (`orchestration`). An input that has ended is not looked at again.
+- A connector that fails is left out until its next try (`failures`); the others go on. If a view fails over what several
+  connectors brought, the step is made anew with one of them at a time, so that the failure finds its connector.
+- What is written out is pinned in the head before. What was written is ticked off in memory (`stored` is `dirty`): the next
+  commit of the head, whatever it is for, takes it along; `settle` makes one for it.
+- All that happens is told: in the report, in the event log.
+"""
+
+import uuid
+from collections import deque
+from typing import Any, Final
+
+from reconciler.connectors.transport import Direction
+from reconciler.digest import JsonObject
+from reconciler.errors import EngineError, IngestFailed
+from reconciler.names import fold
+from reconciler.program.model import Program
+from reconciler.reconcile.boundaries import BEFORE
+from reconciler.reconcile.emitting import emit_pinned, pin_emissions
+from reconciler.reconcile.events import Event, EventLog, Happened
+from reconciler.reconcile.failures import Failures
+from reconciler.reconcile.lease import HeldLease
+from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
+from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
+from reconciler.reconcile.replaying import Running, describe_step_result
+from reconciler.reconcile.reporting import Reporter
+from reconciler.reconcile.seeking import carry_out_seeks
+from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Controls, Head, Stored
+
+KEPT_RESULTS: Final = 1000
+"""How many steps a run remembers: a live one makes any number of them."""
+
+
+class Moving:
+    """What a run moves, from a head and the program in force; see the module."""
+
+    def __init__(self, target: Target, pipeline: str, running: Running, once: bool, report: Reporter, log: EventLog) -> None:
+        self._target = target
+        self._pipeline = pipeline
+        self._running = running
+        self._once = once
+        self._report = report
+        self._log = log
+        self._lease: HeldLease
+        self._program: Program
+        self._dirty = False
+        self._decisions: dict[str, Decision] = {}
+        self._failures = Failures()
+        self._suspects: set[str] = set()
+        self.stored: Stored[Head]
+        self.steps: deque[StepResult] = deque(maxlen=KEPT_RESULTS)
+        self.step_count = 0
+        self.row_count = 0
+
+    def start_from(self, lease: HeldLease, stored: Stored[Head], program: Program, replayed: list[StepResult]) -> None:
+        """Go on from a head that was read anew; `replayed` are steps that were finished on the way."""
+        self._lease, self.stored, self._program, self._dirty = lease, stored, program, False
+        self._report.set_program(program, self.published_step)
+        self._decisions = {key: one for key, one in self._decisions.items() if key in program.connectors}
+        self._failures.keep(program.connectors)
+        self._suspects.clear()
+        for result in replayed:
+            self._stepped(result)
+
+    @property
+    def published_step(self) -> int | None:
+        published = self.stored.value.published
+        return published.step if published is not None else None
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """How often the pipeline wants a checkpoint."""
+        return self._program.settings.checkpoint_interval_seconds
+
+    @property
+    def first_failure(self) -> EngineError | None:
+        """The error of the connector that fails for the longest time."""
+        return self._failures.first()
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """The inputs that were left alone, with the reason."""
+        return {
+            self._program.connectors[key].qualified_name: decision.reason
+            for key, decision in self._decisions.items()
+            if decision.activity in (Activity.WAITING, Activity.PAUSED, Activity.LEFT_ALONE)
+        }
+
+    def settle(self) -> None:
+        """Write into the head what was written out since its last commit."""
+        if self._dirty:
+            self.stored = self._target.registry.replace_head(self.stored.token, self.stored.value, str(uuid.uuid4()))
+            self._dirty = False
+
+    def seek(self, controls: Controls) -> None:
+        """Put inputs where their users want them."""
+        self.stored, happened = carry_out_seeks(self._target, self.stored, self._program, controls.seeks, self._running.tell)
+        self._dirty = False
+        for one in happened:
+            self._failures.forget(fold(one.subject))
+            self._report.recovered(fold(one.subject))
+        self._log.record_all(happened)
+
+    def emit(self, controls: Controls) -> bool:
+        """Write out what is pinned, and what came meanwhile. Whether anything was written."""
+        worked = False
+        while True:
+            pinned = pin_emissions(self.stored.value, self._program)
+            if pinned != self.stored.value:
+                # Pinned before it is written, so that a repeat writes the same.
+                self.stored = Stored(self.stored.token, pinned)
+                self._dirty = True
+                self.settle()
+            waiting = self._failures.waiting(self._once) | {key for key, said in controls.connectors.items() if said}
+            if not any(state.sending is not None and key not in waiting for key, state in pinned.outputs.items()):
+                return worked
+            head, results = emit_pinned(
+                self._target,
+                self._pipeline,
+                self._program,
+                pinned,
+                self._running.engine,
+                self._running.boundary,
+                leave_out=waiting,
+            )
+            if head != pinned:
+                self.stored, self._dirty = Stored(self.stored.token, head), True
+            for result in results:
+                key = fold(result.connector)
+                if result.error is not None:
+                    self._failed(key, result.error)
+                    continue
+                worked = True
+                self._recovered(key, result.connector, result.step)
+                rows = {"inserted": result.inserted, "deleted": result.deleted}
+                self._report.moved(key, result.seconds, rows=result.inserted + result.deleted, **rows)
+                self._report.add_phase("emit", result.seconds)
+                self._log.record(Event.EMITTED, result.connector, result.step, rows)
+            if not results:
+                return worked
+
+    def take_input(self, controls: Controls, *, paused: bool) -> bool:
+        """One step over all that there is; `paused`: none, but tell what each connector does. Whether anything was tried."""
+        decisions = decide(self._program, self.stored.value.positions, controls.connectors)
+        self._decided(decisions)
+        if paused:
+            return False
+        ingests = self._available(decisions)
+        if self._suspects:
+            ingests = [one for one in ingests if fold(one["connector"]) in self._suspects][:1]
+            self._suspects -= {fold(one["connector"]) for one in ingests}
+            if not ingests:
+                # They have nothing more, or wait for their next try: all others as before.
+                self._suspects.clear()
+                return True
+        if not ingests:
+            return False
+        self._carry_out(ingests)
+        return True
+
+    def _available(self, decisions: dict[str, Decision]) -> list[JsonObject]:
+        found: list[JsonObject] = []
+        waiting = self._failures.waiting(self._once)
+        for key, connector in sorted(self._program.connectors.items()):
+            if connector.direction is not Direction.INPUT or key in waiting:
+                continue
+            if decisions[key].activity is not Activity.RUNNING:
+                continue
+            settings = with_absolute_location(connector.settings, self._target.root)
+            known = with_root(self.stored.value.positions.get(key), self._target.root)
+            try:
+                available = self._running.engine.discover(connector.qualified_name, settings, known)
+            except EngineError as error:
+                self._failed(key, error)
+                continue
+            self._report.backlog(key, {} if available is None else available.backlog)
+            if available is None:
+                self._recovered(key, connector.qualified_name, None)
+                continue
+            position: dict[str, Any] = {**available.position, "end_of_input": available.end_of_input}
+            ingest = {"connector": connector.qualified_name, "range": available.range, "position": position}
+            found.append(without_root(ingest, self._target.root))
+        return found
+
+    def _carry_out(self, ingests: list[JsonObject]) -> None:
+        self._running.boundary(f"intent:{BEFORE}")
+        self.stored = write_intent(self._target, self.stored, "ingest", {"ingests": ingests})
+        self._dirty = False
+        intent = self.stored.value.intent
+        step = intent.step if intent is not None else None
+        try:
+            self.stored, result = carry_out(
+                self._target, self.stored, self._program, self._running.engine, self._running.boundary, self._lease.check
+            )
+        except EngineError as error:
+            # The step was withdrawn: nothing of it stays, and its input is offered again.
+            keys = [fold(ingest["connector"]) for ingest in ingests]
+            details = {"code": error.code, "message": error.message}
+            self._log.record(Event.STEP_WITHDRAWN, error.connector if isinstance(error, IngestFailed) else "", step, details)
+            if isinstance(error, IngestFailed):
+                self._failed(fold(error.connector), error)
+            elif len(keys) == 1:
+                self._failed(keys[0], error)
+            else:
+                self._running.tell(f"{error.code}: {error.message}; looking which input it is")
+                self._suspects = set(keys)
+            found = self._target.registry.head(self._pipeline)
+            if found is None:
+                raise
+            self.stored = found
+            return
+        self._stepped(result, ingests)
+
+    def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None) -> None:
+        self.steps.append(result)
+        self.step_count += 1
+        self.row_count += sum(result.rows.values())
+        self._running.tell(describe_step_result(self._pipeline, result))
+        self._report.stepped(result.step, result.seconds)
+        happened = [Happened(Event.STEP_PUBLISHED, "", result.step, _details(result))]
+        for name, rows in sorted(result.rows.items()):
+            key = fold(name)
+            if key not in self._program.connectors:
+                continue
+            self._report.moved(
+                key,
+                result.seconds.get("ingest", 0.0),
+                rows=rows,
+                rejected=result.rejected.get(name, 0),
+                unmatched=result.unmatched.get(name, 0),
+            )
+            if self._failures.forget(key):
+                self._report.recovered(key)
+                happened.append(Happened(Event.CONNECTOR_RECOVERED, name, result.step))
+        for ingest in ingests or ():
+            if has_ended(ingest["position"]):
+                happened.append(Happened(Event.CONNECTOR_ENDED, ingest["connector"], result.step))
+                self._report.backlog(fold(ingest["connector"]), {})
+        self._log.record_all(happened)
+
+    def _decided(self, decisions: dict[str, Decision]) -> None:
+        """Tell what each connector does now, and log what is new about it."""
+        happened = []
+        for key, decision in decisions.items():
+            connector, before = self._program.connectors[key], self._decisions.get(key)
+            if before is None:
+                known = self._report.activity_before(key)
+                before = None if known is None else Decision(known)
+            event = _event_between(before, decision, self.stored.value.positions.get(key), connector.direction)
+            if event is not None:
+                details = {"reason": decision.reason} if decision.reason else {}
+                happened.append(Happened(event, connector.qualified_name, None, details))
+        self._decisions = decisions
+        self._log.record_all(happened)
+        self._tell_decisions()
+
+    def _tell_decisions(self) -> None:
+        told = dict(self._decisions)
+        for key, decision in told.items():
+            failure = self._failures.of(key)
+            if failure is not None and decision.activity is Activity.RUNNING:
+                told[key] = Decision(Activity.FAILING, f"{failure.error.code}: {failure.error.message}")
+        self._report.decided(told)
+
+    def _failed(self, key: str, error: EngineError) -> None:
+        failure = self._failures.add(key, error)
+        name = self._program.connectors[key].qualified_name
+        self._report.failed(key, error, None if self._once else failure.retry_at)
+        self._tell_decisions()
+        if failure.attempts == 1:
+            self._running.tell(f"{error.code}: {error.message}")
+            details = {"code": error.code, "message": error.message}
+            self._log.record(Event.CONNECTOR_FAILING, name, None, details)
+
+    def _recovered(self, key: str, name: str, step: int | None) -> None:
+        if self._failures.forget(key):
+            self._report.recovered(key)
+            self._tell_decisions()
+            self._log.record(Event.CONNECTOR_RECOVERED, name, step)
+
+
+def _event_between(
+    before: Decision | None, now: Decision, position: JsonObject | None, direction: Direction
+) -> Event | None:
+    was = before.activity if before is not None else None
+    match now.activity:
+        case Activity.PAUSED if was is not Activity.PAUSED:
+            return Event.CONNECTOR_PAUSED
+        case Activity.RUNNING if was is Activity.PAUSED:
+            return Event.CONNECTOR_RESUMED
+        case Activity.RUNNING if direction is Direction.INPUT and position is None:
+            return None if was in (Activity.RUNNING, Activity.FAILING) else Event.CONNECTOR_STARTED
+        case _:
+            return None
+
+
+def _details(result: StepResult) -> JsonObject:
+    details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
+    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
+        found = {connector: count for connector, count in sorted(counts.items()) if count}
+        if found:
+            details[name] = found
+    return details
