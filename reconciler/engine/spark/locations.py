@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+
+from reconciler.errors import SetUpMissing
 
 Sessions = Callable[[], SparkSession]
 
@@ -138,7 +141,12 @@ def folder(location: str, sessions: Sessions) -> Folder:
 
 
 def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
-    """Hadoop's file system and path for a location."""
+    """Hadoop's file system and path for a location. Raises SetUpMissing (U807) for S3 where nothing serves it."""
     jvm: Any = session._jvm
     path = jvm.org.apache.hadoop.fs.Path(spark_location(location))
-    return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), path
+    try:
+        return path.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), path
+    except Py4JJavaError as error:
+        if "S3AFileSystem not found" not in str(error):
+            raise
+        raise SetUpMissing("U807", f"Spark has no jars for S3, where {location} is", "run: reconcile setup --s3") from None
