@@ -207,8 +207,8 @@ class Controls:
     """What people ask of a pipeline, whoever runs it, until they ask otherwise.
 
     `wish` is for the whole pipeline; `forced`: stop without finishing the step under way. `connectors` maps a connector's
-    folded name to whether it is paused, where somebody said so: then that holds against `paused` and `start_after` of the
-    manifest. `seeks` maps a connector's folded name to where it is to read on.
+    folded name to whether it is paused, where somebody said so: that holds against `paused` of the manifest, and
+    a pause against `start_after`, too. `seeks` maps a connector's folded name to where it is to read on.
     """
 
     wish: Wish = Wish.RUN

@@ -11,19 +11,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, LeaseHeld
+from reconciler.errors import EngineError, LeaseHeld, RegistryError
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.status import PipelineStatus
 from reconciler.reconcile.stopping import live_run, stop_run
 from reconciler.registry.model import Wish
+from reconciler.registry.protocol import Registry
 from tests.acceptance.shop import stored_rows
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
@@ -370,6 +373,47 @@ def test_with_once_everything_else_is_done_then_the_failure_is_raised(tmp_path: 
     opened(root).run_once()
     assert state(root) == "Stopped"
     assert len(rows(root)) == 3
+
+
+class Unreachable:
+    """A registry that can't be reached a few times, whatever is asked of it."""
+
+    def __init__(self, registry: Registry, times: int) -> None:
+        self._registry = registry
+        self.times = times
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "controls" and self.times > 0:
+            self.times -= 1
+            raise RegistryError("G602", "the registry can't be reached")
+        return getattr(self._registry, name)
+
+
+def test_a_registry_that_can_not_be_reached_holds_a_live_run_up_and_does_not_end_it(root: Path) -> None:
+    engine = RecordingEngine(DeltaWriter())
+    target = opened(root, engine)._project.target
+    registry, looks = Unreachable(target.registry, 0), 0
+    told: list[str] = []
+
+    def stop() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            registry.times = 1
+        return len(rows(root, "log")) == 1
+
+    put(root, "log", "1.json", {"line": "hello"})
+    (root / "source/log/1.json").rename(root / "later")
+    threading.Timer(2.0, lambda: (root / "later").rename(root / "source/log/1.json")).start()
+    flaky = replace(target, registry=cast(Registry, registry))
+    run_pipeline(flaky, "shop", Running(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
+    assert any("can't be reached; trying again" in message for message in told)
+    assert len(rows(root)) == 2
+    assert len(rows(root, "log")) == 1
+    assert state(root) == "Stopped"
+    found = status(root).run
+    assert found is not None
+    assert found.error is None
 
 
 class OneViewFails(RecordingEngine):
