@@ -1,0 +1,274 @@
+"""The tutorial's pipeline (seed: "Part 3. Working with Historical and Real Time Data") as it is printed: LINEITEM's history
+from a Delta table up to offset 41, then the topic from offset 42, with messages that insert and delete. Only the URI and the
+broker's address are those of this machine. Every row arrives exactly once, whatever the broker does in between.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler import Project
+from reconciler.engine.protocol import Engine
+from reconciler.reconcile.boundaries import no_boundary
+from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.registry.protocol import History
+from tests.acceptance.shop import open_shop, stored_rows, write_shop
+from tests.kafka.broker import Broker
+
+pytestmark = pytest.mark.spark
+
+SYNCED = 42
+"""How many messages the periodic job has stored in the Delta table: offsets 0 to 41."""
+
+PROGRAM = """\
+CREATE TABLE LINEITEM (
+        L_ORDERKEY    INTEGER NOT NULL,
+        L_PARTKEY     INTEGER NOT NULL,
+        L_SUPPKEY     INTEGER NOT NULL,
+        L_LINENUMBER  INTEGER NOT NULL,
+        L_QUANTITY    DECIMAL(15,2) NOT NULL,
+        L_EXTENDEDPRICE  DECIMAL(15,2) NOT NULL,
+        L_DISCOUNT    DECIMAL(15,2) NOT NULL,
+        L_TAX         DECIMAL(15,2) NOT NULL,
+        L_RETURNFLAG  CHAR(1) NOT NULL,
+        L_LINESTATUS  CHAR(1) NOT NULL,
+        L_SHIPDATE    DATE NOT NULL,
+        L_COMMITDATE  DATE NOT NULL,
+        L_RECEIPTDATE DATE NOT NULL,
+        L_SHIPINSTRUCT CHAR(25) NOT NULL,
+        L_SHIPMODE     CHAR(10) NOT NULL,
+        L_COMMENT      VARCHAR(44) NOT NULL
+) WITH (
+ 'connectors' = '[
+  {
+    "labels": ["lineitem.historical"],
+    "transport": {
+      "name": "delta_table_input",
+      "config": {
+        "uri": "%(uri)s",
+        "aws_skip_signature": "true",
+        "aws_region": "ap-southeast-2",
+        "mode": "snapshot"
+      }
+    }
+  },
+  {
+    "labels": ["lineitem.live"],
+    "start_after": "lineitem.historical",
+    "transport": {
+        "name": "kafka_input",
+        "config": {
+            "topic": "%(topic)s",
+            "start_from": {"offsets": %(offsets)s},
+            "bootstrap.servers": "%(servers)s"
+        }
+    },
+    "format": {
+        "name": "json",
+        "config": {
+            "update_format": "insert_delete",
+            "array": false
+        }
+    }
+  }]');
+CREATE MATERIALIZED VIEW revenue AS
+SELECT L_RETURNFLAG, COUNT(*) AS lines, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS revenue
+FROM LINEITEM GROUP BY L_RETURNFLAG;
+"""
+ORDERS_OF_ONE_LINE = 5
+
+Line = dict[str, Any]
+
+
+def line(number: int) -> Line:
+    """A row of LINEITEM; every fifth is equal to the one before, as rows of a table without key may be."""
+    number -= number % ORDERS_OF_ONE_LINE == ORDERS_OF_ONE_LINE - 1
+    day = date(1996, 1, 1 + number % 28).isoformat()
+    return {
+        "L_ORDERKEY": number,
+        "L_PARTKEY": number * 7 % 200,
+        "L_SUPPKEY": number % 10,
+        "L_LINENUMBER": 1 + number % 7,
+        "L_QUANTITY": f"{number % 50}.00",
+        "L_EXTENDEDPRICE": f"{1000 + number}.{number % 100:02}",
+        "L_DISCOUNT": "0.05",
+        "L_TAX": "0.02",
+        "L_RETURNFLAG": "NRA"[number % 3],
+        "L_LINESTATUS": "O",
+        "L_SHIPDATE": day,
+        "L_COMMITDATE": day,
+        "L_RECEIPTDATE": day,
+        "L_SHIPINSTRUCT": "DELIVER IN PERSON",
+        "L_SHIPMODE": "MAIL",
+        "L_COMMENT": f"line {number}",
+    }
+
+
+def stored(row: Line) -> tuple[Any, ...]:
+    """A row as the table holds it."""
+    decimals = ("L_QUANTITY", "L_EXTENDEDPRICE", "L_DISCOUNT", "L_TAX")
+    days = ("L_SHIPDATE", "L_COMMITDATE", "L_RECEIPTDATE")
+    return tuple(
+        Decimal(value) if name in decimals else date.fromisoformat(value) if name in days else value
+        for name, value in row.items()
+    )
+
+
+def inserts(numbers: Iterable[int]) -> list[Mapping[str, Any]]:
+    return [{"insert": line(number)} for number in numbers]
+
+
+def deletes(numbers: Iterable[int]) -> list[Mapping[str, Any]]:
+    return [{"delete": line(number)} for number in numbers]
+
+
+def netted(history: Iterable[int], messages: Iterable[Mapping[str, Any]]) -> Counter[tuple[Any, ...]]:
+    """What the table holds after all that, in this order."""
+    rows = Counter(stored(line(number)) for number in history)
+    for message in messages:
+        if "insert" in message:
+            rows[stored(message["insert"])] += 1
+        elif rows[stored(message["delete"])] > 0:
+            rows[stored(message["delete"])] -= 1
+    return +rows
+
+
+def write_history(location: Path, numbers: Iterable[int]) -> None:
+    import arro3.core
+    from deltalake import write_deltalake
+
+    rows = [line(number) for number in numbers]
+    integers = ("L_ORDERKEY", "L_PARTKEY", "L_SUPPKEY", "L_LINENUMBER")
+    columns = {
+        name: arro3.core.Array(
+            [row[name] for row in rows],
+            type=arro3.core.DataType.int32() if name in integers else arro3.core.DataType.utf8(),
+        )
+        for name in rows[0]
+    }
+    write_deltalake(str(location), arro3.core.Table.from_pydict(columns))
+
+
+def applied(root: Path, engine: Engine, topic: str, offsets: list[int], broker: Broker) -> Project:
+    """The pipeline of the tutorial, applied, with its history in a Delta table."""
+    root.mkdir()
+    write_history(root / "batchtofeldera/lineitem", range(SYNCED))
+    values = {
+        "uri": (root / "batchtofeldera/lineitem").as_uri(),
+        "topic": topic,
+        "offsets": json.dumps(offsets),
+        "servers": broker.bootstrap,
+    }
+    write_shop(root, PROGRAM % values)
+    open_shop(root, engine).apply()
+    return Project.open(root, engine=engine)
+
+
+def rows_of(root: Path) -> Counter[tuple[Any, ...]]:
+    return Counter(stored_rows(root, "lineitem"))
+
+
+def events_of(project: Project) -> list[tuple[str, str]]:
+    return [(row["event"], row["subject"]) for row in project.target.registry.history(History.EVENTS, "shop")]
+
+
+def assert_history_came_first(project: Project) -> None:
+    history, live = "LINEITEM.unnamed-0", "LINEITEM.unnamed-1"
+    order = [event for event in events_of(project) if event[1] in (history, live)]
+    names = [event[0] for event in order]
+    assert order.index(("connector reached its end", history)) < order.index(("connector started", live)), names
+
+
+def assert_views_agree(project: Project) -> None:
+    query = (
+        "SELECT L_RETURNFLAG, COUNT(*) AS lines, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS revenue "
+        "FROM LINEITEM GROUP BY L_RETURNFLAG ORDER BY 1"
+    )
+    pipeline = project.pipeline("shop")
+    assert list(pipeline.query("SELECT * FROM revenue ORDER BY 1")) == list(pipeline.query(query))
+
+
+def test_history_then_live_as_printed(tmp_path: Path, spark_engine: Engine, kafka_broker: Broker) -> None:
+    topic = kafka_broker.create_topic()
+    kafka_broker.produce(topic, inserts(range(SYNCED)))
+    live = [*inserts(range(42, 60)), *deletes([3, 50, 41, 7]), *inserts([50]), *deletes([999])]
+    kafka_broker.produce(topic, live)
+    project = applied(tmp_path / "shop", spark_engine, topic, [SYNCED], kafka_broker)
+    result = project.pipeline("shop").run_once()
+    assert rows_of(tmp_path / "shop") == netted(range(SYNCED), live)
+    assert_history_came_first(project)
+    assert_views_agree(project)
+    assert [sum(step.unmatched.values()) for step in result.steps] == [0, 1]
+    # Nothing is left, and nothing comes twice.
+    assert project.pipeline("shop").run_once().steps == ()
+    later = [*deletes([44]), *inserts([60, 60])]
+    kafka_broker.produce(topic, later)
+    project.pipeline("shop").run_once()
+    assert rows_of(tmp_path / "shop") == netted(range(SYNCED), [*live, *later])
+    assert project.pipeline("shop").plan().is_empty
+
+
+def test_history_then_three_partitions(tmp_path: Path, spark_engine: Engine, kafka_broker: Broker) -> None:
+    topic = kafka_broker.create_topic(partitions=3)
+    live: dict[int, list[Mapping[str, Any]]] = {}
+    for partition in range(3):
+        kafka_broker.produce(topic, inserts(range(partition, SYNCED, 3)), partition)
+        own = range(100 + partition, 130, 3)
+        live[partition] = [*inserts(own), *deletes([100 + partition, partition])]
+        kafka_broker.produce(topic, live[partition], partition)
+    project = applied(tmp_path / "shop", spark_engine, topic, [SYNCED // 3] * 3, kafka_broker)
+    project.pipeline("shop").run_once()
+    assert rows_of(tmp_path / "shop") == netted(range(SYNCED), [one for part in live.values() for one in part])
+    assert_history_came_first(project)
+    assert_views_agree(project)
+
+
+def test_the_broker_dies_on_the_way_and_comes_back(tmp_path: Path, spark_engine: Engine, kafka_broker: Broker) -> None:
+    topic = kafka_broker.create_topic()
+    kafka_broker.produce(topic, inserts(range(SYNCED)))
+    early = [*inserts(range(42, 50)), *deletes([2])]
+    kafka_broker.produce(topic, early)
+    root = tmp_path / "shop"
+    project = applied(root, spark_engine, topic, [SYNCED], kafka_broker)
+    stopping = threading.Event()
+    told: list[str] = []
+    running = Running(spark_engine, told.append, no_boundary)
+    target = project.target
+
+    def go() -> None:
+        run_pipeline(target, "shop", running, once=False, interval_seconds=0.2, stop=stopping.is_set)
+
+    thread = threading.Thread(target=go)
+    thread.start()
+    try:
+        wait_until(lambda: rows_of(root) == netted(range(SYNCED), early))
+        kafka_broker.kill()
+        try:
+            wait_until(lambda: ("connector failing", "LINEITEM.unnamed-1") in events_of(project))
+        finally:
+            kafka_broker.start()
+        late = [*inserts(range(50, 58)), *deletes([43, 1])]
+        kafka_broker.produce(topic, late)
+        wait_until(lambda: rows_of(root) == netted(range(SYNCED), [*early, *late]))
+        wait_until(lambda: ("connector recovered", "LINEITEM.unnamed-1") in events_of(project))
+    finally:
+        stopping.set()
+        thread.join(120)
+    assert not thread.is_alive()
+    assert_history_came_first(project)
+    assert_views_agree(project)
+
+
+def wait_until(holds: Any, seconds: float = 180) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came to that"
+        time.sleep(0.3)
