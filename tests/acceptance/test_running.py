@@ -40,6 +40,7 @@ spec:
     - name: live
       table: events
       start_after: events.historical
+      max_rejected: 0
       transport: {name: file_input, config: {path: source/live}}
       format: {name: json}
     - name: lines

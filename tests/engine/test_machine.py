@@ -221,7 +221,7 @@ except EngineError as error:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.slow
-    def test_the_end_of_the_jvm_is_one_error_and_the_next_engine_starts_another(self, tmp_path: Path) -> None:
+    def test_the_end_of_the_jvm_is_one_error_and_the_next_call_starts_another(self, tmp_path: Path) -> None:
         program = """
 import os, threading
 from pyspark import SparkContext
@@ -249,5 +249,5 @@ for _ in range(2):
         environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
         ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
 
-        assert ran.stdout == "[(1,)]\nX707\nX707\n" * 2
+        assert ran.stdout == "[(1,)]\nX707\n[(2,)]\n" * 2
         assert ran.stderr == ""

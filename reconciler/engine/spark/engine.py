@@ -1,10 +1,12 @@
 """SparkEngine: the engine of `protocol` on Spark and Delta.
 
 Spark is started by the first call that needs it: what can be answered from the file system (a staging folder that is
-complete, a table that has the transaction already, a folder without new files, removing) starts no JVM.
+complete, a table that has the transaction already, a folder without new files, removing) starts no JVM. A Spark whose
+process ended fails the call that notices it; the next call starts another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
@@ -38,36 +40,48 @@ class SparkEngine:
         self._closed = False
 
     def build_view(self, build: ViewBuild) -> Built:
-        with jvm_watched():
+        with self._watched():
             return views.build(self._spark, build)
 
     def build_table(self, build: TableBuild) -> Built:
-        with jvm_watched():
+        with self._watched():
             return tables.build_table(self._spark, build)
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
-        with jvm_watched():
+        with self._watched():
             return ingest.discover(self._spark, connector, settings, position)
 
     def ingest(self, ingestion: Ingestion) -> Written:
-        with jvm_watched():
+        with self._watched():
             return ingest.ingest(self._spark, ingestion)
 
     def execute(self, statement: Statement) -> Written:
-        with jvm_watched():
+        with self._watched():
             return statements.execute(self._spark, statement)
 
     def emit(self, emission: Emission) -> Emitted:
-        with jvm_watched():
+        with self._watched():
             return emit.emit(self._spark, emission)
 
     def select(self, selection_: Selection) -> Rows:
-        with jvm_watched():
+        with self._watched():
             return selection.select(self._spark, selection_)
 
     def remove(self, location: str) -> None:
-        with jvm_watched():
+        with self._watched():
             folder(location, self._spark).remove()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """A call. Where Spark's process ended, the call fails; the next one starts another."""
+        try:
+            with jvm_watched():
+                yield
+        except EngineError as error:
+            if error.code == "X707" and self._session is not None:
+                stop(self._session)
+                self._session = None
+            raise
 
     def close(self) -> None:
         self._closed = True
