@@ -61,7 +61,7 @@ class Start(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EmissionResult:
     """What became of one output's emission: the rows that came and went, or why it failed. `step` is the published step
-    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, which the sink can't be told."""
+    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, of which it can't be told."""
 
     connector: str
     step: int

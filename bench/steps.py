@@ -1,0 +1,142 @@
+"""Whether a pipeline that runs for long stays as it was: memory and the time of a step, over many steps of one run.
+
+    python -m bench.steps [--steps 500]
+
+A pipeline with two inputs (files of rows without key, files of changes by key), a join, an aggregate and an output into a
+Delta table. Each step finds one new file for each input. Memory is what Java's heap holds after a collection, and what the
+Python process has resident; both, and the median seconds of a step, are compared between the first fifth, after which
+everything is warm, and the last.
+
+Results stand in bench/results/steps.json as well. A target that is missed is said, and is no error.
+"""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import click
+from pyspark.sql import SparkSession
+
+from bench.plan import ROOT, Ratio
+from reconciler import Project
+from reconciler.engine.spark.engine import SparkEngine
+from reconciler.engine.spark.session import start
+
+RESULTS: Final = ROOT / "bench" / "results" / "steps.json"
+_POINTS: Final = 5
+_PROGRAM: Final = """\
+CREATE TABLE visits (customer BIGINT, page VARCHAR, seconds INT);
+CREATE TABLE customers (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR, plan VARCHAR);
+CREATE MATERIALIZED VIEW named AS SELECT c.name, v.page, v.seconds FROM visits v JOIN customers c ON c.id = v.customer;
+CREATE MATERIALIZED VIEW by_page AS SELECT page, COUNT(*) AS visits, SUM(seconds) AS seconds FROM visits GROUP BY page;
+"""
+_PIPELINE: Final = """\
+apiVersion: reconciler/v1
+kind: Pipeline
+metadata: {name: site}
+spec:
+  bootstrap_policy: allow
+  connectors:
+    - {name: log, table: visits, transport: {name: file_input, config: {path: source/visits}}, format: {name: json}}
+    - name: changes
+      table: customers
+      transport: {name: file_input, config: {path: source/customers}}
+      format: {name: json, config: {update_format: insert_delete}}
+    - {name: lake, view: by_page, transport: {name: delta_table_output, config: {uri: lake/by_page}}}
+"""
+
+
+@click.command()
+@click.option("--steps", default=500, show_default=True, help="How many steps, at least 10.")
+@click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
+def main(steps: int, results: Path) -> None:
+    """Run, show memory and seconds along the way, write them as JSON."""
+    session = start({"spark.sql.shuffle.partitions": "2"})
+    engine = SparkEngine(lambda: session)
+    points: list[dict[str, float]] = []
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            root = Path(scratch)
+            project = _applied(root, engine)
+            seconds: list[float] = []
+            for number in range(1, steps + 1):
+                _write(root, number)
+                began = time.monotonic()
+                found = project.pipeline("site").run_once().step_count
+                seconds.append(time.monotonic() - began)
+                if found != 1:
+                    raise click.ClickException(f"the run took {found} steps for the files of number {number}, not one")
+                if number % (steps // _POINTS) == 0:
+                    points.append({"steps": number, **_memory(session), "step_seconds": median(seconds)})
+                    click.echo("  ".join(f"{name} {value:,.1f}" for name, value in points[-1].items()))
+                    seconds.clear()
+            by_page = list(project.pipeline("site").query("SELECT SUM(visits) AS visits FROM by_page"))
+            if by_page != [{"visits": 20 * steps}]:
+                raise click.ClickException(f"the view holds {by_page}, not {20 * steps} visits")
+    finally:
+        engine.close()
+        session.stop()
+    first, last = points[0], points[-1]
+    ratios = [
+        Ratio("Java's heap: last / first fifth", last["heap_mib"] / first["heap_mib"], 1.1),
+        Ratio("Python's memory: last / first fifth", last["python_mib"] / first["python_mib"], 1.1),
+    ]
+    for ratio in ratios:
+        click.echo(f"{ratio.name:<40}{ratio.value:>8.2f}  at most {ratio.target:g}: {'met' if ratio.is_met else 'MISSED'}")
+    document = {
+        "steps": steps,
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "points": [{name: round(value, 2) for name, value in point.items()} for point in points],
+        "ratios": [{**asdict(one), "value": round(one.value, 3), "met": one.is_met} for one in ratios],
+    }
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _applied(root: Path, engine: SparkEngine) -> Project:
+    folder = root / "pipelines" / "site"
+    folder.mkdir(parents=True)
+    (folder / "program.sql").write_text(_PROGRAM)
+    (folder / "pipeline.yaml").write_text(_PIPELINE)
+    for name in ("visits", "customers"):
+        (root / "source" / name).mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    project = Project.open(root, engine=engine)
+    project.pipeline("site").apply()
+    return project
+
+
+def _write(root: Path, number: int) -> None:
+    """The files of one step: 20 visits, and 5 of 100 customers changed."""
+    visits: list[Any] = [
+        {"customer": (number * 7 + one) % 100, "page": f"/{one % 10}", "seconds": (number + one) % 60} for one in range(20)
+    ]
+    changes: list[Any] = [
+        {"insert": {"id": (number * 5 + one) % 100, "name": f"name {number}", "plan": "free"}} for one in range(5)
+    ]
+    for name, lines in (("visits", visits), ("customers", changes)):
+        text = "".join(f"{json.dumps(line)}\n" for line in lines)
+        (root / "source" / name / f"{number:06}.json").write_text(text)
+
+
+def _memory(session: SparkSession) -> dict[str, float]:
+    gc.collect()
+    jvm: Any = session._jvm
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        jvm.java.lang.System.gc()
+        time.sleep(0.5)
+    resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return {"heap_mib": (runtime.totalMemory() - runtime.freeMemory()) / 2**20, "python_mib": resident / 2**20}
+
+
+if __name__ == "__main__":
+    main()
