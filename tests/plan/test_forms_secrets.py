@@ -84,7 +84,7 @@ def secret_keys(transport: str) -> list[str]:
     """The options that a transport's schema marks, and one for each pattern that it marks."""
     config = schema(f"{transport}.schema.json")["properties"]["transport"]["properties"]["config"]
     keys = [key for key, described in config["properties"].items() if described.get("x-secret")]
-    patterns = [pattern for pattern, described in config["patternProperties"].items() if described.get("x-secret")]
+    patterns = [pattern for pattern, described in config.get("patternProperties", {}).items() if described.get("x-secret")]
     examples = {"fs": "fs.s3a.secret.key", "aws": "aws_sse_customer_key_base64", "kafka": "sasl.jaas.config"}
     for pattern in patterns:
         kind = "fs" if pattern.startswith("^fs") else "aws" if "aws" in pattern else "kafka"
