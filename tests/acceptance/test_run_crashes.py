@@ -1,0 +1,426 @@
+"""A run that crashes anywhere and is started again ends as if nothing had happened: tables, views, dead letters, positions,
+and what its outputs have written, as multisets.
+
+Where it can crash is not listed here: an undisturbed run writes down every boundary that it passes, every call of the
+engine and every write of the registry, and each of these is a place to crash: before it, after it, or with its answer lost
+to a process that lives on. What `delta.tables.publish` commits lies between `view:intended` and `view:effected`. The first
+and the last of each in every run of the tests, all of them in the slow suite; without Spark over real Delta tables and
+files, and a selection on Spark with a real Kafka broker (all of them in the slow suite, there, too).
+"""
+
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from reconciler.engine.recording import RecordingEngine
+from reconciler.engine.recording_sinks import Sinks
+from reconciler.errors import EngineError, RegistryError
+from reconciler.reconcile.boundaries import Crash
+from reconciler.registry.protocol import History
+from tests.acceptance.faults import EFFECTS, WRITES, Fault, Faults, Style, run_with
+from tests.acceptance.river import (
+    PIPELINE,
+    Topics,
+    assert_settled,
+    contents,
+    exact_state,
+    files_written,
+    make_topics,
+    mend,
+    netted_lines,
+    netted_messages,
+    netted_sink,
+    open_river,
+    positions,
+    spoil,
+    write_river,
+)
+from tests.engine.delta_writer import DeltaWriter
+from tests.kafka.broker import Broker
+
+BOUNDARIES = {
+    "intent:before",
+    "step:intended",
+    "table:before",
+    "table:effected",
+    "view:before",
+    "view:intended",
+    "view:effected",
+    "step:before",
+    "history:recorded",
+    "step:recorded",
+    "emit:before",
+    "emit:effected",
+}
+"""Those that are known to lie on the way of a step; a run may pass more."""
+
+WITHDRAWAL = {"withdrawal:intended", "withdrawal:effected"}
+CALLS = {*EFFECTS, *WRITES}
+
+
+class Undisturbed(NamedTuple):
+    """What became of a run with nothing in its way, and the places that it passed."""
+
+    contents: dict[str, Any]
+    positions: dict[str, Any]
+    exact: dict[str, Any]
+    sinks: dict[str, Any]
+    reached: list[tuple[str, int]]
+
+
+class River:
+    """A copy of the baseline, and what the recording engine's sinks got in all the runs over it."""
+
+    def __init__(self, baseline: Path, root: Path) -> None:
+        self.root = root
+        shutil.copytree(baseline, root)
+        self.sinks = Sinks()
+
+    def engine(self) -> Engine:
+        return RecordingEngine(DeltaWriter(), sinks=self.sinks)
+
+    def run(self, fault: Fault | None = None) -> Faults:
+        faults = Faults(fault)
+        run_with(self.root, PIPELINE, self.engine(), faults)
+        return faults
+
+    def run_through(self, fault: Fault, must_strike: bool = True) -> None:
+        """A run in which a fault happens, and which fails by it, or ends in spite of it."""
+        faults = Faults(fault)
+        fails: tuple[type[BaseException], ...] = (Crash,) if fault.style is not Style.LOST else (EngineError, RegistryError)
+        try:
+            run_with(self.root, PIPELINE, self.engine(), faults)
+        except fails:
+            assert faults.has_struck
+        else:
+            assert fault.style is Style.LOST or not faults.has_struck
+        assert faults.has_struck or not must_strike
+
+    def told(self) -> dict[str, Any]:
+        """What readers of the other outputs have in the end, and what they were given."""
+        return {name: netted_sink(given) for name, given in sorted(self.sinks.messages.items())}
+
+    def withdrawn_steps(self) -> int:
+        rows = open_river(self.root, self.engine())._project.target.registry.history(History.STEPS, PIPELINE)
+        return sum(row["kind"] == "withdrawn" for row in rows)
+
+
+class SparkRiver(River):
+    """The same on Spark. The topic that is written is that of all copies: what is there already is another's."""
+
+    def __init__(self, baseline: Path, root: Path, engine: Engine, topics: Topics) -> None:
+        super().__init__(baseline, root)
+        self._engine = engine
+        self._topics = topics
+        self._begin = topics.broker.end_offsets(topics.totals)[0]
+
+    def engine(self) -> Engine:
+        return self._engine
+
+    def told(self) -> dict[str, Any]:
+        messages = [one for one in self._topics.broker.messages(self._topics.totals) if one.offset >= self._begin]
+        return {"totals.told": netted_messages(messages), "visited.files": files_written(self.root)}
+
+
+def some_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
+    """What can happen at the first and the last place of each name. Just before and just after the engine's effects there
+    are boundaries, so that only lost answers are left for them."""
+    last = Counter(name for name, _ in reached)
+    found = all_faults([(name, number) for name, number in reached if number in (1, last[name])])
+    return [fault for fault in found if fault.style is Style.LOST or fault.name not in EFFECTS]
+
+
+def all_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
+    """Everything that can happen. A boundary has no effect and no answer: there is only being there. How often a run tells
+    of itself depends on the clock; that it does is certain once."""
+    return [
+        Fault(name, number, style)
+        for name, number in reached
+        for style in (Style if name in CALLS else (Style.BEFORE,))
+        if number == 1 or name != "replace_report"
+    ]
+
+
+@pytest.fixture(scope="module")
+def river(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pipeline, applied, with all its input and nothing read. Copy it; don't change it."""
+    root = tmp_path_factory.mktemp("river")
+    write_river(root)
+    open_river(root, RecordingEngine(DeltaWriter())).apply()
+    return root
+
+
+@pytest.fixture(scope="module")
+def undisturbed(river: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    one = River(river, tmp_path_factory.mktemp("undisturbed") / "river")
+    reached = one.run().reached
+    assert_settled(one.root)
+    return Undisturbed(contents(one.root), positions(one.root), exact_state(one.root), one.told(), reached)
+
+
+@pytest.fixture(scope="module")
+def mended(river: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """The run in which the engine refuses a step, then, the file being mended, another one. The places are of the first."""
+    one = River(river, tmp_path_factory.mktemp("mended") / "river")
+    spoil(one.root)
+    faults = Faults()
+    with pytest.raises(EngineError, match=r"orders\.spoiled"):
+        run_with(one.root, PIPELINE, one.engine(), faults)
+    assert one.withdrawn_steps() == 1
+    mend(one.root)
+    one.run()
+    assert_settled(one.root)
+    return Undisturbed(contents(one.root), positions(one.root), {}, one.told(), faults.reached)
+
+
+def ends_the_same(one: River, undisturbed: Undisturbed) -> None:
+    assert_settled(one.root)
+    assert contents(one.root) == undisturbed.contents
+    assert positions(one.root) == undisturbed.positions
+    assert one.told() == undisturbed.sinks
+
+
+def crashes_and_ends_the_same(faults: Sequence[Fault], river: Path, undisturbed: Undisturbed, tmp_path: Path) -> None:
+    """One run after the other, each with its fault, then one that ends by itself."""
+    one = River(river, tmp_path / str(faults[0]))
+    for fault in faults:
+        one.run_through(fault, must_strike=fault is faults[0])
+    one.run()
+    ends_the_same(one, undisturbed)
+    if not one.withdrawn_steps():
+        # And nothing was done twice. An output whose answer was lost catches up with fewer emissions.
+        differs = {"outputs"} if any(fault.style is Style.LOST for fault in faults) else set()
+        exact = exact_state(one.root)
+        assert {key: exact[key] for key in exact.keys() - differs} == {
+            key: undisturbed.exact[key] for key in exact.keys() - differs
+        }
+    shutil.rmtree(one.root)
+
+
+def test_the_scenario_takes_some_steps_and_passes_every_boundary(undisturbed: Undisturbed, mended: Undisturbed) -> None:
+    assert undisturbed.exact["step"] == 3
+    names = {name for name, _ in undisturbed.reached}
+    assert names >= BOUNDARIES
+    assert names >= {"ingest", "build_view", "emit", "replace_head", "append", "replace_report"}
+    assert {name for name, _ in mended.reached} >= {*BOUNDARIES, *WITHDRAWAL}
+    assert all(undisturbed.contents.values())
+    assert len(undisturbed.contents["dead letters"]) == 5
+    # The engine that runs it makes one row of a view, by all that it read: no other contents have the same.
+    assert undisturbed.sinks == {
+        "totals.told": Counter(undisturbed.contents["totals"]),
+        "visited.files": Counter(undisturbed.contents["visited"]),
+    }
+    assert undisturbed.contents["lake"] == undisturbed.contents["totals"]
+    assert len(mended.contents["orders"]) == len(undisturbed.contents["orders"]) + 2
+
+
+def test_a_run_that_ended_does_nothing_when_it_is_started_again(
+    river: Path, undisturbed: Undisturbed, tmp_path: Path
+) -> None:
+    one = River(river, tmp_path / "river")
+    one.run()
+    again = one.run()
+    assert not {name for name, _ in again.reached} & {*EFFECTS, *BOUNDARIES, *WITHDRAWAL}
+    ends_the_same(one, undisturbed)
+    assert exact_state(one.root) == undisturbed.exact
+
+
+def test_a_run_ends_the_same_wherever_it_crashes(
+    river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for fault in some_faults(undisturbed.reached):
+        with subtests.test(str(fault)):
+            crashes_and_ends_the_same([fault], river, undisturbed, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_ends_the_same_wherever_it_crashes_in_full(
+    river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for fault in all_faults(undisturbed.reached):
+        with subtests.test(str(fault)):
+            crashes_and_ends_the_same([fault], river, undisturbed, tmp_path)
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(150, marks=pytest.mark.slow)])
+def test_a_run_that_crashes_again_and_again_ends_the_same(
+    count: int, river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    chance = random.Random(count)
+    for _ in range(count):
+        # The first third of a run is where there is most left to be done by the next.
+        early = all_faults(undisturbed.reached[: len(undisturbed.reached) // 3])
+        faults = [chance.choice(early) for _ in range(3)]
+        with subtests.test(", ".join(map(str, faults))):
+            crashes_and_ends_the_same(faults, river, undisturbed, tmp_path)
+
+
+def withdrawn_and_ends_the_same(fault: Fault, tries_again: bool, river: Path, mended: Undisturbed, tmp_path: Path) -> None:
+    """A fault while a step that the engine refused is put back; then the file is mended, at once or after another try."""
+    one = River(river, tmp_path / str(fault))
+    spoil(one.root)
+    one.run_through(fault)
+    if tries_again:
+        with pytest.raises(EngineError, match=r"orders\.spoiled"):
+            one.run()
+    mend(one.root)
+    one.run()
+    ends_the_same(one, mended)
+    assert one.withdrawn_steps() >= 1
+    shutil.rmtree(one.root)
+
+
+def faults_of_withdrawal(mended: Undisturbed) -> list[Fault]:
+    """From the call that the engine refused until the intent is closed."""
+    begin = mended.reached.index(("withdrawal:intended", 1))
+    while mended.reached[begin][0] != "ingest":
+        begin -= 1
+    end = mended.reached.index(("withdrawal:effected", 1))
+    while mended.reached[end][0] != "replace_head":
+        end += 1
+    return all_faults(mended.reached[begin + 1 : end + 1])
+
+
+def test_a_step_that_is_refused_is_put_back_wherever_that_crashes(
+    river: Path, mended: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    faults = faults_of_withdrawal(mended)
+    assert {fault.name for fault in faults} >= {*WITHDRAWAL, "replace_head", "append"}
+    for number, fault in enumerate(faults):
+        with subtests.test(str(fault)):
+            withdrawn_and_ends_the_same(fault, bool(number % 2), river, mended, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_run_with_a_step_that_is_refused_ends_the_same_wherever_it_crashes(
+    river: Path, mended: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for fault in all_faults(mended.reached):
+        with subtests.test(str(fault)):
+            withdrawn_and_ends_the_same(fault, False, river, mended, tmp_path)
+
+
+class OnSpark(NamedTuple):
+    """The pipeline on Spark, applied, with nothing read; and what becomes of it undisturbed."""
+
+    baseline: Path
+    engine: Engine
+    topics: Topics
+    undisturbed: Undisturbed
+
+    def copy(self, root: Path) -> SparkRiver:
+        return SparkRiver(self.baseline, root, self.engine, self.topics)
+
+
+@pytest.fixture(scope="module")
+def on_spark(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine, kafka_broker: Broker) -> OnSpark:
+    root = tmp_path_factory.mktemp("river-on-spark")
+    topics = make_topics(kafka_broker)
+    write_river(root, topics)
+    open_river(root, spark_engine).apply()
+    one = SparkRiver(root, tmp_path_factory.mktemp("undisturbed-on-spark") / "river", spark_engine, topics)
+    reached = one.run().reached
+    assert_settled(one.root)
+    found = Undisturbed(contents(one.root), positions(one.root), exact_state(one.root), one.told(), reached)
+    return OnSpark(root, spark_engine, topics, found)
+
+
+@pytest.mark.spark
+def test_on_spark_it_ends_with_what_the_changes_say(on_spark: OnSpark) -> None:
+    found = on_spark.undisturbed
+    assert found.exact["step"] == 3
+    assert {name for name, _ in found.reached} >= BOUNDARIES
+    assert [(row[0], row[1], str(row[2])) for row in found.contents["orders"]] == [
+        (1, "ann", "10.00"),
+        (2, "bob", "3.50"),
+        (5, "bob", "1.20"),
+        (6, "dan", "99.99"),
+    ]
+    anns = [("ann", "/"), ("ann", "/"), ("ann", "/b"), ("ann", "/new")]
+    assert found.contents["clicks"] == [*anns, ("bob", "/a"), ("bob", "/new"), ("dan", "/a")]
+    totals = [("ann", 1, "10.00"), ("bob", 2, "4.70"), ("dan", 1, "99.99")]
+    assert [(row[0], row[1], str(row[2])) for row in found.contents["totals"]] == totals
+    assert found.contents["lake"] == found.contents["totals"]
+    assert len(found.contents["visited"]) == 4 + 2 * 2 + 1
+    assert len(found.contents["dead letters"]) == 5
+    rows = [json.dumps({"customer": name, "orders": n, "amount": float(sum)}, sort_keys=True) for name, n, sum in totals]
+    assert found.sinks["totals.told"] == Counter(rows)
+    netted = netted_lines(line for lines in found.sinks["visited.files"].values() for line in lines)
+    assert sum(netted.values()) == len(found.contents["visited"])
+
+
+def on_spark_it_ends_the_same(fault: Fault, on_spark: OnSpark, root: Path) -> None:
+    one = on_spark.copy(root)
+    one.run_through(fault)
+    one.run()
+    undisturbed = on_spark.undisturbed
+    assert_settled(one.root)
+    assert contents(one.root) == undisturbed.contents
+    assert positions(one.root) == undisturbed.positions
+    assert one.told()["totals.told"] == undisturbed.sinks["totals.told"]
+    if fault.style is Style.LOST:
+        assert netted_files(one.told()) == netted_files(undisturbed.sinks)
+    else:
+        # And nothing was done twice: each commit, each folder is there once.
+        assert one.told() == undisturbed.sinks
+        assert exact_state(one.root) == undisturbed.exact
+    shutil.rmtree(one.root)
+
+
+def netted_files(told: dict[str, Any]) -> Counter[str]:
+    return netted_lines(line for lines in told["visited.files"].values() for line in lines)
+
+
+def quick_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
+    """A few that Spark, Kafka and its transactions have most to do with."""
+    count = Counter(name for name, _ in reached)
+    return [
+        Fault("ingest", count["ingest"] - 1, Style.LOST),
+        Fault("table:effected", count["table:effected"], Style.BEFORE),
+        Fault("view:effected", count["view:effected"] - 1, Style.BEFORE),
+        Fault("history:recorded", count["history:recorded"], Style.BEFORE),
+        # The outputs of a step are to a Delta table, to Kafka and to files, in this order.
+        Fault("emit:effected", count["emit:effected"] - 2, Style.BEFORE),
+        Fault("emit:effected", count["emit:effected"] - 1, Style.BEFORE),
+        Fault("emit", count["emit"], Style.AFTER),
+    ]
+
+
+@pytest.mark.spark
+def test_on_spark_a_run_ends_the_same_where_it_crashes(on_spark: OnSpark, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for fault in quick_faults(on_spark.undisturbed.reached):
+        with subtests.test(str(fault)):
+            on_spark_it_ends_the_same(fault, on_spark, tmp_path / str(fault))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_on_spark_a_run_ends_the_same_wherever_it_crashes(
+    on_spark: OnSpark, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    for fault in all_faults(on_spark.undisturbed.reached):
+        with subtests.test(str(fault)):
+            on_spark_it_ends_the_same(fault, on_spark, tmp_path / str(fault))
+
+
+@pytest.mark.spark
+def test_on_spark_a_step_that_is_refused_is_put_back_though_that_crashes(on_spark: OnSpark, tmp_path: Path) -> None:
+    one = on_spark.copy(tmp_path / "river")
+    spoil(one.root)
+    one.run_through(Fault("withdrawal:intended", 1, Style.BEFORE))
+    (one.root / "source/spoiled/one.json").unlink()
+    one.run()
+    undisturbed = on_spark.undisturbed
+    assert_settled(one.root)
+    assert one.withdrawn_steps() == 1
+    assert contents(one.root) == undisturbed.contents
+    assert positions(one.root) == undisturbed.positions
+    assert one.told()["totals.told"] == undisturbed.sinks["totals.told"]
+    assert netted_files(one.told()) == netted_files(undisturbed.sinks)
