@@ -526,7 +526,7 @@ def test_reject_cannot_be_overridden_by_an_approval(applied: Shop) -> None:
 
 
 def test_a_warehouse_on_an_object_store_is_refused_by_name(shop: Shop) -> None:
-    (shop.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: 's3://bucket/warehouse'}}\n")
+    (shop.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: 'gs://bucket/warehouse'}}\n")
     assert "U815" in shop.reconcile("plan", "shop", expect=1)
 
 

@@ -73,8 +73,8 @@ def test_steps_that_never_were_are_told_from_those_that_are_to_come(shop: Path) 
         with pytest.raises(NotFound, match=why) as caught:
             ids(shop, step)
         assert caught.value.code == "A515"
-    feed(shop, "left", "bad", {"id": "no number"})
-    with pytest.raises(EngineError):
+    feed(shop, "left", "bad", *[{"id": "no number"}] * 101)  # more than may be rejected
+    with pytest.raises(EngineError, match="101"):
         open_project(shop).run_once()
     feed(shop, "left", "bad", {"id": 4})
     open_project(shop).run_once()
