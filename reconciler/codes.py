@@ -175,6 +175,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X706": "a view's column has no type",
     "X707": "Spark's process ended",
     "X708": "a function failed",
+    "X709": "a disk is full",
     "X710": "an input does not exist",
     "X711": "a file changed after it was read",
     "X712": "a value does not fit its column",

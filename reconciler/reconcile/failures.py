@@ -9,8 +9,12 @@ import time
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from reconciler.errors import EngineError
+
+UNADDRESSED: Final = "PIPELINE CONNECTOR"
+"""How a command reads in the hint of whoever knows neither name."""
 
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 60.0
@@ -72,3 +76,10 @@ class Failures:
 def wait_after(attempts: int) -> float:
     """The seconds to wait after so many failures in a row."""
     return float(min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2 ** min(attempts - 1, 16)))
+
+
+def addressed(error: EngineError, pipeline: str, connector: str) -> EngineError:
+    """The error with a command in its hint that can be carried out as it stands there."""
+    if error.hint is None or UNADDRESSED not in error.hint:
+        return error
+    return EngineError(error.code, error.message, error.hint.replace(UNADDRESSED, f"{pipeline} {connector}"))

@@ -21,7 +21,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE
 from reconciler.reconcile.emitting import emit_pinned, pin_emissions
 from reconciler.reconcile.events import Event, EventLog, Happened
-from reconciler.reconcile.failures import Failures
+from reconciler.reconcile.failures import Failures, addressed
 from reconciler.reconcile.lease import HeldLease
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
@@ -268,8 +268,9 @@ class Moving:
         self._report.decided(told)
 
     def _failed(self, key: str, error: EngineError) -> None:
-        failure = self._failures.add(key, error)
         name = self._program.connectors[key].qualified_name
+        error = addressed(error, self._pipeline, name)
+        failure = self._failures.add(key, error)
         self._report.failed(key, error, None if self._once else failure.retry_at)
         self._tell_decisions()
         if failure.attempts == 1:

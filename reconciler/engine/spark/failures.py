@@ -21,6 +21,10 @@ _OWN = re.compile(rf"^(?:\[USER_RAISED_EXCEPTION\] )?{_MARKER}(X\d\d\d): (.*)", 
 _RAISED_IN_PYTHON = re.compile(rf"^[\w.]+: {_MARKER}(X\d\d\d): (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?:Encountered error while reading file|CSV file:) (\S+?)\.?(?:\s|$)")
 _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
+# What the system says of a disk that is full, and the exceptions of Java that hand it on.
+_NO_ROOM = re.compile(r"No space left on device|File too large|Disk quota exceeded")
+_OF_THE_SYSTEM = ("java.io.IOException", "java.nio.file.FileSystemException", "org.apache.hadoop.fs.FSError")
+_FULL_DISK = "_FULL_DISK"
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
 _LONGEST = 600
 
@@ -29,6 +33,7 @@ JVM_GONE = (Py4JError, ConnectionError, EOFError)
 
 # Spark's error class → our code, where the general ones (X700 failed, X703 refused) would say too little.
 _CODES = {
+    _FULL_DISK: "X709",
     "MALFORMED_CSV_RECORD": "X714",
     "_LEGACY_ERROR_TEMP_3241": "X714",
     "MALFORMED_RECORD_IN_PARSING": "X714",
@@ -47,6 +52,7 @@ _CODES = {
 }
 _IF_DETERMINISTIC = "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
 _HINTS = {
+    _FULL_DISK: "make room where the warehouse and Spark's temporary files are; nothing of this was published",
     "X730": "the version that was to be read is gone: vacuum or log clean-up went past a version still in use",
     "UNSUPPORTED_SQL_UDF_USAGE": "call the function in the select list of a subquery, and use the column that it gives",
     "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "a lambda calls no functions of the pipeline: explode the array",
@@ -131,6 +137,9 @@ def _reason(error: Exception) -> tuple[str | None, str, str | None]:
         message = str(cause.getMessage() or cause.toString())
         if _OWN.search(message) or _RAISED_IN_PYTHON.search(message):
             return None, message, None
+        full = _NO_ROOM.search(message) if cause.getClass().getName() in _OF_THE_SYSTEM else None
+        if full is not None:
+            return _FULL_DISK, full.group(), None
         found = _FILE.search(message)
         file = _readable(found.group(1)) if found else file
         condition = _condition(cause)
