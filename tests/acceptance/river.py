@@ -3,8 +3,8 @@ kind; and how what became of two runs of it is compared.
 
 `orders` has a key. Its history is a Delta table that ends (a snapshot, and with Spark also what changed after it), then come
 changes. `clicks` has none: old ones from CSV files, new ones as changes. Inputs hold records that do not fit, and come in
-batches, so that a run takes some steps. `orders.spoiled` brings nothing, until `spoil` gives it a file that the engine
-refuses; `mend` puts a good one in its place.
+batches, so that a run takes some steps; the second half may come later. `orders.spoiled` brings nothing, until `spoil` gives
+it a file that the engine refuses; `mend` puts a good one in its place.
 
 Changes come from a Kafka topic each, and the view `totals` goes to a third one. Without a broker they come from files, and
 `totals` goes to files as well: so the recording engine can run it, too.
@@ -128,16 +128,28 @@ class Topics:
     totals: str
 
 
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """The pipeline on Spark at a point from which copies start (don't change `root` itself), and what was in the topic that
+    it writes at that point."""
+
+    root: Path
+    engine: Engine
+    topics: Topics
+    earlier: tuple[Received, ...] = ()
+
+    def messages(self) -> list[Received]:
+        """All that is in the topic that is written, by whatever copy."""
+        return self.topics.broker.messages(self.topics.totals)
+
+
 def make_topics(broker: Broker) -> Topics:
-    """Topics with the changes of both tables."""
-    topics = Topics(broker, *(broker.create_topic() for _ in range(3)))
-    for topic, batches in ((topics.orders, LIVE_ORDERS), (topics.clicks, LIVE_CLICKS)):
-        broker.produce(topic, [message for batch in batches for message in batch])
-    return topics
+    """Topics with nothing in them."""
+    return Topics(broker, *(broker.create_topic() for _ in range(3)))
 
 
 def write_river(root: Path, topics: Topics | None = None) -> None:
-    """The pipeline's files and all its input."""
+    """The pipeline's files, the history, and the first half of all other input."""
     folder = root / "pipelines" / PIPELINE
     folder.mkdir(parents=True)
     (folder / "program.sql").write_text(PROGRAM)
@@ -146,12 +158,12 @@ def write_river(root: Path, topics: Topics | None = None) -> None:
     _write_history(root / "source/orders", follows=topics is not None)
     for name in ("spoiled", "archive", "orders-live", "clicks-live"):
         (root / "source" / name).mkdir()
-    for number, text in enumerate(ARCHIVED_CLICKS):
-        (root / f"source/archive/{number}.csv").write_text(text)
-    if topics is None:
-        for name, batches in (("orders-live", LIVE_ORDERS), ("clicks-live", LIVE_CLICKS)):
-            for number, batch in enumerate(batches):
-                _write_lines(root / f"source/{name}/{number}.json", batch)
+    _arrive(root, topics, 0)
+
+
+def second_half(root: Path, topics: Topics | None = None) -> None:
+    """The rest of the input arrives."""
+    _arrive(root, topics, 1)
 
 
 def spoil(root: Path) -> None:
@@ -274,7 +286,7 @@ def _transports(topics: Topics | None) -> Mapping[str, Any]:
         "orders": f"{{name: kafka_input, config: {{topic: {topics.orders}, {servers}}}}}",
         "clicks": f"{{name: kafka_input, config: {{topic: {topics.clicks}, {servers}}}}}",
         "told": f"{{name: kafka_output, config: {{topic: {topics.totals}, key: [customer], {servers}}}}}",
-        "orders_batch": 100,
+        "orders_batch": len(LIVE_ORDERS[0]),
         "clicks_batch": len(LIVE_CLICKS[0]),
     }
 
@@ -294,6 +306,16 @@ def _write_history(location: Path, *, follows: bool) -> None:
     write_deltalake(str(location), rows(ORDERS))
     if follows:
         DeltaTable(str(location)).update(updates={"amount": "'2.75'"}, predicate="id = 2")
+
+
+def _arrive(root: Path, topics: Topics | None, half: int) -> None:
+    (root / f"source/archive/{half}.csv").write_text(ARCHIVED_CLICKS[half])
+    if topics is not None:
+        topics.broker.produce(topics.orders, LIVE_ORDERS[half])
+        topics.broker.produce(topics.clicks, LIVE_CLICKS[half])
+    else:
+        _write_lines(root / f"source/orders-live/{half}.json", LIVE_ORDERS[half])
+        _write_lines(root / f"source/clicks-live/{half}.json", LIVE_CLICKS[half])
 
 
 def _write_spoiled(root: Path, changes: Iterable[Any], changed_at: int) -> None:
