@@ -141,7 +141,7 @@ def netted(history: Iterable[int], messages: Iterable[Mapping[str, Any]]) -> Cou
     return +rows
 
 
-def write_history(location: Path, numbers: Iterable[int]) -> None:
+def write_history(location: Path | str, numbers: Iterable[int]) -> None:
     import arro3.core
     from deltalake import write_deltalake
 

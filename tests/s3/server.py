@@ -48,6 +48,12 @@ class Bucket:
     def put(self, key: str, text: str) -> None:
         self.server.client.put_object(Bucket=self.name, Key=key, Body=text.encode())
 
+    def publish(self) -> None:
+        """Let anybody read what it holds now, without a signature."""
+        self.server.client.put_bucket_acl(Bucket=self.name, ACL="public-read")
+        for key in self.keys():
+            self.server.client.put_object_acl(Bucket=self.name, Key=key, ACL="public-read")
+
     def keys(self, below: str = "") -> list[str]:
         pages = self.server.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=below)
         return sorted(one["Key"] for page in pages for one in page.get("Contents", ()))
