@@ -146,17 +146,15 @@ class Shop:
 
     def rows(self, relation: str) -> list[str]:
         """What is published."""
-        return as_rows(list(self.pipeline().query(f"SELECT * FROM {relation}")))
+        stored = self.pipeline()._project.target.registry.head("shop")
+        assert stored is not None
+        assert stored.value.published is not None
+        placement = stored.value.published.relations[relation]
+        return delta_rows(self.root / "warehouse" / placement.location, placement.version)
 
     def sink(self, folder: str) -> list[str]:
-        """What stands in a sink, as another reader of Delta finds it."""
-        from deltalake import QueryBuilder
-
-        table = open_table(str(self.root / "out" / folder))
-        assert table is not None
-        found = QueryBuilder().register("t", table).execute("select * from t").read_all()
-        columns = {name: found[name].to_pylist() for name in found.schema.names}
-        return as_rows([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+        """What stands in a sink."""
+        return delta_rows(self.root / "out" / folder)
 
     def positions(self) -> dict[str, Any]:
         stored = self.pipeline()._project.target.registry.head("shop")
@@ -177,6 +175,17 @@ class Shop:
 
     def events(self) -> tuple[LoggedEvent, ...]:
         return self.pipeline().events()
+
+
+def delta_rows(location: Path, version: int | None = None) -> list[str]:
+    """What another reader of Delta finds."""
+    from deltalake import QueryBuilder
+
+    table = open_table(str(location), version)
+    assert table is not None
+    found = QueryBuilder().register("t", table).execute("select * from t").read_all()
+    columns = {name: found[name].to_pylist() for name in found.schema.names}
+    return as_rows([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
 
 
 def as_rows(rows: list[Row]) -> list[str]:
