@@ -1,0 +1,130 @@
+"""`reconcile run --once` in a process of its own, killed with SIGKILL at random moments and started again until it ends by
+itself: what is there then is what an undisturbed run leaves.
+
+Three kills in every run of the tests, fifty in the slow suite. The moments are fractions, from a seed, of the time that an
+undisturbed run works; they count from its first effect, because most of a short process is the start of its JVM. A run that
+ends before its moment is checked; then another copy is run until all kills have landed.
+"""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.acceptance.river import (
+    PIPELINE,
+    OnSpark,
+    assert_settled,
+    contents,
+    files_written,
+    netted_messages,
+    positions,
+)
+
+pytestmark = pytest.mark.spark
+
+LONGEST_RUN = 600
+COMMAND = [sys.executable, "-c", "from reconciler.cli.main import main; main()", "run", PIPELINE, "--once", "--repo"]
+
+
+class Measured(NamedTuple):
+    """Where copies start; what an undisturbed run leaves; how long it works, from its first effect."""
+
+    start: OnSpark
+    left: dict[str, Any]
+    seconds: float
+
+
+def left_by(root: Path, start: OnSpark, begin: int) -> dict[str, Any]:
+    """Everything that readers find, of the topic what was there when copies started and what stands from `begin` on; nothing
+    may be under way any more."""
+    assert_settled(root)
+    messages = [*start.earlier, *start.messages()[begin:]]
+    everything = {"contents": contents(root), "positions": positions(root)}
+    return {**everything, "totals.told": netted_messages(messages), "visited.files": files_written(root)}
+
+
+def start_run(root: Path) -> "subprocess.Popen[bytes]":
+    with (root / "run.log").open("ab") as log:
+        return subprocess.Popen([*COMMAND, str(root)], stdout=log, stderr=log)
+
+
+def effects(root: Path) -> frozenset[str]:
+    """All files of the pipeline's tables and of its outputs."""
+    places = (root / "warehouse" / PIPELINE, root / "lake", root / "out")
+    return frozenset(str(path) for place in places for path in place.rglob("*"))
+
+
+def wait_for_effect(process: "subprocess.Popen[bytes]", root: Path, before: frozenset[str]) -> None:
+    deadline = time.monotonic() + LONGEST_RUN
+    while process.poll() is None and effects(root) <= before:
+        assert time.monotonic() < deadline, "the run does nothing"
+        time.sleep(0.05)
+
+
+def measure(start: OnSpark, root: Path) -> Measured:
+    shutil.copytree(start.root, root)
+    before, begin = effects(root), len(start.messages())
+    process = start_run(root)
+    try:
+        wait_for_effect(process, root, before)
+        began = time.monotonic()
+        assert process.wait(LONGEST_RUN) == 0, (root / "run.log").read_text()
+    finally:
+        process.kill()
+        process.wait()
+    return Measured(start, left_by(root, start, begin), time.monotonic() - began)
+
+
+def killed_it_ends_the_same(kills: int, measured: Measured, tmp_path: Path) -> None:
+    chance, landed, copies = random.Random(kills), 0, 0
+    while landed < kills:
+        copies += 1
+        assert copies <= 3 * kills, "runs end before they are killed"
+        root = tmp_path / f"river-{copies}"
+        shutil.copytree(measured.start.root, root)
+        begin = len(measured.start.messages())
+        while not ended_by_itself(root, chance.random() * measured.seconds if landed < kills else None):
+            landed += 1
+        assert left_by(root, measured.start, begin) == measured.left
+        shutil.rmtree(root)
+
+
+def test_a_run_that_is_killed_at_random_moments_ends_as_if_nothing_had_happened(
+    river_half_way: OnSpark, tmp_path: Path
+) -> None:
+    killed_it_ends_the_same(3, measure(river_half_way, tmp_path / "undisturbed"), tmp_path)
+
+
+@pytest.mark.slow
+def test_a_first_run_that_is_killed_at_fifty_moments_ends_as_if_nothing_had_happened(
+    river_on_spark: OnSpark, tmp_path: Path
+) -> None:
+    killed_it_ends_the_same(50, measure(river_on_spark, tmp_path / "undisturbed"), tmp_path)
+
+
+def ended_by_itself(root: Path, kill_after: float | None) -> bool:
+    """Start the run, and kill it so long after its first effect, if it still runs then."""
+    before = effects(root)
+    process = start_run(root)
+    try:
+        if kill_after is not None:
+            wait_for_effect(process, root, before)
+            try:
+                process.wait(kill_after)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        code = process.wait(LONGEST_RUN)
+    finally:
+        process.kill()
+        process.wait()
+    if code == -signal.SIGKILL:
+        return False
+    assert code == 0, (root / "run.log").read_text()
+    return True
