@@ -11,6 +11,7 @@ import re
 import resource
 import shlex
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -54,8 +55,21 @@ class Lake:
         self.root, self.engine, self.broker = root, engine, broker
         self.topics = {"from_broker": broker.create_topic(), "expired": broker.create_topic(), "out": broker.create_topic()}
         self.topics["later"] = f"later-{self.topics['out']}"
+        self.thread = threading.Thread(target=self.run)
+        self.stopping = threading.Event()
         self.goods = 0
         self.max_rejected = 2
+
+    def wait(self, holds: Callable[[], bool]) -> None:
+        """Wait for something that the run does, as long as there is a run."""
+
+        def comes() -> bool:
+            # Looking too often would hold up the run that is waited for.
+            time.sleep(0.15)
+            assert self.thread.is_alive(), "the run ended"
+            return holds()
+
+        wait_until(comes, PATIENCE)
 
     def write(self) -> None:
         """The files of the pipeline."""
@@ -97,6 +111,11 @@ class Lake:
         ]
         write_shop(self.root, PROGRAM, more=f"  connectors: {json.dumps(connectors)}\n")
 
+    def run(self) -> None:
+        """The live run, until it is to stop."""
+        target, running = self.pipeline()._project.target, Running(self.engine)
+        run_pipeline(target, "shop", running, once=False, interval_seconds=0.2, stop=self.stopping.is_set)
+
     def pipeline(self) -> Pipeline:
         """With everything read anew."""
         return open_shop(self.root, self.engine)
@@ -110,7 +129,7 @@ class Lake:
 
     def pause(self, table: str) -> None:
         self.command("connector", "pause", "shop", f"{table}.input")
-        wait_until(lambda: self.status(table).activity == "paused", PATIENCE)
+        self.wait(lambda: self.status(table).activity == "paused")
 
     def status(self, relation: str, name: str = "input") -> ConnectorStatus:
         return next(one for one in self.pipeline().status().connectors if one.name == f"{relation}.{name}")
@@ -138,11 +157,11 @@ class Lake:
         """The connector that has nothing to do with it brings a row, and the view over it follows."""
         self.goods += 1
         self.put("good", f"{self.goods:03d}.json", json.dumps({"id": self.goods}) + "\n")
-        wait_until(lambda: stored_rows(self.root, "many") == [(self.goods,)], PATIENCE)
+        self.wait(lambda: stored_rows(self.root, "many") == [(self.goods,)])
 
     def failure(self, relation: str, code: str, *words: str, name: str = "input") -> Mapping[str, Any]:
         """Wait until a connector fails with this code; what status says of it. The others go on meanwhile."""
-        wait_until(lambda: self.status(relation, name).activity == "failing", PATIENCE)
+        self.wait(lambda: self.status(relation, name).activity == "failing")
         found = self.status(relation, name)
         assert found.last_error is not None
         assert (found.last_error["code"], found.retry_at is None) == (code, False), found
@@ -159,8 +178,8 @@ class Lake:
     def recovered(self, relation: str, ids: list[int], name: str = "input") -> None:
         """Wait until the connector has brought all this, each once, and is told to be well."""
         if name == "input":
-            wait_until(lambda: self.ids(relation) == ids, PATIENCE)
-        wait_until(lambda: self.status(relation, name).activity in ("running", "ended"), PATIENCE)
+            self.wait(lambda: self.ids(relation) == ids)
+        self.wait(lambda: self.status(relation, name).activity in ("running", "ended"))
         assert self.status(relation, name).retry_at is None
 
     def happened(self) -> list[tuple[str, str, str]]:
@@ -180,17 +199,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine, kafka_b
     lake.write()
     lake.put("good", "000.json", "")
     lake.pipeline().apply()
-    target, stopping = lake.pipeline()._project.target, threading.Event()
-    thread = threading.Thread(
-        target=lambda: run_pipeline(
-            target, "shop", Running(spark_engine), once=False, interval_seconds=0.2, stop=stopping.is_set
-        )
-    )
-    thread.start()
+    lake.thread.start()
     yield lake
-    stopping.set()
-    thread.join(120)
-    assert not thread.is_alive()
+    lake.stopping.set()
+    lake.thread.join(120)
+    assert not lake.thread.is_alive()
 
 
 def numbers(*values: int) -> Any:
@@ -207,9 +220,9 @@ def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lak
     pinned, then all that changed meanwhile as one net difference."""
     lake.broker.produce(lake.topics["from_broker"], [{"id": 1}])
     lake.resume("from_broker")
-    wait_until(lambda: lake.ids("from_broker") == [1], PATIENCE)
+    lake.wait(lambda: lake.ids("from_broker") == [1])
     lake.one_more_good()
-    wait_until(lambda: lake.status("many", "output").position == {"sent_version": version(lake), "pending": False}, PATIENCE)
+    lake.wait(lambda: lake.status("many", "output").position == {"sent_version": version(lake), "pending": False})
     before = len(lake.broker.messages(lake.topics["out"]))
     counted = lake.goods
 
@@ -225,7 +238,7 @@ def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lak
     lake.broker.produce(lake.topics["from_broker"], [{"id": 2}, {"id": 3}])
     lake.recovered("from_broker", [1, 2, 3])
     lake.recovered("many", [], name="output")
-    wait_until(lambda: lake.status("many", "output").position == {"sent_version": version(lake), "pending": False}, PATIENCE)
+    lake.wait(lambda: lake.status("many", "output").position == {"sent_version": version(lake), "pending": False})
     assert lake.goods >= counted + 3
     sent = lake.broker.messages(lake.topics["out"])[before:]
     rows: Counter[int] = Counter([counted])
@@ -300,7 +313,7 @@ def test_bad_records_go_to_the_dead_letters_and_too_many_stop_the_connector(lake
     lake.put("letters", "1.json", '{"id": 1, "amount": 10}\nnonsense\n{"id": 2, "amount": "many"}\n')
     lake.resume("letters")
     lake.recovered("letters", [1])
-    wait_until(lambda: lake.status("letters").rejected == 2, PATIENCE)
+    lake.wait(lambda: lake.status("letters").rejected == 2)
     assert all("source/letters/1.json" in row[3] for row in dead_letters(lake))
     assert {row[4][:4] for row in dead_letters(lake)} == {"X714", "X712"}
 
@@ -313,7 +326,7 @@ def test_bad_records_go_to_the_dead_letters_and_too_many_stop_the_connector(lake
     lake.command("apply", "shop")
 
     lake.recovered("letters", [1, 3])
-    wait_until(lambda: lake.status("letters").rejected == 5, PATIENCE)
+    lake.wait(lambda: lake.status("letters").rejected == 5)
     assert len(dead_letters(lake)) == 5
     assert lake.status("letters").rows == 2
 
@@ -322,7 +335,7 @@ def test_bad_records_go_to_the_dead_letters_and_too_many_stop_the_connector(lake
 def test_a_followed_table_whose_files_were_vacuumed_goes_on_from_where_its_user_says(lake: Lake) -> None:
     source = lake.write_delta("followed", {"id": numbers(1, 2, 3), "amount": numbers(10, 20, 30)})
     lake.resume("followed")
-    wait_until(lambda: lake.ids("followed") == [1, 2, 3], PATIENCE)
+    lake.wait(lambda: lake.ids("followed") == [1, 2, 3])
     lake.pause("followed")
     DeltaTable(source).delete("id = 2")
     DeltaTable(source).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
@@ -345,7 +358,7 @@ def test_records_that_expired_are_never_skipped_in_silence(to: str, lake: Lake) 
     first = lake.broker.end_offsets(topic)[0]
     lake.resume("expired")
     lake.broker.produce(topic, [{"id": first}])
-    wait_until(lambda: lake.ids("expired") == [*known, first], PATIENCE)
+    lake.wait(lambda: lake.ids("expired") == [*known, first])
     lake.pause("expired")
     lake.broker.produce(topic, [{"id": first + number} for number in (1, 2, 3)])
     lake.broker.delete_records(topic, {0: first + 3})
