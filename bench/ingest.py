@@ -10,8 +10,9 @@ commit once) and by jobs written by hand, in turns, in one session, into empty t
   that no decimal passes through a double; and `typed`, which leaves the types to from_json.
 - Changes by key into a table that has half of the keys, against the MERGE of the last change of each key, written by hand.
 
-The first run of each is not counted. Every table is checked for its number of rows. Results stand in
-bench/results/ingest.json as well. A target that is missed is said, and is no error.
+The first run of each is not counted. Beside seconds, the processor's seconds of the JVM are taken, which others on the
+machine change less; ratios are of both, targets are about time. Every table is checked for its number of rows. Results
+stand in bench/results/ingest.json as well. A target that is missed is said, and is no error.
 """
 
 import json
@@ -61,6 +62,9 @@ _JAVA: Final = "-XX:+UseSerialGC"
 Kinds = Mapping[str, Callable[[str], int]]
 """What is measured → writes to a table at a location, and says how many rows must be there then."""
 
+Taken = tuple[float, float]
+"""Seconds, and seconds of the processor."""
+
 
 @click.command()
 @click.option("--rows", default=5_000_000, show_default=True, help="Rows of each input.")
@@ -71,27 +75,26 @@ def main(rows: int, runs: int, without_kafka: bool, results: Path) -> None:
     """Measure, show rows a second and ratios, write them as JSON."""
     session = start({"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": _JAVA})
     engine = SparkEngine(lambda: session)
-    measured: dict[str, float] = {}
+    measured: dict[str, Taken] = {}
     ratios: list[Ratio] = []
     try:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             measured |= _take_turns(session, folder, _from_parquet(session, engine, folder, rows), runs, COLUMNS)
-            ratios.append(
-                Ratio("rows/s, Parquet: ours / bare", measured["Parquet bare"] / measured["Parquet ours"], 0.9, False)
-            )
+            ratios += _ratios(measured, "rows/s, Parquet: ours / bare", "Parquet bare", "Parquet ours", 0.9, False)
             measured |= _take_turns(session, folder, _by_key(session, engine, folder, rows // 5), runs, KEYED)
-            ratios.append(Ratio("time, upserts: ours / by hand", measured["upsert ours"] / measured["upsert by hand"], 1.2))
+            ratios += _ratios(measured, "time, upserts: ours / by hand", "upsert ours", "upsert by hand", 1.2, True)
             if not without_kafka:
                 measured |= _with_kafka(session, engine, folder, rows, runs)
                 for other in ("text", "typed"):
-                    value = measured[f"Kafka {other}"] / measured["Kafka ours"]
-                    ratios.append(Ratio(f"rows/s, Kafka: ours / bare, {other}", value, 0.9, False))
+                    name = f"rows/s, Kafka: ours / bare, {other}"
+                    ratios += _ratios(measured, name, f"Kafka {other}", "Kafka ours", 0.9, False)
     finally:
         engine.close()
         session.stop()
-    for name, seconds in measured.items():
-        click.echo(f"{name:<20}{seconds:>9.2f} s{(rows // 5 if 'upsert' in name else rows) / seconds:>12,.0f} rows/s")
+    for name, (seconds, processor) in measured.items():
+        speed = (rows // 5 if "upsert" in name else rows) / seconds
+        click.echo(f"{name:<20}{seconds:>9.2f} s{processor:>9.2f} s of the processor{speed:>12,.0f} rows/s")
     for ratio in ratios:
         target = f"{'at most' if ratio.at_most else 'at least'} {ratio.target:g}"
         click.echo(f"{ratio.name:<40}{ratio.value:>8.2f}  {target}: {'met' if ratio.is_met else 'MISSED'}")
@@ -99,11 +102,20 @@ def main(rows: int, runs: int, without_kafka: bool, results: Path) -> None:
         "rows": rows,
         "runs": runs,
         "python": ".".join(str(part) for part in sys.version_info[:3]),
-        "seconds": {name: round(seconds, 3) for name, seconds in measured.items()},
+        "seconds": {name: round(taken[0], 3) for name, taken in measured.items()},
+        "processor_seconds": {name: round(taken[1], 3) for name, taken in measured.items()},
         "ratios": [{**asdict(one), "value": round(one.value, 3), "met": one.is_met} for one in ratios],
     }
     results.parent.mkdir(parents=True, exist_ok=True)
     results.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _ratios(
+    measured: Mapping[str, Taken], name: str, over: str, under: str, target: float, at_most: bool
+) -> tuple[Ratio, Ratio]:
+    """The same ratio of seconds and of the processor's."""
+    first, second = (measured[over][place] / measured[under][place] for place in (0, 1))
+    return Ratio(name, first, target, at_most), Ratio(f"{name}, processor", second, target, at_most)
 
 
 def _from_parquet(session: SparkSession, engine: Engine, folder: Path, rows: int) -> Kinds:
@@ -145,7 +157,7 @@ def _by_key(session: SparkSession, engine: Engine, folder: Path, rows: int) -> K
     return {"upsert ours": _after(filled, ours), "upsert by hand": _after(filled, by_hand)}
 
 
-def _with_kafka(session: SparkSession, engine: Engine, folder: Path, rows: int, runs: int) -> dict[str, float]:
+def _with_kafka(session: SparkSession, engine: Engine, folder: Path, rows: int, runs: int) -> dict[str, Taken]:
     from tests.kafka.broker import running
 
     broker = running()
@@ -215,8 +227,8 @@ def _after(before: Callable[[str], None], act: Callable[[str], int]) -> Callable
 
 def _take_turns(
     session: SparkSession, folder: Path, kinds: Kinds, runs: int, columns: tuple[ColumnType, ...]
-) -> dict[str, float]:
-    found: dict[str, list[float]] = {name: [] for name in kinds}
+) -> dict[str, Taken]:
+    found: dict[str, list[Taken]] = {name: [] for name in kinds}
     for run in range(runs + 1):
         # Whoever comes first may pay for what the others find: the order alternates.
         for name in sorted(kinds, reverse=bool(run % 2)):
@@ -224,17 +236,23 @@ def _take_turns(
             create_table(str(table), columns, Transaction("create", 1))
             act = kinds[name]
             act.__dict__.get("before", lambda location: None)(str(table))
-            started = time.monotonic()
+            started, used = time.monotonic(), _processor_seconds(session)
             wanted = act(str(table))
-            seconds = time.monotonic() - started
+            seconds, processor = time.monotonic() - started, _processor_seconds(session) - used
             if session.read.format("delta").load(str(table)).count() != wanted:
                 raise click.ClickException(f"{name} wrote another number of rows than {wanted}")
-            click.echo(f"{name}: run {run} of {runs}, {seconds:.2f} s", err=True)
+            click.echo(f"{name}: run {run} of {runs}, {seconds:.2f} s, {processor:.2f} s of the processor", err=True)
             if run:
-                found[name].append(seconds)
+                found[name].append((seconds, processor))
             for left in folder.glob("table*"):
                 shutil.rmtree(left)
-    return {name: median(seconds) for name, seconds in found.items()}
+    return {name: (median(one for one, _ in taken), median(one for _, one in taken)) for name, taken in found.items()}
+
+
+def _processor_seconds(session: SparkSession) -> float:
+    """What the JVM has used so far."""
+    jvm: Any = session._jvm
+    return float(jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toNanos()) / 1e9
 
 
 if __name__ == "__main__":

@@ -35,10 +35,12 @@ _STRING = ("string", "varchar", "char", "character")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Where the value of one column comes from: an expression of SQL and whether it yields text to be parsed."""
+    """Where the value of one column comes from: an expression of SQL and whether it yields text to be parsed. `exact`, where
+    it is not NULL, is the value in the column's type already; then the other is NULL."""
 
     expression: str
     is_text: bool
+    exact: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
             found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(_STRING))
         elif rules.null_is_absent:
             value = f"CAST({default} AS STRING)" if source.is_text else default
-            found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text)
+            found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text, source.exact)
     return found
 
 
@@ -200,7 +202,9 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         return value, ((f"length({_THIS}) > {limit.group(1)}", f"concat({message}, {told})"),)
     message = f"concat({literal(f'X712: a value for column {column.name} does not fit {column.type}: ')}, {told})"
     if not kind.startswith(_NESTED):
-        return f"try_cast({text} AS {column.type})", ((f"{_THIS} IS NULL AND {text} IS NOT NULL", message),)
+        value = f"try_cast({text} AS {column.type})"
+        value = value if source.exact is None else f"coalesce({source.exact}, {value})"
+        return value, ((f"{_THIS} IS NULL AND {text} IS NOT NULL", message),)
     if not source.is_text:
         return f"CAST({text} AS {column.type})", ()
     # Not try_cast: it would make NULL of a part that does not fit.

@@ -28,6 +28,8 @@ from reconciler.engine.spark.locations import folder, literal, quoted
 from reconciler.engine.spark.writes import DELETES
 
 _PATIENCE = 10.0
+_LARGEST_COMPILED = 8000
+"""Java compiles no method of more bytecode than this, and interprets it for good. Spark's own limit is higher."""
 
 
 def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
@@ -49,6 +51,7 @@ def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
 
 def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incoming) -> Written:
     """Write the rows, and what was rejected."""
+    session.conf.set("spark.sql.codegen.hugeMethodLimit", str(_LARGEST_COMPILED))
     target = ingestion.target
     if incoming.deletes is not None and not target.primary_key:
         multisets.require_comparable(target)

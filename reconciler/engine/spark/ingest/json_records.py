@@ -9,10 +9,11 @@
   doubles, so a record in which that could show is parsed a second time, its numbers written as strings. Only objects and
   arrays in a column of text are not kept as they stand: they lose their spaces.
 - A problem never stops the others: it is told in the row's `problem`.
+- Where a record is just a row, most are read by their columns (`json_objects`), which is faster; values are the same.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +23,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.ingest.json_objects import by_columns, can_be_read_by_columns, is_exact, is_ordinary
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
@@ -35,6 +37,10 @@ _OTHER_KEYS = "reconcile other values"
 _PROBLEM = "reconcile problem"
 _DELETES = "reconcile deletes"
 _OTHER = "reconcile other "
+_PARSED = "reconcile parsed"
+_NAMES = "reconcile names"
+_ORDINARY = "reconcile ordinary"
+_EXACT = "reconcile exact "
 _MARK = "<reconcile number>"
 # Characters that no text holds: they stand for an escaped backslash and an escaped quote while numbers are looked for.
 _BACKSLASH, _QUOTE = "\ufdd0", "\ufdd1"
@@ -57,13 +63,17 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
     format_ = _format(str(update_format), target)
     written = texts.where(f"trim({quoted(RECORD)}) <> ''")
     is_plain = update_format == "raw" and not is_array
-    if is_plain:
-        objects = _one_by_one(written)
-    else:
-        objects = _exploded(written, format_, is_array)
+    has_ordinary = is_plain and can_be_read_by_columns(target.columns)
     has_other = update_format == "debezium"
-    rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), has_other)
-    given = {fold(column.name): Given(quoted(column.name), True) for column in target.columns}
+    if has_ordinary:
+        rows = _told_apart(written, target.columns)
+    else:
+        objects = _one_by_one(written) if is_plain else _exploded(written, format_, is_array)
+        rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), has_other)
+    given = {
+        fold(c.name): Given(quoted(c.name), True, quoted(_EXACT + c.name) if has_ordinary and is_exact(c) else None)
+        for c in target.columns
+    }
     other = {fold(column.name): Given(quoted(_OTHER + column.name), True) for column in target.columns}
     return Incoming(
         rows,
@@ -125,6 +135,45 @@ def _parsed(text: str, element: str) -> str:
     return f"from_json(concat('[', {text}, ',{'[]' if element.startswith('array') else '{}'}]'), 'array<{element}>')"
 
 
+def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
+    """Ordinary records read by their columns, the others as `_with_values` does it, in one expression: a step of its own for
+    each part would copy every row, and most need none of it."""
+    record, parsed, names = quoted(RECORD), quoted(_PARSED), quoted(_NAMES)
+    read = texts.selectExpr("*", f"{by_columns(record, columns)} AS {parsed}", f"json_object_keys({record}) AS {names}")
+    inexact = _is_inexact(lambda column: f"{parsed}.{quoted(column.name)}", columns)
+    ordinary = is_ordinary(record, parsed, names, columns, inexact)
+    kept = [quoted(name) for name in texts.columns]
+    known = read.selectExpr(*kept, parsed, f"{ordinary} AS {quoted(_ORDINARY)}")
+    numbers = _by_folded_key(f"{_parsed(_marked(record), _OBJECT)}[0]", columns)
+    problem = f"coalesce(if(found IS NULL, {literal(_problem(False))}, NULL), {_twice('found')})"
+    whole = f"named_struct('values', if(lossy, {numbers}, known), 'inexact', lossy, 'problem', {problem})"
+    whole = _with("lossy", _is_inexact(lambda column: f"known[{literal(fold(column.name))}]", columns), whole)
+    whole = _with("found", "if(size(read) = 2, read[0], NULL)", _with("known", _by_folded_key("found", columns), whole))
+    exact = f"CASE WHEN NOT {quoted(_ORDINARY)} THEN {_with('read', _parsed(record, _OBJECT), whole)} END"
+    others = known.selectExpr(*kept, parsed, quoted(_ORDINARY), f"{exact} AS {quoted(_KEYS)}")
+    return others.selectExpr(
+        *kept,
+        f"{quoted(_KEYS)}.problem AS {quoted(_PROBLEM)}",
+        *(value for column in columns for value in _either_way(column)),
+    )
+
+
+def _with(name: str, value: str, expression: str) -> str:
+    """An expression in which a name stands for a value that is computed once."""
+    return f"transform(array({value}), {name} -> {expression})[0]"
+
+
+def _either_way(column: ColumnType) -> list[str]:
+    """A column's text, and where ordinary records hold it in its own type, that value."""
+    text = _text(f"{quoted(_KEYS)}.values[{literal(fold(column.name))}]", f"{quoted(_KEYS)}.inexact")
+    name, is_ordinary_ = quoted(column.name), quoted(_ORDINARY)
+    by_column = f"{quoted(_PARSED)}.{name}"
+    if not is_exact(column):
+        return [f"CASE WHEN {is_ordinary_} THEN {by_column} ELSE {text} END AS {name}"]
+    exact = f"CASE WHEN {is_ordinary_} THEN {by_column} END AS {quoted(_EXACT + column.name)}"
+    return [f"CASE WHEN NOT {is_ordinary_} THEN {text} END AS {name}", exact]
+
+
 def _one_by_one(texts: DataFrame) -> DataFrame:
     """Records that are one object and one row each: nothing to explode."""
     both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), _OBJECT)} AS {quoted(_CHANGES)}")
@@ -179,7 +228,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
         f"coalesce({', '.join([quoted(_PROBLEM), *(_twice(name) for name in (quoted(_KEYS), *other))])}) "
         f"AS {quoted(_PROBLEM)}",
     )
-    checked = folded.selectExpr("*", f"{_is_inexact(quoted(_KEYS), columns)} AS inexact")
+    checked = folded.selectExpr("*", f"{_is_inexact(_by_key, columns)} AS inexact")
     again = checked.selectExpr(
         *kept,
         quoted(_PROBLEM),
@@ -191,7 +240,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
         *kept,
         quoted(_PROBLEM),
         *other,
-        *(f"{_text(column)} AS {quoted(column.name)}" for column in columns),
+        *(f"{_text(_by_key(column), 'inexact')} AS {quoted(column.name)}" for column in columns),
         *(f"{quoted(_OTHER_KEYS)}[{literal(fold(c.name))}] AS {quoted(_OTHER + c.name)}" for c in columns if has_other),
     )
 
@@ -209,7 +258,7 @@ def _twice(values: str) -> str:
     return f"if(size(array_distinct({folded})) < size({values}), 'X714: a record has a key twice', NULL)"
 
 
-def _is_inexact(values: str, columns: Sequence[ColumnType]) -> str:
+def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnType]) -> str:
     """Whether a number may have lost digits in a double, or its spelling where it stands in text.
 
     A double holds every decimal of 15 digits. So a decimal that was read from one is right if all digits that its column
@@ -217,7 +266,7 @@ def _is_inexact(values: str, columns: Sequence[ColumnType]) -> str:
     """
     conditions = []
     for column in columns:
-        value = f"{values}[{literal(fold(column.name))}]"
+        value = value_of(column)
         decimal, kind = _DECIMAL.match(column.type), column.type.strip().lower()
         if decimal is not None:
             scale = int(decimal.group(1) or 0)
@@ -230,10 +279,13 @@ def _is_inexact(values: str, columns: Sequence[ColumnType]) -> str:
     return f"coalesce({' OR '.join(f'({one})' for one in conditions)}, false)" if conditions else "false"
 
 
-def _text(column: ColumnType) -> str:
-    value = f"{quoted(_KEYS)}[{literal(fold(column.name))}]"
+def _by_key(column: ColumnType) -> str:
+    return f"{quoted(_KEYS)}[{literal(fold(column.name))}]"
+
+
+def _text(value: str, inexact: str) -> str:
     unmarked = f"""regexp_replace(replace({value}, '"{_MARK}', '{_MARK}'), '{_MARK}([-+.0-9eE]*)"?', '$1')"""
-    return f"CASE WHEN inexact AND contains({value}, '{_MARK}') THEN {unmarked} ELSE {value} END"
+    return f"CASE WHEN {inexact} AND contains({value}, '{_MARK}') THEN {unmarked} ELSE {value} END"
 
 
 def _marked(record: str) -> str:

@@ -1,0 +1,108 @@
+"""Records read by their columns give what reading them by keys gives, be they as nasty as they may.
+
+A table with a nested column has no ordinary records, so the same file into two tables compares the two ways.
+"""
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTarget
+from tests.engine.contract import ingest_files, json_files
+from tests.engine.test_spark import DeltaStorage
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = (
+    ColumnType("number", "INT", nullable=False),
+    ColumnType("a", "BIGINT"),
+    ColumnType("s", "STRING"),
+    ColumnType("d", "DECIMAL(10,2)"),
+    ColumnType("x", "DOUBLE"),
+    ColumnType("t", "TIMESTAMP"),
+    ColumnType("y", "DATE"),
+    ColumnType("f", "BOOLEAN"),
+    ColumnType("v", "VARCHAR(4)"),
+    ColumnType("h", "SMALLINT"),
+)
+NESTED = (*COLUMNS, ColumnType("n", "ARRAY<INT>"))
+RECORDS = 3000
+# The first of each is ordinary.
+VALUES: Mapping[str, tuple[str, ...]] = {
+    "a": ("1", "-0", "5.0", '"7"', "1e3", "9223372036854775808", "null", "true", '" 8 "', '""', "007", "{}", "[1]"),
+    "s": (
+        *('"x"', '"a:b}c"', '"{\\"k\\":1}"', "1.10", "5", "true", "null", '{"q": 1.50}', "[1, 2]", '"\\u003a\\u007d"'),
+        *('"1.10"', '""', '"q\\"b\\":null"', "1e5", "12345678901234567890123", '"-1.5"', '"é漢"', "0.1", '"\\n\\t"', "-0"),
+    ),
+    "d": (
+        *("1.10", "1", '"2.5"', "12345678901234567.125", "0.125", "1e2", "99999999.999", "null", '"x"', "1.005", "1e400"),
+        *("-0.00", "0.1234567890123456789", "1e1000000000"),
+    ),
+    "x": ("1.5", "1", "NaN", '"NaN"', '"Infinity"', "-Infinity", "1e400", "-1e400", '"1.5"', "null", "-0", "-0.0", "1E-400"),
+    "t": ('"2024-01-02T03:04:05Z"', '"2024-01-02"', "1.5", "5", "null", '"bad"', '"2024-01-02 03:04:05.123456+02:00"'),
+    "y": ('"2024-01-02"', '"2024-1-2"', "20240102", "null", '"x"'),
+    "f": ("true", "false", '"true"', "1", "null", '"yes"'),
+    "v": ('"abcd"', '"abcde"', "1.10", "null", "12345"),
+    "h": ("1", "40000", '"2"', "1.5", "null"),
+}
+WHOLE = (
+    *(
+        "{0} x",
+        "{0}{{}}",
+        "{0}}}",
+        "{0} ",
+        " {0}",
+        "\ufeff{0}",
+        "[{0}]",
+        '{0} "x"}}',
+        "{0},{{}}",
+        '{0} ,"a":1}}',
+        "{0}],{{}}",
+    ),
+    *("5", '"x"', "null", "{{}}", "{{ junk }}", "{{", "[]", "{{,}}"),
+)
+
+
+def record(chance: random.Random, number: int) -> str:
+    """Most have some part that is not as it should be."""
+    is_tame = chance.random() < 0.4
+    parts = [f'"number":{number}']
+    for name in chance.sample(sorted(VALUES), chance.randint(1, len(VALUES))):
+        value = VALUES[name][0] if is_tame and chance.random() < 0.8 else chance.choice(VALUES[name])
+        dice = chance.random()
+        key = name.upper() if dice < 0.04 else f"\\u00{ord(name):02x}" if dice < 0.06 else "zz" if dice < 0.08 else name
+        quote = "'" if chance.random() < 0.03 else '"'
+        parts.append(f"{quote}{key}{quote}{chance.choice((':', ':', ' : ', ': '))}{value}")
+        if chance.random() < 0.03:
+            again = chance.choice((name, name.upper(), "other"))
+            parts.append(f'"{again}":{chance.choice(VALUES[name])}')
+    chance.shuffle(parts)
+    text = "{" + chance.choice((",", ", ")).join(parts) + "}"
+    return chance.choice(WHOLE).format(text) if chance.random() < 0.1 else text
+
+
+def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    lines = [record(chance, number) for number in range(RECORDS)]
+    (tmp_path / "in.json").write_text("\n".join(lines), "utf-8")
+    storage = DeltaStorage()
+    found: list[list[tuple[Any, ...]]] = []
+    letters: list[list[tuple[Any, ...]]] = []
+    for name, columns in (("plain", COLUMNS), ("nested", NESTED)):
+        for defaults in ({}, {"a": "7", "s": "'given'", "x": "2.5"}):
+            place = tmp_path / f"{name}-{len(defaults)}"
+            target = TableTarget("t", str(place), columns, defaults=defaults)
+            storage.create(target.location, columns)
+            dead = DeadLetters(f"{place}-dead-letters", 1)
+            written = ingest_files(spark_engine, target, json_files(tmp_path / "in.json"), 1, dead)
+            found.append([row[: len(COLUMNS)] for row in storage.rows(target.location)])
+            letters.append(sorted(row[4:6] for row in storage.rows(dead.location)))
+            assert len(found[-1]) + written.rejected == RECORDS
+
+    assert [repr(row) for row in found[0]] == [repr(row) for row in found[2]]
+    assert [repr(row) for row in found[1]] == [repr(row) for row in found[3]]
+    assert (letters[0], letters[1]) == (letters[2], letters[3])
+    assert RECORDS / 10 < len(found[0]) < RECORDS
