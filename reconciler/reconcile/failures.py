@@ -6,8 +6,8 @@ by people at a time that nobody here knows of, and its message says how.
 """
 
 import time
-from collections.abc import Callable, Container
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -54,6 +54,12 @@ class Failures:
     def forget(self, key: str) -> bool:
         """A connector did what it should; whether it had failed before."""
         return self._failures.pop(key, None) is not None
+
+    def try_now(self, keys: Iterable[str]) -> None:
+        """Those of these that fail are to be tried at the next look: somebody says that they can go on."""
+        for key in keys:
+            if key in self._failures:
+                self._failures[key] = replace(self._failures[key], retry=self._clock(), retry_at=self._now())
 
     def keep(self, keys: Container[str]) -> None:
         """Forget the connectors that are not among these."""

@@ -2,8 +2,9 @@
 
 Rules:
 - A step takes what all connectors have that may run now (`orchestration`). An input that has ended is not looked at again.
-- A connector that fails is left out until its next try (`failures`); the others go on. If a view fails over what several
-  connectors brought, the step is made anew with one of them at a time, so that the failure finds its connector.
+- A connector that fails is left out until its next try (`failures`), or until somebody resumes it; the others go on. If a
+  view fails over what several connectors brought, the step is made anew with one of them at a time, so that the failure
+  finds its connector.
 - What is written out is pinned in the head before. What was written is ticked off in memory (`stored` is `dirty`): the next
   commit of the head, whatever it is for, takes it along; `settle` makes one for it.
 - All that happens is told: in the report, in the event log.
@@ -52,6 +53,7 @@ class Moving:
         self._decisions: dict[str, Decision] = {}
         self._failures = Failures()
         self._suspects: set[str] = set()
+        self._heeded_at = ""
         self.stored: Stored[Head]
         self.steps: deque[StepResult] = deque(maxlen=KEPT_RESULTS)
         self.step_count = 0
@@ -146,6 +148,9 @@ class Moving:
 
     def take_input(self, controls: Controls, *, paused: bool) -> bool:
         """One step over all that there is; `paused`: none, but tell what each connector does. Whether anything was tried."""
+        if controls.at != self._heeded_at:
+            self._failures.try_now(key for key, said in controls.connectors.items() if not said)
+            self._heeded_at = controls.at
         decisions = decide(self._program, self.stored.value.positions, controls.connectors)
         self._decided(decisions)
         if paused:
