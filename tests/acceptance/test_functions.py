@@ -73,7 +73,7 @@ def test_a_function_is_changed_with_what_it_imports(
         return captured.out
 
     def rows(sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row.values()) for row in json.loads(reconcile("query", "shop", sql, "--format", "json"))]
+        return [tuple(row.values()) for row in json.loads(reconcile("query", "shop", sql, "--format", "json"))["rows"]]
 
     def planned() -> dict[str, Any]:
         found: dict[str, Any] = json.loads(reconcile("plan", "shop", "--format", "json"))["plans"][0]
