@@ -125,7 +125,7 @@ def test_through_the_command_line(repository: Path, spark_engine: Engine, capsys
         return captured.out
 
     def rows(sql: str) -> list[dict[str, Any]]:
-        found = json.loads(reconcile("query", "student_grades", sql, "--format", "json"))
+        found = json.loads(reconcile("query", "student_grades", sql, "--format", "json"))["rows"]
         return [{k: Decimal(v) if k in ("class_avg", "avg") else v for k, v in row.items()} for row in found]
 
     reconcile("validate", "student_grades")
