@@ -52,6 +52,16 @@ STEP_BOUNDARIES = [
     "step:before",
     "step:recorded",
 ]
+
+
+def _places(boundaries: list[str]) -> list[Any]:
+    """As parameters. Before a step and after one is recorded is nearly one place: these are for the slow suite."""
+    return [
+        pytest.param(place, marks=pytest.mark.slow) if place.endswith((":before", ":recorded")) else place
+        for place in boundaries
+    ]
+
+
 INSERT = "INSERT INTO kept VALUES (4, 1.00), (5, NULL)"
 
 
@@ -77,7 +87,7 @@ def test_undisturbed_it_gives_the_expected_rows(undisturbed: dict[str, Any]) -> 
     assert len(found["added"]) == 3
 
 
-@pytest.mark.parametrize("boundary", APPLY_BOUNDARIES)
+@pytest.mark.parametrize("boundary", _places(APPLY_BOUNDARIES))
 def test_an_apply_killed_there_and_applied_again_ends_the_same(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:
@@ -282,7 +292,7 @@ def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engi
     return {"state": state(root, spark_engine), "contents": contents(root)}
 
 
-@pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS])
+@pytest.mark.parametrize("boundary", _places([f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS]))
 def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(
     boundary: str, evolving: Path, evolved: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:
