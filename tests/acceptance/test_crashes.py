@@ -55,9 +55,9 @@ STEP_BOUNDARIES = [
 
 
 def _places(boundaries: list[str]) -> list[Any]:
-    """As parameters. Before a step and after one is recorded is nearly one place: these are for the slow suite."""
+    """As parameters. In every run after each effect, where a repeat has most to tell; the other places in the slow suite."""
     return [
-        pytest.param(place, marks=pytest.mark.slow) if place.endswith((":before", ":recorded")) else place
+        pytest.param(place, marks=pytest.mark.slow) if place.endswith((":before", ":intended", ":recorded")) else place
         for place in boundaries
     ]
 

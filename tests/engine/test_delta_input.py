@@ -138,7 +138,13 @@ def refused(act: Callable[[], Any]) -> EngineError:
     return raised.value
 
 
-@pytest.fixture(scope="module", params=["delta.enableDeletionVectors=false", "delta.enableDeletionVectors=true"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("delta.enableDeletionVectors=false", marks=pytest.mark.slow),
+        "delta.enableDeletionVectors=true",
+    ],
+)
 def worn(request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Source:
     """A table that everything was done to that can be done to a table; its ids are unique at every version."""
     source = Source(session, tmp_path_factory.mktemp("worn") / "t", request.param)
