@@ -1,10 +1,13 @@
 """Withdrawing a step: every table and view that it may have written goes back to the published step, its dead letters go.
 
 Two reasons, by the intent:
-- the engine refused the step: its writer is the one that withdraws it, nobody else writes;
-- its writer was taken over and may still be alive (`lease`): then each relation, and the dead letters, also get a commit
-  with the transactions of all that the step would write there. Whatever of it is committed later conflicts with that commit,
-  and what begins later is told that it is done. Which transactions these are is said here, for writer and fence alike.
+- the engine refused the step;
+- its writer was taken over and may still be alive (`lease`).
+
+Where another process than the one that withdraws it wrote the step, something of it may still be on its way, even if that
+process is dead: its JVM ends a moment later than it. Then each relation, and the dead letters, also get a commit with the
+transactions of all that the step would write there. Whatever of it is committed later conflicts with that commit, and what
+begins later is told that it is done. Which transactions these are is said here, for writer and fence alike.
 
 An intent stays marked until all this is done, so that whoever comes next finishes it. The step's number is never used again.
 """
@@ -24,7 +27,7 @@ from reconciler.names import fold
 from reconciler.plan.steps import base_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import EFFECTED, INTENDED, Boundary
-from reconciler.reconcile.lease import TAKEN_OVER
+from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
 from reconciler.reconcile.steps import record_withdrawal
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Stored
@@ -80,7 +83,7 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     assert intent is not None
     placements = head.published.relations if head.published else {}
     boundary(f"withdrawal:{INTENDED}")
-    is_fenced = bool(intent.details.get(TAKEN_OVER))
+    is_fenced = bool(intent.details.get(TAKEN_OVER)) or intent.details.get(WRITER) != this_writer()
     for key, transactions in transactions_of(program, intent).items():
         if key in placements:
             location = join_location(target.warehouse, placements[key].location)

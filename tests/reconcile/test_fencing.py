@@ -22,11 +22,15 @@ from deltalake.exceptions import DeltaError
 
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import create_table
+from reconciler.delta.transactions import has_transaction
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
+from reconciler.engine.protocol import Ingestion, Written
+from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.stored import Transaction as Ours
-from reconciler.errors import ReconcileError
+from reconciler.errors import EngineError, ReconcileError
 from reconciler.reconcile.api import Project
 from reconciler.reconcile.lease import Holder, hold_lease
+from reconciler.reconcile.withdrawing import ingest_transaction
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.late_driver import LEASE_SECONDS
 from tests.reconcile.recorded import everything, feed, head_of, open_project, steps_recorded, write_project
@@ -190,6 +194,31 @@ def test_the_step_of_a_driver_that_is_dead_for_sure_is_finished_and_not_withdraw
         open_project(root).run_once()
     goes_on_as_if_nothing_had_happened(root, undisturbed)
     assert (2, "ingest") in steps_recorded(root)
+
+
+class Refusing(RecordingEngine):
+    """An engine that brings nothing in."""
+
+    def ingest(self, ingestion: Ingestion) -> Written:
+        raise EngineError("X714", "refused")
+
+
+def test_a_dead_drivers_step_that_is_refused_is_barred_as_its_jvm_may_live_a_moment_longer(
+    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    root = tmp_path / "shop"
+    shutil.copytree(baseline, root)
+    with stopped(root, "table:before", "guarded") as driver:
+        driver.kill()
+        driver.wait()
+        with pytest.raises(EngineError):
+            open_project(root, Refusing(DeltaWriter())).run_once()
+    assert (2, "withdrawn") in steps_recorded(root)
+    table = open_table(str(root / "warehouse/shop/a"))
+    assert table is not None
+    assert has_transaction(table, ingest_transaction("a.left", 2))
+    open_project(root).run_once()
+    goes_on_as_if_nothing_had_happened(root, undisturbed)
 
 
 def test_who_dies_while_taking_over_does_not_vouch_for_the_one_before(
