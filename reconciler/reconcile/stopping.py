@@ -117,7 +117,10 @@ def _clear_up(target: Target, pipeline: str, run: LiveRun, by: str) -> None:
         with hold_lease(target.registry, pipeline, this_process("stop")):
             report: dict[str, Any] = dict(target.registry.report(pipeline) or {})
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            if report.get("process") == run.process and report.get("state") not in list(ENDED):
+            if report.get("process") == run.process:
+                if report.get("state") in list(ENDED):
+                    # It heard of it between two steps, ended in good order and told so itself.
+                    return
                 told = {**report, "state": State.STOPPED.value, "since": now, "updated_at": now}
                 target.registry.replace_report(pipeline, told)
             EventLog(target.registry, pipeline).record(Event.RUN_STOPPED, details={"forced": True, "by": by})
