@@ -1,6 +1,7 @@
 """The tutorial's pipeline (seed: "Part 3. Working with Historical and Real Time Data") as it is printed: LINEITEM's history
-from a Delta table up to offset 41, then the topic from offset 42, with messages that insert and delete. Only the URI and the
-broker's address are those of this machine. Every row arrives exactly once, whatever the broker does in between.
+from a Delta table up to offset 41, then the topic from offset 42, with messages that insert and delete. Only the URI, the
+broker's address and the topic's name are those of this machine (and the offsets, where the topic has three partitions), and
+a view is added. Every row arrives exactly once, whatever the broker does in between.
 """
 
 import json
@@ -28,61 +29,35 @@ pytestmark = pytest.mark.spark
 SYNCED = 42
 """How many messages the periodic job has stored in the Delta table: offsets 0 to 41."""
 
-PROGRAM = """\
-CREATE TABLE LINEITEM (
-        L_ORDERKEY    INTEGER NOT NULL,
-        L_PARTKEY     INTEGER NOT NULL,
-        L_SUPPKEY     INTEGER NOT NULL,
-        L_LINENUMBER  INTEGER NOT NULL,
-        L_QUANTITY    DECIMAL(15,2) NOT NULL,
-        L_EXTENDEDPRICE  DECIMAL(15,2) NOT NULL,
-        L_DISCOUNT    DECIMAL(15,2) NOT NULL,
-        L_TAX         DECIMAL(15,2) NOT NULL,
-        L_RETURNFLAG  CHAR(1) NOT NULL,
-        L_LINESTATUS  CHAR(1) NOT NULL,
-        L_SHIPDATE    DATE NOT NULL,
-        L_COMMITDATE  DATE NOT NULL,
-        L_RECEIPTDATE DATE NOT NULL,
-        L_SHIPINSTRUCT CHAR(25) NOT NULL,
-        L_SHIPMODE     CHAR(10) NOT NULL,
-        L_COMMENT      VARCHAR(44) NOT NULL
-) WITH (
- 'connectors' = '[
-  {
-    "labels": ["lineitem.historical"],
-    "transport": {
-      "name": "delta_table_input",
-      "config": {
-        "uri": "%(uri)s",
-        "aws_skip_signature": "true",
-        "aws_region": "ap-southeast-2",
-        "mode": "snapshot"
-      }
-    }
-  },
-  {
-    "labels": ["lineitem.live"],
-    "start_after": "lineitem.historical",
-    "transport": {
-        "name": "kafka_input",
-        "config": {
-            "topic": "%(topic)s",
-            "start_from": {"offsets": %(offsets)s},
-            "bootstrap.servers": "%(servers)s"
-        }
-    },
-    "format": {
-        "name": "json",
-        "config": {
-            "update_format": "insert_delete",
-            "array": false
-        }
-    }
-  }]');
+PRINTED = Path(__file__).parents[1] / "manifests/good/lineitem-of-the-seed/program.sql"
+"""What the tutorial prints. That the parser takes it, and what it warns of, tests/manifests shows."""
+
+PLACES = {
+    '"uri": "s3://batchtofeldera/lineitem"': '"uri": "%(uri)s"',
+    '"topic": "lineitem"': '"topic": "%(topic)s"',
+    '"start_from": {"offsets": [42]}': '"start_from": {"offsets": %(offsets)s}',
+    '"bootstrap.servers": "localhost:9092"': '"bootstrap.servers": "%(servers)s"',
+}
+"""What is put elsewhere, as printed and as a place to fill."""
+
+VIEW = """
 CREATE MATERIALIZED VIEW revenue AS
 SELECT L_RETURNFLAG, COUNT(*) AS lines, SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS revenue
 FROM LINEITEM GROUP BY L_RETURNFLAG;
 """
+
+
+def with_places(printed: str) -> str:
+    """The printed text with the places to fill by `%`. An error if there is not exactly one of each."""
+    text = printed.replace("%", "%%")
+    for found, place in PLACES.items():
+        if text.count(found) != 1:
+            raise ValueError(f"{found} is in {PRINTED.name} {text.count(found)} times")
+        text = text.replace(found, place)
+    return text
+
+
+PROGRAM = with_places(PRINTED.read_text("utf-8")) + VIEW
 ORDERS_OF_ONE_LINE = 5
 
 Line = dict[str, Any]
