@@ -133,7 +133,8 @@ def _plain(value: Any) -> Any:
 
 
 def _outcome(session: Any, query: str) -> tuple[Any, ...]:
-    """Columns, types and rows; or the class of the error."""
+    """Columns, types and rows; or the class of the error. What is no error of the query comes through, with Java's stack."""
+    from py4j.java_gateway import is_instance_of
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -144,7 +145,10 @@ def _outcome(session: Any, query: str) -> tuple[Any, ...]:
     except PySparkException as problem:
         return ("error", problem.getCondition())
     except Py4JJavaError as problem:
-        return ("error", problem.java_exception.getClass().getName())
+        java = problem.java_exception
+        if is_instance_of(session._sc._gateway, java, "org.apache.spark.SparkThrowable"):
+            return ("error", java.getCondition())
+        raise
 
 
 @pytest.mark.parametrize("path", EQUAL, ids=lambda path: path.stem)
