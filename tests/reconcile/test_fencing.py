@@ -77,6 +77,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, baseline: Path) -> dic
     return {"one": after_one, "two": everything(root)}
 
 
+@pytest.fixture
+def root(baseline: Path, tmp_path: Path) -> Path:
+    """A copy of the baseline."""
+    return Path(shutil.copytree(baseline, tmp_path / "shop"))
+
+
 @contextmanager
 def stopped(root: Path, point: str, guarded: str) -> Iterator["subprocess.Popen[str]"]:
     """A driver that has stopped itself at that point."""
@@ -118,10 +124,8 @@ def goes_on_as_if_nothing_had_happened(root: Path, undisturbed: dict[str, Any]) 
 
 @pytest.mark.parametrize("point", [*POINTS, *INSIDE])
 def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
-    point: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
+    point: str, root: Path, undisturbed: dict[str, Any]
 ) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
     with stopped(root, point, "guarded") as driver:
         take_over(root)
         assert everything(root) == undisturbed["one"]
@@ -135,10 +139,8 @@ def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
 
 @pytest.mark.parametrize("point", ["intent:before", *POINTS, *INSIDE])
 def test_a_driver_that_does_not_look_is_stopped_by_what_it_finds_on_the_tables(
-    point: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
+    point: str, root: Path, undisturbed: dict[str, Any]
 ) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
     with stopped(root, point, "unguarded") as driver:
         take_over(root)
         before = everything(root)
@@ -147,11 +149,7 @@ def test_a_driver_that_does_not_look_is_stopped_by_what_it_finds_on_the_tables(
     goes_on_as_if_nothing_had_happened(root, undisturbed)
 
 
-def test_a_driver_that_comes_back_much_later_is_stopped_too(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_a_driver_that_comes_back_much_later_is_stopped_too(root: Path, undisturbed: dict[str, Any]) -> None:
     with stopped(root, "table:before", "unguarded") as driver:
         take_over(root)
         feed(root, "left", "two", {"id": 3})
@@ -160,11 +158,7 @@ def test_a_driver_that_comes_back_much_later_is_stopped_too(
     assert everything(root) == undisturbed["two"]
 
 
-def test_a_step_that_was_published_before_its_driver_stopped_stays(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_a_step_that_was_published_before_its_driver_stopped_stays(root: Path, undisturbed: dict[str, Any]) -> None:
     with stopped(root, "step:recorded", "guarded") as driver:
         take_over(root)
         assert ends_with(driver) == "done"
@@ -172,11 +166,7 @@ def test_a_step_that_was_published_before_its_driver_stopped_stays(
     assert (2, "ingest") in steps_recorded(root)
 
 
-def test_a_driver_that_was_stopped_and_not_taken_over_goes_on(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_a_driver_that_was_stopped_and_not_taken_over_goes_on(root: Path, undisturbed: dict[str, Any]) -> None:
     with stopped(root, "view:before", "guarded") as driver:
         time.sleep(LEASE_SECONDS + 0.3)
         assert ends_with(driver) == "done"
@@ -184,10 +174,8 @@ def test_a_driver_that_was_stopped_and_not_taken_over_goes_on(
 
 
 def test_the_step_of_a_driver_that_is_dead_for_sure_is_finished_and_not_withdrawn(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
+    root: Path, undisturbed: dict[str, Any]
 ) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
     with stopped(root, "view:before", "guarded") as driver:
         driver.kill()
         driver.wait()
@@ -204,10 +192,8 @@ class Refusing(RecordingEngine):
 
 
 def test_a_dead_drivers_step_that_is_refused_is_barred_as_its_jvm_may_live_a_moment_longer(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
+    root: Path, undisturbed: dict[str, Any]
 ) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
     with stopped(root, "table:before", "guarded") as driver:
         driver.kill()
         driver.wait()
@@ -221,11 +207,7 @@ def test_a_dead_drivers_step_that_is_refused_is_barred_as_its_jvm_may_live_a_mom
     goes_on_as_if_nothing_had_happened(root, undisturbed)
 
 
-def test_who_dies_while_taking_over_does_not_vouch_for_the_one_before(
-    baseline: Path, undisturbed: dict[str, Any], tmp_path: Path
-) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_who_dies_while_taking_over_does_not_vouch_for_the_one_before(root: Path, undisturbed: dict[str, Any]) -> None:
     registry = Project.open(root).target.registry
     with stopped(root, "table:before", "unguarded") as driver:
         found = registry.lease("shop")
@@ -239,9 +221,7 @@ def test_who_dies_while_taking_over_does_not_vouch_for_the_one_before(
     goes_on_as_if_nothing_had_happened(root, undisturbed)
 
 
-def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(baseline: Path, tmp_path: Path) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path) -> None:
     registry = Project.open(root).target.registry
     before = everything(root)
     elsewhere = Holder("elsewhere", "execute", "another-host", "1:1")
@@ -272,9 +252,7 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(baseline: 
     assert len(everything(root)["b"]) == len(before["b"]) + 1
 
 
-def test_dead_letters_of_a_withdrawn_step_go_and_its_late_writer_is_barred(baseline: Path, tmp_path: Path) -> None:
-    root = tmp_path / "shop"
-    shutil.copytree(baseline, root)
+def test_dead_letters_of_a_withdrawn_step_go_and_its_late_writer_is_barred(root: Path) -> None:
     location = str(root / "warehouse/shop/dead-letters")
     create_table(location, DEAD_LETTER_COLUMNS, Ours("reconcile/test", 0))
 
