@@ -63,6 +63,18 @@ BOUNDARIES = {
 WITHDRAWAL = {"withdrawal:intended", "withdrawal:effected"}
 CALLS = {*EFFECTS, *WRITES}
 
+STEPS_AT_MOST = 20
+"""Of one run. It takes a handful; one that reads the same again and again would never end."""
+
+
+class Bounded(Faults):
+    """Faults of a run that may not go on for ever."""
+
+    def boundary(self, name: str) -> None:
+        if name == "step:intended" and (name, STEPS_AT_MOST) in self.reached:
+            pytest.fail(f"a run that is not done after {STEPS_AT_MOST} steps")
+        super().boundary(name)
+
 
 class Undisturbed(NamedTuple):
     """What became of a run with nothing in its way, and the places that it passed."""
@@ -86,13 +98,13 @@ class River:
         return RecordingEngine(DeltaWriter(), sinks=self.sinks)
 
     def run(self, fault: Fault | None = None) -> Faults:
-        faults = Faults(fault)
+        faults = Bounded(fault)
         run_with(self.root, PIPELINE, self.engine(), faults)
         return faults
 
     def run_through(self, fault: Fault, must_strike: bool = True) -> None:
         """A run in which a fault happens, and which fails by it, or ends in spite of it."""
-        faults = Faults(fault)
+        faults = Bounded(fault)
         fails: tuple[type[BaseException], ...] = (Crash,) if fault.style is not Style.LOST else (EngineError, RegistryError)
         try:
             run_with(self.root, PIPELINE, self.engine(), faults)
@@ -169,7 +181,7 @@ def mended(river: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed
     """The run in which the engine refuses a step, then, the file being mended, another one. The places are of the first."""
     one = River(river, tmp_path_factory.mktemp("mended") / "river")
     spoil(one.root)
-    faults = Faults()
+    faults = Bounded()
     with pytest.raises(EngineError, match=r"orders\.spoiled"):
         run_with(one.root, PIPELINE, one.engine(), faults)
     assert one.withdrawn_steps() == 1
