@@ -1,0 +1,40 @@
+"""An approval that `reconcile approve` records: of one digest, and once. Through the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
+
+
+@pytest.fixture
+def applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    return applied_shop(tmp_path, capsys)
+
+
+def test_approve_records_an_approval_of_one_digest(applied: Shop) -> None:
+    applied.write(TWO)
+    digest = str(applied.plan()["digest"])
+    applied.reconcile("approve", "shop", digest[:20], "--by", "Bob", "--comment", "seen")
+    assert "approval: recorded by Bob" not in applied.reconcile("status", "shop")
+    applied.reconcile("apply", "shop")
+    assert "approval: recorded by Bob" in applied.reconcile("status", "shop")
+
+
+def test_an_approval_is_of_one_digest_and_never_of_whatever_comes_next(applied: Shop) -> None:
+    applied.write(TWO)
+    digest = str(applied.plan()["digest"])
+    applied.reconcile("approve", "shop", digest)
+    applied.write(THREE)
+    refused(applied, "there is no plan.lock")
+    assert "A504" in applied.reconcile("approve", "shop", digest, expect=1)
+    applied.reconcile("approve", "shop", "sha256:", expect=1)
+
+
+def test_no_recorded_approval_serves_twice(applied: Shop) -> None:
+    for program in (TWO, ONE):
+        applied.write(program)
+        applied.reconcile("approve", "shop", str(applied.plan()["digest"]))
+        applied.reconcile("apply", "shop")
+    applied.write(TWO)
+    refused(applied, "there is no plan.lock")
