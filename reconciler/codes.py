@@ -129,7 +129,7 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C408": "a number in a connector is out of range",
     "C409": "a list in a connector has too few, too many or repeated entries",
     "C410": "not supported by this version",
-    "C411": "planned and validated, but not run by this version",
+    "C411": "no longer used",
     "C412": "a secret is written in clear text",
     "C413": "unknown variable",
     "C414": "a reference is malformed",

@@ -93,10 +93,6 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
         found += _secrets_in_clear(transport, settings, places)
         if not errors_among(found):
             found += transport.check_further(settings, places)
-        if not transport.runnable_here:
-            message = f"{transport.name} is planned and validated, but not run by this version"
-            place = places.of_value(("transport", "name"))
-            found.append(Diagnostic("C411", message, place, severity=Severity.WARNING))
     return in_order(found)
 
 

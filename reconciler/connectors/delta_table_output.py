@@ -5,7 +5,6 @@ from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, 
 TRANSPORT = Transport(
     name="delta_table_output",
     direction=Direction.OUTPUT,
-    runnable_here=True,
     takes_format=False,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},

@@ -8,7 +8,6 @@ from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, D
 TRANSPORT = Transport(
     name="file_input",
     direction=Direction.INPUT,
-    runnable_here=True,
     takes_format=True,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={

@@ -20,7 +20,6 @@ def _can_delete(settings: JsonObject) -> bool:
 TRANSPORT = Transport(
     name="file_output",
     direction=Direction.OUTPUT,
-    runnable_here=True,
     takes_format=True,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},

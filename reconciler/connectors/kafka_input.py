@@ -27,7 +27,6 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
 TRANSPORT = Transport(
     name="kafka_input",
     direction=Direction.INPUT,
-    runnable_here=True,
     takes_format=True,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={

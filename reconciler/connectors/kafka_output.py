@@ -9,7 +9,6 @@ _CONFIG: Final[Path] = ("transport", "config")
 TRANSPORT = Transport(
     name="kafka_output",
     direction=Direction.OUTPUT,
-    runnable_here=True,
     takes_format=True,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={

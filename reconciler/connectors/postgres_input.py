@@ -32,7 +32,6 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
 TRANSPORT = Transport(
     name="postgres_input",
     direction=Direction.INPUT,
-    runnable_here=True,
     takes_format=False,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},

@@ -38,16 +38,15 @@ def tells_deletions(settings: JsonObject) -> bool:
 class Transport:
     """A way to move rows.
 
-    `runnable_here` says whether this version reads or writes through it. `resets_nothing` holds the settings of a
-    connector whose change can't change what is read or written, each with the reason; all others reset the connector
-    when they change. `not_yet` maps a path and a value that the seeds' systems know to why this version refuses it;
-    the value None stands for any. `check_further` reports what a schema can't say; it gets settings that fit the schema.
+    `resets_nothing` holds the settings of a connector whose change can't change what is read or written, each with the
+    reason; all others reset the connector when they change. `not_yet` maps a path and a value that the seeds' systems
+    know to why this version refuses it; the value None stands for any. `check_further` reports what a schema can't say;
+    it gets settings that fit the schema.
     `sink_can_delete` says whether an output with these settings can take rows back.
     """
 
     name: str
     direction: Direction
-    runnable_here: bool
     takes_format: bool
     resets_nothing: Mapping[str, str]
     not_yet: Mapping[tuple[Path, str | None], str]

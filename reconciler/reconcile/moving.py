@@ -90,7 +90,7 @@ class Moving:
         return {
             self._program.connectors[key].qualified_name: decision.reason
             for key, decision in self._decisions.items()
-            if decision.activity in (Activity.WAITING, Activity.PAUSED, Activity.LEFT_ALONE)
+            if decision.activity in (Activity.WAITING, Activity.PAUSED)
         }
 
     def settle(self) -> None:

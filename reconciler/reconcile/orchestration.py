@@ -2,7 +2,6 @@
 
 | rule, first match | the connector |
 |---|---|
-| this version has no such transport | is left alone |
 | its input has come to its end | has ended |
 | `reconcile connector pause` | is paused, until `reconcile connector resume` says otherwise |
 | `paused: true` in its declaration, and nobody resumed it | is paused |
@@ -19,7 +18,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.connectors.catalogue import TRANSPORTS
 from reconciler.connectors.transport import Direction
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound
@@ -35,7 +33,6 @@ class Activity(StrEnum):
     PAUSED = "paused"
     ENDED = "ended"
     FAILING = "failing"
-    LEFT_ALONE = "left alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,6 @@ def _connectors(program: Program) -> list[tuple[str, Connector]]:
 def _decision(
     program: Program, key: str, connector: Connector, positions: Mapping[str, JsonObject], said: bool | None
 ) -> Decision:
-    if not TRANSPORTS[connector.transport].runnable_here:
-        return Decision(Activity.LEFT_ALONE, f"transport {connector.transport} is not run by this version")
     if has_ended(positions.get(key)):
         return Decision(Activity.ENDED)
     if said:

@@ -41,10 +41,6 @@ def test_the_catalogue_and_the_schemas_agree() -> None:
         assert name.endswith(transport.direction.value) or name == "datagen"
 
 
-def test_this_version_runs_every_transport() -> None:
-    assert all(transport.runnable_here for transport in TRANSPORTS.values())
-
-
 @pytest.mark.parametrize(
     ("settings", "can"),
     [
