@@ -42,8 +42,8 @@ from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.stepping import carry_out, write_intent
 from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target
-from reconciler.registry.codec import head_from_json, head_to_json
-from reconciler.registry.model import Head, OutputState, Placement, Published, Stored
+from reconciler.registry.codec import head_from_json, head_to_json, placement_to_json
+from reconciler.registry.model import Head, OutputState, Placement, Stored
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -203,7 +203,7 @@ def _own_details(target: Target, head: Head, checkpoint: Checkpoint) -> JsonObje
             "location": placement.location,
             "read": placement.version,
             "expected": table_version(location),
-            "placement": _placements_to_json({key: placement})[key],
+            "placement": placement_to_json(placement),
         }
     return _details(head, checkpoint, snapshot, head.pipeline, restored)
 
@@ -266,11 +266,6 @@ def _require(checkpoint: Checkpoint, key: str, location: str, version: int) -> N
 def _missing(checkpoint: Checkpoint, key: str, why: str) -> EngineError:
     message = f"checkpoint {checkpoint.name} can't be restored, since what {key} held then is gone: {why}"
     return EngineError("X730", message, "restore a later checkpoint")
-
-
-def _placements_to_json(relations: Mapping[str, Placement]) -> dict[str, Any]:
-    found: dict[str, Any] = head_to_json(Head("", published=Published(0, "", relations)))["published"]["relations"]
-    return found
 
 
 def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:

@@ -35,7 +35,7 @@ from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
 from reconciler.reconcile.withdrawing import view_transaction
-from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.registry.codec import placement_from_json
 from reconciler.registry.model import Applied, Approval, Head, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
 
@@ -112,7 +112,7 @@ class _Restore:
         transaction = view_transaction(self._step)
         if "placement" in pinned:
             version = restore(location, pinned["read"], pinned["expected"], transaction)
-            self.placements[key] = replace(_placement(pinned["placement"]), version=version)
+            self.placements[key] = replace(placement_from_json(pinned["placement"], "an intent to restore"), version=version)
             return
         staging = staging_folder(self._pipeline, "restore", str(self._step), key)
         built = self._build(key, pinned, join_location(location, staging))
@@ -167,13 +167,6 @@ def _outputs(head: Head, program: Program, placements: Mapping[str, Placement]) 
         if view in before and view in placements and before[view].location == placements[view].location:
             found[key] = state
     return found
-
-
-def _placement(value: JsonObject) -> Placement:
-    published = {"step": 0, "at": "", "relations": {"one": value}}
-    head = head_from_json({**head_to_json(Head("")), "published": published}, "an intent to restore")
-    assert head.published is not None
-    return head.published.relations["one"]
 
 
 def _applied(details: JsonObject, now: str) -> Applied:

@@ -37,14 +37,15 @@ _MEASURES = ("bytes", "seconds", "rows_read")
 def head_to_json(head: Head) -> JsonObject:
     """The head as a JSON object with its `format`. Measures that are not known are left out."""
     value = asdict(head)
-    if value["published"] is not None:
-        relations = value["published"]["relations"]
-        value["published"]["relations"] = {key: _placement_to_json(placement) for key, placement in relations.items()}
+    if head.published is not None:
+        relations = head.published.relations
+        value["published"]["relations"] = {key: placement_to_json(placement) for key, placement in relations.items()}
     return {"format": FORMAT, **value}
 
 
-def _placement_to_json(placement: dict[str, Any]) -> dict[str, Any]:
-    return {key: part for key, part in placement.items() if key not in _MEASURES or part is not None}
+def placement_to_json(placement: Placement) -> JsonObject:
+    """One placement as it stands in a head. Measures that are not known are left out."""
+    return {key: part for key, part in asdict(placement).items() if key not in _MEASURES or part is not None}
 
 
 def head_from_json(value: JsonObject, where: str) -> Head:
@@ -65,6 +66,14 @@ def head_from_json(value: JsonObject, where: str) -> Head:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
+
+
+def placement_from_json(value: JsonObject, where: str) -> Placement:
+    """One placement of a JSON object. Raises RegistryError (G602)."""
+    try:
+        return _placement(value)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RegistryError("G602", f"a placement in {where} is damaged: {error!r}") from error
 
 
 def lease_to_json(lease: Lease) -> JsonObject:
@@ -113,17 +122,18 @@ def _applied(value: Mapping[str, Any]) -> Applied:
 
 
 def _published(value: Mapping[str, Any]) -> Published:
-    relations = {
-        key: Placement(
-            location=part["location"],
-            version=part["version"],
-            rows=part["rows"],
-            columns=tuple(ColumnType(**column) for column in part["columns"]),
-            **{name: part.get(name) for name in _MEASURES},
-        )
-        for key, part in value["relations"].items()
-    }
+    relations = {key: _placement(part) for key, part in value["relations"].items()}
     return Published(step=value["step"], at=value["at"], relations=relations)
+
+
+def _placement(value: Mapping[str, Any]) -> Placement:
+    return Placement(
+        location=value["location"],
+        version=value["version"],
+        rows=value["rows"],
+        columns=tuple(ColumnType(**column) for column in value["columns"]),
+        **{name: value.get(name) for name in _MEASURES},
+    )
 
 
 def _journal(value: Mapping[str, Any]) -> Journal:
