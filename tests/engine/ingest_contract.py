@@ -1,0 +1,375 @@
+"""What every engine promises of inputs: each record once, in what form it comes, what is no row, and changes of rows.
+
+Part of contract.py; changes at large: changes_contract.py.
+"""
+
+import json
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
+from reconciler.engine.protocol import (
+    ColumnType,
+    DeadLetters,
+    Engine,
+    Ingestion,
+    TableTarget,
+    Transaction,
+)
+from reconciler.errors import EngineError
+from tests.engine.asking import GRADES, Storage, Tables, change, ingest_files, json_files, write
+
+
+class IngestContract(Tables):
+    """Inherit, and give the fixtures `engine` and `storage`."""
+
+    def test_columns_that_rows_lack_get_their_defaults(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        target = replace(grades, defaults={"class": "'it\\'s \\\\n'", "grade": "-1.5", "class_date": "DATE '2025-01-02'"})
+        engine.execute(change(target, "INSERT INTO grades (student_id, class) VALUES (1, NULL)", 1))
+        engine.execute(change(target, "INSERT INTO grades VALUES (2, NULL, NULL, NULL)", 2))
+        write(tmp_path / "in" / "a.json", {"student_id": 3, "class": "x", "grade": None}, {"student_id": 4})
+        ingest_files(engine, target, json_files(tmp_path / "in"), 3)
+        (tmp_path / "b.csv").write_text("student_id,grade\n5,\n", "utf-8")
+        csv = {
+            "transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}},
+            "format": {"name": "csv", "config": {}},
+        }
+        ingest_files(engine, target, csv, 4)
+
+        default, day = Decimal("-1.50"), date(2025, 1, 2)
+        assert storage.rows(grades.location) == [
+            (1, None, default, day),
+            (2, None, None, None),
+            (3, "x", default, day),
+            (4, "it's \\n", default, day),
+            (5, "it's \\n", None, day),
+        ]
+
+    def test_a_delta_table_that_lacks_a_column_gives_its_default(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, NULL, 1, NULL)"))
+        columns = (*GRADES, ColumnType("more", "BOOLEAN", nullable=False))
+        target = TableTarget("copy", str(tmp_path / "copy"), columns, defaults={"more": "TRUE", "class": "'x'"})
+        storage.create(target.location, columns)
+        settings = {"transport": {"name": "delta_table_input", "config": {"uri": grades.location, "mode": "snapshot"}}}
+        ingest_files(engine, target, settings, 1)
+
+        assert storage.rows(target.location) == [(1, None, Decimal("1.00"), None, True)]
+
+    def test_files_are_read_once_each(self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path) -> None:
+        folder = tmp_path / "in"
+        settings = json_files(folder)
+        write(folder / "a 1[%].json", {"STUDENT_ID": 1, "grade": 1.10, "class": "a", "other": 5}, {"student_id": "2"})
+        write(folder / "_hidden.json", {"student_id": 9})
+        first = engine.discover("c", settings, None)
+        assert first is not None
+        assert not first.end_of_input
+        assert engine.ingest(Ingestion(grades, "c", settings, first.range, Transaction("c", 1))).rows == 2
+        assert engine.discover("c", settings, first.position) is None
+
+        write(folder / "deeper" / "b.json", {"student_id": 3, "class_date": "2025-01-02"})
+        second = engine.discover("c", settings, json.loads(json.dumps(first.position)))
+        assert second is not None
+        ingestion = Ingestion(grades, "c", settings, second.range, Transaction("c", 2))
+        assert engine.ingest(ingestion).version == 2
+        assert engine.ingest(ingestion).reused
+
+        assert storage.rows(grades.location) == [
+            (1, "a", Decimal("1.10"), None),
+            (2, None, None, None),
+            (3, None, None, date(2025, 1, 2)),
+        ]
+        assert engine.discover("c", settings, second.position) is None
+
+    def test_a_repeat_reads_nothing(self, engine: Engine, grades: TableTarget, tmp_path: Path) -> None:
+        settings = json_files(tmp_path / "in")
+        write(tmp_path / "in" / "a.json", {"student_id": 1})
+        available = engine.discover("c", settings, None)
+        assert available is not None
+        ingestion = Ingestion(grades, "c", settings, available.range, Transaction("c", 1))
+        engine.ingest(ingestion)
+        (tmp_path / "in" / "a.json").unlink()
+
+        assert engine.ingest(ingestion).reused
+
+    def test_a_file_that_changes_after_it_was_read_is_an_error(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        settings = json_files(tmp_path / "in")
+        file = write(tmp_path / "in" / "a.json", {"student_id": 1})
+        available = engine.discover("c", settings, None)
+        assert available is not None
+        write(file, {"student_id": 1}, {"student_id": 2})
+
+        for attempt in (
+            lambda: engine.ingest(Ingestion(grades, "c", settings, available.range, Transaction("c", 1))),
+            lambda: engine.discover("c", settings, available.position),
+        ):
+            with pytest.raises(EngineError, match=r"a\.json") as raised:
+                attempt()
+            assert raised.value.code == "X711"
+        assert storage.version(grades.location) == 0
+
+    def test_one_file_ends_and_a_pattern_does_not(self, engine: Engine, tmp_path: Path) -> None:
+        file = write(tmp_path / "in" / "a.json", {"student_id": 1})
+
+        single, pattern = (
+            engine.discover("c", json_files(file), None),
+            engine.discover("c", json_files(file.parent / "*.json"), None),
+        )
+
+        assert single is not None
+        assert single.end_of_input
+        assert pattern is not None
+        assert not pattern.end_of_input
+        assert pattern.range == single.range
+        assert engine.discover("c", json_files(tmp_path / "in" / "*.csv"), None) is None
+
+    @pytest.mark.parametrize(
+        ("text", "code"),
+        [
+            ('{"student_id": 1}\n{"student_id": "x"}\n', "X712"),
+            ('{"student_id": 1}\n{"student_id": \n', "X714"),
+            ('[{"student_id": 1}]\n', "X714"),
+            ("5\n", "X714"),
+        ],
+    )
+    def test_a_bad_record_writes_nothing(
+        self, text: str, code: str, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "a.json").write_text(text, "utf-8")
+        settings = json_files(tmp_path / "in")
+        available = engine.discover("c", settings, None)
+        assert available is not None
+
+        with pytest.raises(EngineError) as raised:
+            engine.ingest(Ingestion(grades, "c", settings, available.range, Transaction("c", 1)))
+
+        assert raised.value.code == code
+        assert storage.version(grades.location) == 0
+
+    def test_arrays_and_csv(self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path) -> None:
+        (tmp_path / "a.json").write_text(
+            '[{"id": 1, "name": "q"},\n {"id": 2, "name": "r"}, {"id": 1, "name": "z"}]', "utf-8"
+        )
+        (tmp_path / "b.csv").write_text('NAME;id\n"a ""b""";3\n;4\n', "utf-8")
+        ingest_files(engine, students, json_files(tmp_path / "a.json", array=True), 1)
+        csv = {
+            "transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}},
+            "format": {"name": "csv", "config": {"delimiter": ";"}},
+        }
+        ingest_files(engine, students, csv, 2)
+
+        assert storage.rows(students.location) == [(1, "z"), (2, "r"), (3, 'a "b"'), (4, None)]
+
+    def test_a_delta_table_is_read_once_at_its_version(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1, '2025-01-01')", 1))
+        target = TableTarget("copy", str(tmp_path / "copy"), GRADES)
+        storage.create(target.location, GRADES)
+        settings = {"transport": {"name": "delta_table_input", "config": {"uri": grades.location, "mode": "snapshot"}}}
+
+        available = engine.discover("c", settings, None)
+        assert available is not None
+        assert available.end_of_input
+        assert available.range["version"] == 1
+        engine.execute(change(grades, "INSERT INTO grades VALUES (2, 'b', 2, NULL)", 2))
+        engine.ingest(Ingestion(target, "c", settings, available.range, Transaction("c", 1)))
+
+        assert storage.rows(target.location) == [(1, "a", Decimal("1.00"), date(2025, 1, 1))]
+        assert engine.discover("c", settings, available.position) is None
+
+    @pytest.mark.parametrize(
+        "transport",
+        [
+            {"name": "delta_table_input", "config": {"uri": "/nowhere/at/all"}},
+            {"name": "file_input", "config": {"path": "/nowhere/at/all"}},
+        ],
+    )
+    def test_a_missing_source_is_an_error(self, transport: dict[str, Any], engine: Engine) -> None:
+        with pytest.raises(EngineError, match="/nowhere/at/all") as raised:
+            engine.discover("c", {"transport": transport}, None)
+
+        assert raised.value.code == "X710"
+
+    def test_a_secret_that_is_not_set_is_named(self, engine: Engine) -> None:
+        settings = {"transport": {"name": "file_input", "config": {"path": "${secret:NO_SUCH_SECRET}"}}}
+
+        with pytest.raises(EngineError, match="NO_SUCH_SECRET") as raised:
+            engine.discover("c", settings, None)
+
+        assert raised.value.code == "X715"
+
+    def test_changes_of_a_keyed_table_the_last_of_each_key_counts(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(students, "INSERT INTO students VALUES (1, 'a'), (2, 'b'), (3, 'c')", 1))
+        lines = [
+            {"delete": {"ID": 1}},
+            {"insert": {"id": 2, "name": "x"}},
+            {"insert": {"id": 2, "name": "y"}},
+            {"delete": {"id": 3}},
+            {"insert": {"id": 3, "name": "z"}},
+            {"insert": {"id": 4, "name": "q"}},
+            {"delete": {"id": 4}},
+            {"delete": {"id": 5, "name": "longer than five"}},
+        ]
+        write(tmp_path / "a.json", *lines)
+
+        written = ingest_files(engine, students, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        assert storage.rows(students.location) == [(2, "y"), (3, "z")]
+        assert (written.version, written.unmatched, written.rejected) == (2, 2, 0)
+
+    def test_changes_of_a_table_without_key_are_those_of_a_multiset(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1, NULL), (1, 'a', 1, NULL), (2, NULL, 2, NULL)"))
+        one, two = {"student_id": 1, "class": "a", "grade": 1}, {"student_id": 2, "grade": "2.00"}
+        three, four = {"student_id": 3}, {"student_id": 4}
+        changes = [("delete", one), ("delete", two), ("delete", two), ("insert", two), ("delete", three), ("insert", three)]
+        changes += [("insert", four), ("insert", four), ("delete", four)]
+        write(tmp_path / "a.json", *({kind: row} for kind, row in changes))
+
+        written = ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        kept = [
+            (1, "a", Decimal("1.00"), None),
+            (2, None, Decimal("2.00"), None),
+            (3, None, None, None),
+            (4, None, None, None),
+        ]
+        assert storage.rows(grades.location) == kept
+        assert (written.version, written.unmatched) == (2, 2)
+
+    def test_inserts_and_deletes_that_find_nothing_add_rows_only(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(
+            tmp_path / "a.json", {"insert": {"student_id": 1}}, {"insert": {"student_id": 1}}, {"delete": {"student_id": 2}}
+        )
+
+        written = ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)] * 2
+        assert written.unmatched == 1
+
+    def test_change_events_of_debezium(
+        self, engine: Engine, storage: Storage, students: TableTarget, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        def row(number: int, text: str) -> dict[str, Any]:
+            return {"id": number, "name": text, "student_id": number, "class": text}
+
+        write(
+            tmp_path / "a.json",
+            {"payload": {"op": "c", "before": None, "after": row(1, "a")}, "schema": {}},
+            {"op": "r", "after": row(2, "b")},
+            {"op": "u", "before": row(1, "a"), "after": row(1, "A")},
+            {"op": "u", "before": row(2, "b"), "after": row(3, "B")},
+            {"op": "c", "after": row(4, "d")},
+            {"op": "d", "before": row(4, "d"), "after": None},
+        )
+        settings = json_files(tmp_path / "a.json", update_format="debezium")
+
+        ingest_files(engine, students, settings, 2)
+        ingest_files(engine, grades, settings, 2)
+
+        assert storage.rows(students.location) == [(1, "A"), (3, "B")]
+        assert storage.rows(grades.location) == [(1, "A", None, None), (3, "B", None, None)]
+
+    def test_a_record_that_is_no_row_goes_to_the_dead_letters_and_the_others_go_on(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        lines = ['{"id": 1, "name": "a"}', '{"id": "x"}', '{"id": 2', '{"id": null}', "5", '{"id":3,"ID":3}', '{"id":4}']
+        (tmp_path / "a.json").write_text("\n".join(lines), "utf-8")
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 7, 5)
+        settings = json_files(tmp_path / "a.json")
+
+        written = ingest_files(engine, students, settings, 1, letters)
+        again = ingest_files(engine, students, settings, 1, letters)
+
+        assert storage.rows(students.location) == [(1, "a"), (4, None)]
+        assert (written.rejected, again.rejected, again.reused) == (5, 5, True)
+        assert storage.version(students.location) == 1
+        place = json.dumps({"file": str(tmp_path / "a.json")}, separators=(",", ":"))
+        found = storage.rows(letters.location)
+        assert len(found[0]) == len(DEAD_LETTER_COLUMNS)
+        assert sorted((row[5], row[4][:4]) for row in found) == sorted(
+            zip(lines[1:6], ["X712", "X714", "X713", "X714", "X714"], strict=True)
+        )
+        assert {row[:4] for row in found} == {(7, "c", "Students", place)}
+
+    def test_dead_letters_that_are_missing_are_written_when_a_range_is_repeated(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(tmp_path / "a.json", {"student_id": "x"}, {"student_id": 1})
+        settings, letters = json_files(tmp_path / "a.json"), DeadLetters(str(tmp_path / "dead-letters"), 1)
+        ingest_files(engine, grades, settings, 1, letters)
+        engine.remove(letters.location)
+
+        again = ingest_files(engine, grades, settings, 1, letters)
+
+        assert (again.reused, again.rejected, again.version) == (True, 1, 1)
+        assert len(storage.rows(letters.location)) == 1
+
+    def test_too_many_rejected_records_are_an_error(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(tmp_path / "a.json", {"student_id": "x"}, {"student_id": 1}, {"student_id": "y"})
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1, 1)
+
+        with pytest.raises(EngineError, match=r"2 record.*at most 1.*a\.json.*X712.*x") as raised:
+            ingest_files(engine, grades, json_files(tmp_path / "a.json"), 1, letters)
+
+        assert raised.value.code == "X724"
+        assert storage.version(letters.location) is None
+
+    def test_an_append_only_table_rejects_deletes_and_both_rows_of_an_update(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        target, letters = replace(grades, append_only=True), DeadLetters(str(tmp_path / "dead-letters"), 1)
+        one, two = {"student_id": 1}, {"student_id": 2}
+        write(
+            tmp_path / "a.json",
+            {"op": "c", "after": one},
+            {"op": "u", "before": one, "after": two},
+            {"op": "d", "before": one},
+        )
+
+        written = ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="debezium"), 1, letters)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)]
+        assert {row[4][:4] for row in storage.rows(letters.location)} == {"X722"}
+        assert (written.rejected, len(storage.rows(letters.location))) == (2, 2)
+
+    def test_an_update_is_both_rows_or_none(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, NULL, NULL, NULL)"))
+        write(tmp_path / "a.json", {"op": "u", "before": {"student_id": 1}, "after": {"student_id": "x"}})
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, grades, json_files(tmp_path / "a.json", update_format="debezium"), 2, letters)
+
+        assert storage.rows(grades.location) == [(1, None, None, None)]
+
+    def test_maps_cannot_be_compared(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        columns = (ColumnType("m", "MAP<STRING,STRING>"),)
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        write(tmp_path / "a.json", {"delete": {"m": {"a": "b"}}})
+
+        with pytest.raises(EngineError, match="MAP") as raised:
+            ingest_files(engine, target, json_files(tmp_path / "a.json", update_format="insert_delete"), 1)
+
+        assert raised.value.code == "X716"
