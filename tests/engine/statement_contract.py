@@ -9,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.engine.protocol import (
-    ColumnType,
-    EmptySource,
-    Engine,
-    StoredSource,
-    TableBuild,
-    TableTarget,
-    ViewBuild,
-)
+from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, TableBuild, TableTarget, ViewBuild
 from reconciler.errors import EngineError
 from tests.engine.asking import GRADES, Storage, Tables, change, selected
 
