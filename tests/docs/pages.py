@@ -66,7 +66,7 @@ def commands(block: Block) -> list[Command]:
 
 def pages(root: Path) -> list[Path]:
     """The pages that tell users what to type."""
-    return sorted([root / "README.md", *(root / "docs").glob("*.md")])
+    return sorted([root / "README.md", *(root / "docs").rglob("*.md")])
 
 
 @dataclass(slots=True)
