@@ -10,19 +10,9 @@ import pytest
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
 from reconciler.errors import EngineError
 from tests.engine.emit_contract import EmitContract, emission
-from tests.engine.test_spark import DeltaStorage
+from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def storage() -> DeltaStorage:
-    return DeltaStorage()
-
-
-@pytest.fixture
-def engine(spark_engine: Engine) -> Engine:
-    return spark_engine
 
 
 class TestSparkEngine(EmitContract):

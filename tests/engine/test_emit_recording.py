@@ -1,21 +1,8 @@
 """The recording engine's sinks keep the contract of sinks."""
 
-import pytest
-
-from reconciler.engine.recording import RecordingEngine
 from tests.engine.emit_contract import EmitContract
-from tests.engine.test_recording import Memory
+from tests.engine.engines import OnRecording
 
 
-@pytest.fixture
-def storage() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
-def engine(storage: Memory) -> RecordingEngine:
-    return RecordingEngine(storage.writer)
-
-
-class TestRecordingEngine(EmitContract):
+class TestRecordingEngine(OnRecording, EmitContract):
     pass

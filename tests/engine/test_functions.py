@@ -22,17 +22,12 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.errors import EngineError
-from tests.engine.test_spark import DeltaStorage
+from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark
 
 AMOUNT = ColumnType("amount", "DECIMAL(10,2)")
 NUMBER = ColumnType("x", "INT")
-
-
-@pytest.fixture
-def engine(spark_engine: Engine) -> Engine:
-    return spark_engine
 
 
 def python(

@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTarget
 from tests.engine.contract import ingest_files, json_files
-from tests.engine.test_spark import DeltaStorage
+from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark
 

@@ -5,41 +5,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.engine.protocol import ColumnType, Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
-from reconciler.engine.recording import Contents, MemoryWriter, RecordingEngine
+from reconciler.engine.protocol import Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change
+from tests.engine.engines import Memory, OnRecording
 
 
-class Memory:
-    """The engine's own tables, read from outside."""
-
-    def __init__(self) -> None:
-        self.writer = MemoryWriter()
-
-    def create(self, location: str, columns: tuple[ColumnType, ...]) -> None:
-        self.writer.write(location, Contents(columns, ()), None)
-
-    def rows(self, location: str, version: int | None = None) -> list[tuple[Any, ...]]:
-        newest = self.writer.latest(location)
-        assert newest is not None
-        return sorted(self.writer.read(location, newest if version is None else version).rows, key=repr)
-
-    def version(self, location: str) -> int | None:
-        return self.writer.latest(location)
-
-
-@pytest.fixture
-def storage() -> Memory:
-    return Memory()
-
-
-@pytest.fixture
-def engine(storage: Memory) -> RecordingEngine:
-    return RecordingEngine(storage.writer)
-
-
-class TestRecordingEngine(EngineContract):
+class TestRecordingEngine(OnRecording, EngineContract):
     def test_calls_are_recorded(self, engine: Engine, grades: TableTarget) -> None:
         assert isinstance(engine, RecordingEngine)
         statement = change(grades, "DELETE FROM grades")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.delta.tables import create_table, publish
+from reconciler.delta.tables import publish
 from reconciler.engine.protocol import (
     Built,
     ColumnType,
@@ -28,35 +28,6 @@ from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
 
 pytestmark = pytest.mark.spark
-
-
-class DeltaStorage:
-    """Tables made and read by the deltalake package."""
-
-    def create(self, location: str, columns: tuple[ColumnType, ...]) -> None:
-        create_table(location, columns, Transaction("create", 1))
-
-    def rows(self, location: str, version: int | None = None) -> list[tuple[Any, ...]]:
-        from deltalake import DeltaTable, QueryBuilder
-
-        found = QueryBuilder().register("t", DeltaTable(location, version=version)).execute("SELECT * FROM t").read_all()
-        columns = [found[name].to_pylist() for name in found.schema.names]
-        return sorted(zip(*columns, strict=True), key=repr)
-
-    def version(self, location: str) -> int | None:
-        from deltalake import DeltaTable
-
-        return DeltaTable(location).version() if (Path(location) / "_delta_log").exists() else None
-
-
-@pytest.fixture
-def storage() -> DeltaStorage:
-    return DeltaStorage()
-
-
-@pytest.fixture
-def engine(spark_engine: Engine) -> Engine:
-    return spark_engine
 
 
 class TestSparkEngine(EngineContract):
