@@ -1,10 +1,9 @@
-"""Deletes from a table without a key: a multiset, in which a delete takes one row that is equal in all columns.
+"""Inserts and deletes for a table without a key: a multiset, in which a delete takes one row that is equal in all columns.
 
-Changes are netted in reading order for each distinct row (NULLs are equal). With n copies in the table, a sum S of the
+Changes are netted in reading order for each distinct row. With n copies in the table, a sum S of the
 batch's changes and m their smallest running sum (0 at most), u = max(0, -(n + m)) deletes found nothing, n + S + u copies
 stay. So rows whose running sum never falls below 0 need no look at the table: S copies are added. For the others the table's
-copies are counted; where some have to go, a MERGE deletes them all and inserts as many as stay. Where no row has to go, the
-commit is an append.
+copies are counted; where some have to go, it is merged into (`copies`). Where no row has to go, the commit is an append.
 """
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -12,13 +11,12 @@ from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import TableTarget, Transaction, Written
-from reconciler.engine.spark.locations import delta_reference, quoted, spark_location
+from reconciler.engine.spark.copies import COPIES, HELD, coming, distinct, merge, with_held
+from reconciler.engine.spark.locations import quoted
 from reconciler.engine.spark.writes import DELETES, ORDER, append, committed
 from reconciler.errors import EngineError
 
 _STEP, _SUM, _NET, _LOWEST = "reconcile step", "reconcile sum", "reconcile net", "reconcile lowest"
-_HERE, _COPIES, _ADDED = "reconcile here", "reconcile copies", "reconcile added"
-_CHANGED = "reconcile_changed"
 
 
 def require_comparable(target: TableTarget) -> None:
@@ -41,7 +39,7 @@ def write(
     try:
         looked_for, added = _counts(netted, f"count_if({quoted(_LOWEST)} < 0)", f"sum({quoted(_NET)})")
         if not looked_for:
-            new = _repeated(netted, names, _NET)
+            new = coming(netted.selectExpr(*map(quoted, names), f"{quoted(_NET)} AS {quoted(COPIES)}"))
             written = committed(session, target, transaction, commit, lambda: append(target, new))
             return Written(written.version, added)
         return _compared(session, target, netted, transaction, commit)
@@ -53,22 +51,25 @@ def _compared(
     session: SparkSession, target: TableTarget, netted: DataFrame, transaction: Transaction, commit: JsonObject
 ) -> Written:
     names = [column.name for column in target.columns]
-    changed = _with_copies(session, netted, target, names).persist()
+    found = _with_copies(session, netted, target, names).persist()
     try:
         gone, came, unmatched = _counts(
-            changed,
-            f"sum(greatest(-{quoted(_ADDED)}, 0))",
-            f"sum(greatest({quoted(_ADDED)}, 0))",
-            f"sum({quoted(_ADDED)} - {quoted(_NET)})",
+            found,
+            f"sum(greatest(-{quoted(COPIES)}, 0))",
+            f"sum(greatest({quoted(COPIES)}, 0))",
+            f"sum({quoted(COPIES)} - {quoted(_NET)})",
         )
+        changed = found.select(*map(quoted, [*names, COPIES]))
         if gone:
-            written = committed(session, target, transaction, commit, lambda: _merge(session, target, changed, names))
+            going = found.where(f"{quoted(COPIES)} < 0")
+            written = committed(
+                session, target, transaction, commit, lambda: merge(session, changed, going, target.location)
+            )
         else:
-            new = _repeated(changed, names, _ADDED)
-            written = committed(session, target, transaction, commit, lambda: append(target, new))
+            written = committed(session, target, transaction, commit, lambda: append(target, coming(changed)))
         return Written(written.version, gone + came, unmatched=unmatched)
     finally:
-        changed.unpersist()
+        found.unpersist()
 
 
 def _counts(frame: DataFrame, *expressions: str) -> tuple[int, ...]:
@@ -86,39 +87,13 @@ def _netted(rows: DataFrame, names: list[str]) -> DataFrame:
         rows = rows.selectExpr(*by, quoted(DELETES), order)
     running = Window.partitionBy(*by).orderBy(quoted(ORDER)).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     summed = rows.selectExpr(*by, step, quoted(ORDER)).withColumn(_SUM, f.sum(quoted(_STEP)).over(running))
-    return summed.groupBy(*by).agg(f.sum(quoted(_STEP)).alias(_NET), f.least(f.min(quoted(_SUM)), f.lit(0)).alias(_LOWEST))
+    lowest = f.least(f.min(quoted(_SUM)), f.lit(0)).alias(_LOWEST)
+    return distinct(summed, names, f.sum(quoted(_STEP)).alias(_NET), lowest)
 
 
 def _with_copies(session: SparkSession, netted: DataFrame, target: TableTarget, names: list[str]) -> DataFrame:
-    """The same with the copies that the table has, counted where they matter, and how many more there will be (ADDED)."""
-    stored = session.read.format("delta").load(spark_location(target.location))
-    table = stored.selectExpr(*map(quoted, names), f"true AS {quoted(_HERE)}").alias("t")
-    same = " AND ".join(f"s.{quoted(name)} <=> t.{quoted(name)}" for name in names)
-    joined = netted.alias("s").join(table, f.expr(f"s.{quoted(_LOWEST)} < 0 AND {same}"), "left")
-    by = [f.col(f"s.{quoted(name)}") for name in (*names, _NET, _LOWEST)]
-    counted = joined.groupBy(*by).agg(f.count(f.col(quoted(_HERE))).alias(_COPIES))
-    unmatched = f"if({quoted(_LOWEST)} < 0, greatest(0, -({quoted(_COPIES)} + {quoted(_LOWEST)})), 0)"
-    return counted.selectExpr("*", f"{quoted(_NET)} + {unmatched} AS {quoted(_ADDED)}")
-
-
-def _merge(session: SparkSession, target: TableTarget, changed: DataFrame, names: list[str]) -> None:
-    """Rows of which copies go are taken out, all of them, by one row that says so; those that stay are put in again."""
-    goes = changed.where(f"{quoted(_ADDED)} < 0")
-    stays = goes.withColumn(_ADDED, f.expr(f"{quoted(_COPIES)} + {quoted(_ADDED)}"))
-    new = _repeated(changed, names, _ADDED).unionAll(_repeated(stays, names, _ADDED))
-    rows = goes.selectExpr(*map(quoted, names), f"true AS {quoted(DELETES)}")
-    rows = rows.unionAll(new.selectExpr("*", f"false AS {quoted(DELETES)}"))
-    rows.createOrReplaceTempView(_CHANGED)
-    on = " AND ".join([f"s.{quoted(DELETES)}", *(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in names)])
-    columns, values = ", ".join(map(quoted, names)), ", ".join(f"s.{quoted(name)}" for name in names)
-    session.sql(
-        f"MERGE INTO {delta_reference(target.location)} AS t USING {_CHANGED} AS s ON {on} WHEN MATCHED THEN DELETE "
-        f"WHEN NOT MATCHED AND NOT s.{quoted(DELETES)} THEN INSERT ({columns}) VALUES ({values})"
-    )
-
-
-def _repeated(rows: DataFrame, names: list[str], times: str) -> DataFrame:
-    """Each row as often as the column says."""
-    wanted = rows.where(f"{quoted(times)} > 0")
-    copied = wanted.selectExpr(*map(quoted, names), f"explode(array_repeat(true, CAST({quoted(times)} AS INT)))")
-    return copied.select(*map(quoted, names))
+    """The same with HELD, counted where it matters, and with COPIES: how many more there will be."""
+    looked_for = with_held(session, netted.where(f"{quoted(_LOWEST)} < 0"), names, target.location)
+    others = netted.where(f"{quoted(_LOWEST)} = 0").withColumn(HELD, f.lit(0).cast("bigint"))
+    unmatched = f"if({quoted(_LOWEST)} < 0, greatest(0, -({quoted(HELD)} + {quoted(_LOWEST)})), 0)"
+    return looked_for.unionAll(others).selectExpr("*", f"{quoted(_NET)} + {unmatched} AS {quoted(COPIES)}")

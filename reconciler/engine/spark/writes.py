@@ -12,10 +12,11 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject, canonical_json
+from reconciler.digest import JsonObject
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commits import latest_version, search
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
+from reconciler.engine.spark.transactions import carried, last_version
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -27,9 +28,6 @@ DELETES = "reconcile deletes"
 
 _RANK = "reconcile rank"
 _INCOMING = "reconcile_incoming"
-_APPLICATION = "spark.databricks.delta.write.txnAppId"
-_VERSION = "spark.databricks.delta.write.txnVersion"
-_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def already_written(sessions: Sessions, target: TableTarget, transaction: Transaction) -> Written | None:
@@ -43,7 +41,7 @@ def already_written(sessions: Sessions, target: TableTarget, transaction: Transa
         return Written(found.commit.version, _rows(found.commit.metrics), reused=True)
     if found.saw_all:
         return None
-    if _last_of(sessions(), target, transaction.application) >= transaction.version:
+    if last_version(sessions(), target.location, transaction.application) >= transaction.version:
         return Written(latest, 0, reused=True)
     return None
 
@@ -68,16 +66,8 @@ def committed(
     session: SparkSession, target: TableTarget, transaction: Transaction, commit: JsonObject, act: Callable[[], Any]
 ) -> Written:
     """Do what commits once to the table, with a transaction, and with what the commit says of itself."""
-    settings = {_APPLICATION: transaction.application, _VERSION: str(transaction.version)}
-    if commit:
-        settings[_METADATA] = canonical_json(commit)
-    for name, value in settings.items():
-        session.conf.set(name, value)
-    try:
+    with carried(session, transaction, commit):
         act()
-    finally:
-        for name in settings:
-            session.conf.unset(name)
     table: Folder = folder(target.location, lambda: session)
     found = search(table, transaction).commit
     if found is not None:
@@ -124,16 +114,6 @@ def last_of_each_key(rows: DataFrame, target: TableTarget) -> DataFrame:
 def _hash(rows: DataFrame) -> Column:
     hashable = [part.name for part in rows.schema.fields if "map<" not in part.dataType.simpleString()]
     return f.xxhash64(*(f.col(quoted(name)) for name in hashable))
-
-
-def _last_of(session: SparkSession, target: TableTarget, application: str) -> int:
-    jvm: Any = session._jvm
-    path = jvm.org.apache.hadoop.fs.Path(spark_location(target.location))
-    snapshot = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(session._jsparkSession, path).update(
-        False, jvm.scala.Option.empty(), jvm.scala.Option.empty()
-    )
-    found = snapshot.transactions().get(application)
-    return int(found.get()) if found.isDefined() else -1
 
 
 def _rows(metrics: dict[str, str]) -> int:

@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
-from reconciler.engine.spark.emit.changes import COPIES, Changes, computed, repeated
+from reconciler.engine.spark.copies import coming
+from reconciler.engine.spark.emit.changes import Changes, computed
 from reconciler.engine.spark.emit.messages import can_delete, texts
 from reconciler.engine.spark.emit.sinks import sink_session
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
 from reconciler.errors import EngineError
 
 _MARKER = "_SUCCESS"
@@ -86,7 +86,7 @@ def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFram
 def _came(found: Changes) -> DataFrame:
     if found.only_inserts or found.columns_differ:
         return found.after
-    return repeated(found.frames[-1].where(f.col(quoted(COPIES)) > 0)).drop(COPIES)
+    return coming(found.frames[-1])
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:

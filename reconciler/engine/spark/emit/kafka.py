@@ -14,7 +14,8 @@ from pyspark.sql import functions as f
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
-from reconciler.engine.spark.emit.changes import COPIES, Changes, computed
+from reconciler.engine.spark.copies import COPIES
+from reconciler.engine.spark.emit.changes import Changes, computed
 from reconciler.engine.spark.emit.messages import can_delete, texts
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
-from reconciler.engine.spark.emit.changes import COPIES, repeated
+from reconciler.engine.spark.copies import COPIES, repeated
 from reconciler.engine.spark.locations import quoted
 
 _OPTIONS = "map('ignoreNullFields', 'false')"

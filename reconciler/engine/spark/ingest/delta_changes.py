@@ -28,16 +28,15 @@ from pyspark.sql import functions as f
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
+from reconciler.engine.spark.copies import COPIES, net, repeated
 from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
-from reconciler.engine.spark.writes import ORDER
+from reconciler.engine.spark.writes import DELETES, ORDER
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
-_DELETES = "reconcile deletes"
-_COPIES = "reconcile copies"
 _FILE = "reconcile file"
 _LOOKING_AT_ONCE = 16
 
@@ -123,8 +122,8 @@ class _Difference:
             rows = self._frame(added, columns)
             return Incoming(rows, by_name(rows), self._origin())
         rows = _difference(self._frame(removed, columns), self._frame(added, columns))
-        given = by_name(rows, hidden=(_DELETES, ORDER))
-        return Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(_DELETES))
+        given = by_name(rows, hidden=(DELETES, ORDER))
+        return Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(DELETES))
 
     def _version(self, number: int, newest: Any) -> _Version:
         try:
@@ -264,14 +263,10 @@ def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
     names = removed.columns
     kinds = [part.dataType.simpleString() for part in removed.schema.fields]
     if kinds == [part.dataType.simpleString() for part in added.schema.fields] and not any("variant" in k for k in kinds):
-        both = removed.withColumn(_COPIES, f.lit(-1)).unionByName(added.withColumn(_COPIES, f.lit(1)))
-        counted = both.groupBy(*map(quoted, names)).agg(f.sum(quoted(_COPIES)).cast("int").alias(_COPIES))
-        copies = f.col(quoted(_COPIES))
-        rows = counted.where(copies != 0).withColumn(_DELETES, f.explode(f.array_repeat(copies < 0, f.abs(copies))))
-        rows = rows.drop(_COPIES)
+        rows = repeated(net(removed, added)).withColumn(DELETES, f.col(quoted(COPIES)) < 0).drop(COPIES)
     else:
         # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
-        rows = removed.withColumn(_DELETES, f.lit(True)).unionByName(added.withColumn(_DELETES, f.lit(False)))
+        rows = removed.withColumn(DELETES, f.lit(True)).unionByName(added.withColumn(DELETES, f.lit(False)))
     comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]
-    order = f.struct((~f.col(quoted(_DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
+    order = f.struct((~f.col(quoted(DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
     return rows.withColumn(ORDER, order)
