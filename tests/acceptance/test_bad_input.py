@@ -290,7 +290,7 @@ def parquet_cut_in_half(lake: Lake) -> Callable[[], None]:
     ("table", "spoil", "code", "word"),
     [
         ("strict", csv_without_a_column, "X713", "amount"),
-        ("typed", delta_of_other_types, "X703", '"ARRAY<BIGINT>" to "BIGINT"'),
+        ("typed", delta_of_other_types, "X712", "array<bigint>"),
         ("cut", parquet_cut_in_half, "X714", "1.parquet"),
     ],
     ids=["csv without a NOT NULL column", "delta of other types", "parquet cut in half"],

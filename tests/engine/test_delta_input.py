@@ -460,3 +460,23 @@ def test_a_table_that_follows_becomes_what_the_source_is(
     # Of each key the last change counts: an update is one row there, and two where there is no key.
     assert touched == [10, 2, 4 if key else 6, 0, 0]
     assert spark_engine.discover("copy.history", wanted, position) is None
+
+
+@pytest.mark.parametrize("mode", ["snapshot", "follow"])
+def test_a_column_of_a_type_that_does_not_fit_is_named(
+    mode: str, spark_engine: Engine, session: SparkSession, tmp_path: Path
+) -> None:
+    source = Source(session, tmp_path / "t").add(0, 3)
+    columns = (COLUMNS[0], ColumnType("marks", "INT"))
+    into = TableTarget("copy", str(tmp_path / "copy"), columns)
+    create_table(into.location, columns, Transaction("create", 1))
+    wanted = source.settings(mode, version=1 if mode == "snapshot" else 0)
+    found = spark_engine.discover("copy.history", wanted, None)
+    assert found is not None
+
+    error = refused(
+        lambda: spark_engine.ingest(Ingestion(into, "copy.history", wanted, found.range, Transaction("step", 1)))
+    )
+
+    message = "connector copy.history into copy: the values for column marks do not fit INT: they are of type array<int>"
+    assert (error.code, error.message) == ("X712", message)

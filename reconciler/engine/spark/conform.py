@@ -7,17 +7,20 @@ NULL column. A column that the rows lack gets its default, else NULL. Where the 
 one that is NULL (`null_is_absent`: JSON), both get the default.
 
 Two things stop the write either way, since they are of the source and not of a row: a NOT NULL column without default that
-it does not have, and nested values of another type than the column's. (Nested values that come as JSON are looked into.)
+it does not have, and a column of a type that can't become the table's, as an array for a number (X712). Nested values that
+come as JSON are looked into.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from reconciler.engine.protocol import ColumnType
-from reconciler.engine.spark.failures import marked, raised
+from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import misfit
 from reconciler.names import fold
@@ -57,10 +60,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    """A column's value and, where something can be wrong with it, why it does not fit: expressions of SQL. `problem` takes
-    the value from the name that it is given."""
+    """A column's value, made of `source`, and, where something can be wrong with it, why it does not fit: expressions of
+    SQL. `problem` takes the value from the name that it is given."""
 
     column: ColumnType
+    source: str
     value: str
     checks: tuple[tuple[str, str], ...]
 
@@ -97,15 +101,16 @@ def conformed(
     `origin` is an expression of SQL that says where a row comes from, for messages; `defaults` maps columns, by folded
     name, to literals of SQL.
     """
-    expressions = []
-    for fitted in _all_fitted(Rules(columns, defaults or {}, null_is_absent), given):
+    expressions, all_fitted = [], _all_fitted(Rules(columns, defaults or {}, null_is_absent), given)
+    for fitted in all_fitted:
         problem, value = fitted.problem(fitted.value), fitted.value
         if problem is not None:
             told = problem if origin is None else f"concat({problem}, ' in ', {origin})"
             stopped = f"CAST({raised(told)} AS {fitted.column.type})"
             value = f"CASE WHEN ({problem}) IS NULL THEN {value} ELSE {stopped} END"
         expressions.append(f"{value} AS {quoted(fitted.column.name)}")
-    return frame.selectExpr(*expressions, *(quoted(name) for name in kept))
+    with _types_told(frame, all_fitted):
+        return frame.selectExpr(*expressions, *(quoted(name) for name in kept))
 
 
 def checked(
@@ -125,11 +130,12 @@ def checked(
     fitted = _all_fitted(rules, given)
     twins = _all_fitted(rules, other) if other is not None else []
     # Values first, then what is wrong with them: each is computed once.
-    values = frame.selectExpr(
-        "*",
-        *(f"{one.value} AS {quoted(_VALUE + one.column.name)}" for one in fitted),
-        *(f"{one.value} AS {quoted(_OTHER + one.column.name)}" for one in twins),
-    )
+    with _types_told(frame, [*fitted, *twins]):
+        values = frame.selectExpr(
+            "*",
+            *(f"{one.value} AS {quoted(_VALUE + one.column.name)}" for one in fitted),
+            *(f"{one.value} AS {quoted(_OTHER + one.column.name)}" for one in twins),
+        )
     reasons = [problem] if problem is not None else []
     reasons += _reasons(fitted, _VALUE, rules)
     if twins:
@@ -144,6 +150,24 @@ def checked(
         f"{reason} AS {quoted(REASON)}",
         *kept,
     )
+
+
+@contextmanager
+def _types_told(frame: DataFrame, fitted: Iterable[_Fitted]) -> Iterator[None]:
+    """Where Spark refuses to make one type of another, the column is told by name, with both."""
+    try:
+        yield
+    except AnalysisException as error:
+        if not (error.getCondition() or "").startswith("DATATYPE_MISMATCH"):
+            raise
+        for one in fitted:
+            kind = frame.selectExpr(one.source).schema[0].dataType.simpleString()
+            try:
+                frame.selectExpr(one.value)
+            except AnalysisException:
+                told = f"the values for column {one.column.name} do not fit {one.column.type}: they are of type {kind}"
+                raise refusal("X712", told) from error
+        raise
 
 
 def _reasons(fitted: Iterable[_Fitted], prefix: str, rules: Rules) -> list[str]:
@@ -181,14 +205,14 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
 def _fitted(column: ColumnType, source: Given | None) -> _Fitted:
     if source is None:
         if column.nullable:
-            return _Fitted(column, f"CAST(NULL AS {column.type})", ())
+            return _Fitted(column, "NULL", f"CAST(NULL AS {column.type})", ())
         # Raised row by row: no rows lack nothing.
         missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
-        return _Fitted(column, f"CAST(raise_error({literal(missing)}) AS {column.type})", ())
+        return _Fitted(column, "NULL", f"CAST(raise_error({literal(missing)}) AS {column.type})", ())
     value, checks = _cast(column, source)
     if not column.nullable:
         checks = (*checks, (f"{_THIS} IS NULL", literal(f"X713: NULL in the NOT NULL column {column.name}")))
-    return _Fitted(column, value, checks)
+    return _Fitted(column, source.expression, value, checks)
 
 
 def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str], ...]]:

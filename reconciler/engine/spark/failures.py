@@ -72,6 +72,11 @@ def raised(problem: str) -> str:
     return f"raise_error(concat('{_MARKER}', {problem}))"
 
 
+def refusal(code: str, message: str) -> AnalysisException:
+    """An exception like Spark's that arrives as this code with this message."""
+    return AnalysisException(marked(code, message))
+
+
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
     """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`."""
