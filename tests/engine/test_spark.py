@@ -215,6 +215,17 @@ class TestStatements:
 
         assert storage.rows(students.location)[-2:] == [(4, "D"), (5, None)]
 
+    def test_values_of_a_type_that_does_not_fit_are_refused(self, engine: Engine, students: StoredSource) -> None:
+        columns = (ColumnType("id", "BIGINT"), ColumnType("name", "STRING"))
+        target = TableTarget("students", students.location, columns)
+
+        with pytest.raises(EngineError) as raised:
+            engine.execute(change(target, "INSERT INTO students SELECT array(1), 'D'", 2))
+
+        assert raised.value.code == "X712"
+        told = "insert into students: the values for column id do not fit BIGINT: they are of type array<int>"
+        assert raised.value.message == told
+
 
 class TestIngestion:
     COLUMNS = (
