@@ -16,10 +16,16 @@ settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile("steady")
 
+# Rows are few here: what takes the time is to compile classes for a query, which the runs in processes of their own do.
+# Tables are many, and Delta would remember each for an hour.
 _SETTINGS = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.coalescePartitions.initialPartitionNum": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.databricks.delta.delta.log.cacheSize": "100",
+    "spark.databricks.delta.delta.log.cacheRetentionMinutes": "2",
 }
 
 

@@ -13,6 +13,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Engine
 from reconciler.reconcile.running import Running, run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
+from tests.engine.engines import jobs
 from tests.kafka.broker import Broker
 from tests.reconcile.lineitem import wait_until
 
@@ -97,13 +98,6 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
         stopping.set()
         thread.join(120)
     assert not thread.is_alive()
-
-
-def jobs() -> int:
-    """How many jobs Spark was ever given in this session, kept or forgotten."""
-    from reconciler.engine.spark.session import start
-
-    return int(start().sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
 def files_below(root: Path) -> Mapping[str, int]:

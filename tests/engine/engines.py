@@ -61,3 +61,10 @@ class OnRecording:
     @pytest.fixture
     def engine(self, storage: Memory) -> RecordingEngine:
         return RecordingEngine(storage.writer)
+
+
+def jobs() -> int:
+    """How many jobs Spark was ever given in this session, kept or forgotten."""
+    from reconciler.engine.spark.session import start
+
+    return int(start().sparkContext._jsc.sc().dagScheduler().numTotalJobs())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import ColumnType, Engine, Selection, Written
+from tests.engine.engines import jobs
 from tests.engine.kafka_reading import EVERYTHING, Connector, objects, three_partitions
 from tests.kafka.broker import Broker
 
@@ -240,11 +241,3 @@ class TestWhatItReads:
         assert jobs() == before
         reading.take(reading.look())
         assert jobs() > before
-
-
-def jobs() -> int:
-    """How many jobs Spark has run."""
-    from reconciler.engine.spark.session import start
-
-    tracker = start().sparkContext._jsc.sc().statusStore()
-    return int(tracker.jobsList(None).size())

@@ -54,9 +54,19 @@ _CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _EXTENSIONS = "spark.sql.extensions"
 _MASTER = "spark.master"
+_PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
 _JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
+# Spark remembers its last jobs and queries for its web page, even when that is off; a run makes them without end.
+_WITHOUT_PAGE = {
+    _PAGE: "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.sql.ui.explainMode": "simple",
+}
 # What a JVM that runs already can't be told any more.
 _OF_THE_JVM = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", _JAVA_OPTIONS, "spark.jars"})
 
@@ -97,7 +107,7 @@ def session_settings(settings: Mapping[str, str], place: Installation, java: Jav
     """The whole configuration of a session: the defaults, then `settings` over them."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.")}
     master = given.get(_MASTER, _DEFAULT_MASTER)
-    defaults = _defaults(master)
+    defaults = _defaults(master, given)
     if is_local(master):
         defaults |= _local_defaults(given, place, java)
     chosen = defaults | given
@@ -120,16 +130,15 @@ def submitted_settings(settings: Mapping[str, str], told: Mapping[str, str]) -> 
     """The configuration under `spark-submit`, which was told some on its command line."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
     master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
-    chosen = {**_defaults(master), **given, **told}
+    chosen = {**_defaults(master, {**given, **told}), **given, **told}
     chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
     return chosen
 
 
-def _defaults(master: str) -> dict[str, str]:
+def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
     settings: dict[str, str] = {
         _MASTER: master,
         "spark.app.name": "reconcile",
-        "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.catalogImplementation": "in-memory",
@@ -138,6 +147,8 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
     }
+    if given.get(_PAGE) != "true":
+        settings |= _WITHOUT_PAGE
     return settings | hadoop_settings(os.environ)
 
 
