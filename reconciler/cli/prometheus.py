@@ -44,6 +44,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
     "reconcile_connector_rejected_total": Metric("counter", "Records that went to the dead letters."),
     "reconcile_connector_unmatched_total": Metric("counter", "Deletes that found no row."),
+    "reconcile_connector_dropped_total": Metric("counter", "Rows that went and that an output's format can't tell of."),
     "reconcile_connector_backlog": Metric("gauge", "What is not read yet, by part of the input (a Kafka partition's lag)."),
     "reconcile_connector_failing": Metric("gauge", "1 while the connector fails and is tried again."),
     "reconcile_connector_last_error_time_seconds": Metric("gauge", "When the connector failed last, in Unix time."),
@@ -90,6 +91,7 @@ def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iter
     yield Sample("reconcile_connector_rows_per_second", labels, connector.rows_per_second)
     yield Sample("reconcile_connector_rejected_total", labels, connector.rejected)
     yield Sample("reconcile_connector_unmatched_total", labels, connector.unmatched)
+    yield Sample("reconcile_connector_dropped_total", labels, connector.dropped)
     yield Sample("reconcile_connector_failing", labels, float(connector.activity == Activity.FAILING.value))
     for part, waiting in sorted(connector.backlog.items()):
         yield Sample("reconcile_connector_backlog", {**labels, "part": part}, waiting)

@@ -139,6 +139,8 @@ def _show_troubles(connector: ConnectorStatus) -> None:
         click.echo(f"  {connector.name}: {connector.reason}")
     if connector.unmatched:
         click.echo(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
+    if connector.dropped:
+        click.echo(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
     error = connector.last_error
     if error is not None:
         retry = f"; next try at {connector.retry_at}" if connector.retry_at else ""

@@ -50,9 +50,15 @@ class Sinks:
             raise EngineError(
                 "X716", f"connector {emission.connector}: the engine has no output transport {transport['name']!r}"
             )
-        message = Message(inserted, deleted, emission.replaces, emission.transaction.version)
+        told = deleted if _tells_what_went(emission) else ()
+        message = Message(inserted, told, emission.replaces, emission.transaction.version)
         self.messages.setdefault(emission.connector, []).append(message)
-        return Emitted(len(inserted), len(deleted))
+        return Emitted(len(inserted), len(told), dropped=len(deleted) - len(told))
+
+
+def _tells_what_went(emission: Emission) -> bool:
+    form = emission.settings.get("format") or {}
+    return form.get("name") == "json" and (form.get("config") or {}).get("update_format") != "raw"
 
 
 def difference(before: Sequence[Row], after: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:

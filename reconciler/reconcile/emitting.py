@@ -97,9 +97,11 @@ def emit_pinned(
     engine: Engine,
     boundary: Boundary,
     leave_out: Collection[str] = (),
+    check: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Head, tuple[EmissionResult, ...]]:
     """Write what is pinned, output by output, but for those that `leave_out` names (qualified names, any letter case).
+    `check` raises when this process may not write any more; it is asked before each.
 
     The head comes back with what was written ticked off; the caller writes it with whatever it writes next. What the
     engine refuses is in the results and stays pinned.
@@ -112,6 +114,7 @@ def emit_pinned(
             continue
         emission = _emission(target, pipeline, connector, head, state, state.sending)
         boundary(f"emit:{BEFORE}")
+        check()
         started = clock()
         try:
             emitted = engine.emit(emission)

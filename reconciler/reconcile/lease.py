@@ -93,6 +93,11 @@ def is_alive(process: str) -> bool:
     return started in ("0", _started(int(pid))) and _stat(int(pid))[:1] not in (["Z"], ["X"])
 
 
+def time_to_live_seconds() -> float:
+    """How long a lease is held that nobody renews."""
+    return float(os.environ.get(_SECONDS_VARIABLE) or TIME_TO_LIVE_SECONDS)
+
+
 def is_free(lease: Lease, now: datetime, host: str) -> bool:
     """Whether a lease can be taken without asking."""
     if lease.released or datetime.fromisoformat(lease.expires) <= now:
@@ -181,7 +186,7 @@ def hold_lease(
 ) -> Iterator[HeldLease]:
     """Take the lease, hold it for the body, release it. Raises LeaseHeld (A503)."""
     if seconds is None:
-        seconds = float(os.environ.get(_SECONDS_VARIABLE) or TIME_TO_LIVE_SECONDS)
+        seconds = time_to_live_seconds()
     held = HeldLease(registry, pipeline, _take(registry, pipeline, holder, seconds, wait_seconds, report), seconds)
     try:
         yield held

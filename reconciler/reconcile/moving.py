@@ -129,6 +129,7 @@ class Moving:
                 self._running.engine,
                 self._running.boundary,
                 leave_out=waiting,
+                check=self._lease.check,
             )
             if head != pinned:
                 self.stored, self._dirty = Stored(self.stored.token, head), True
@@ -140,6 +141,8 @@ class Moving:
                 worked = True
                 self._recovered(key, result.connector, result.step)
                 rows = {"inserted": result.inserted, "deleted": result.deleted}
+                if result.dropped:
+                    rows["dropped"] = result.dropped
                 self._report.moved(key, result.seconds, rows=result.inserted + result.deleted, **rows)
                 self._report.add_phase("emit", result.seconds)
                 self._log.record(Event.EMITTED, result.connector, result.step, rows)

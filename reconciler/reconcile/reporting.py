@@ -24,7 +24,7 @@ from reconciler.reconcile.orchestration import Activity, Decision
 from reconciler.registry.protocol import Registry
 
 REPORT_FORM: Final = "reconciler/report/v1"
-_COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "batches")
+_COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches")
 _WINDOW_SECONDS: Final = 10.0
 _WRITE_EVERY_SECONDS: Final = 1.0
 

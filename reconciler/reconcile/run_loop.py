@@ -121,6 +121,8 @@ class RunLoop:
         if self._report.state in (State.INITIALIZING, State.REPLAYING):
             paused = read_controls(self._target.registry, self._pipeline).wish is Wish.PAUSE
             self.happen(Happening.HOLD if paused else Happening.READY)
+            if paused:
+                self._tell_of_pause()
 
     def _go_round(self, lease: HeldLease) -> Outcome | None:
         lease.check()
@@ -204,8 +206,15 @@ class RunLoop:
         self.moving.settle()
         self.happen(Happening.PAUSE if pauses else Happening.RESUME)
         self._log.record(Event.PAUSED if pauses else Event.RESUMED, details={"by": controls.by})
-        self._running.tell(f"{self._pipeline} is {'paused: no input is taken' if pauses else 'resumed'}")
+        if pauses:
+            self._tell_of_pause()
+        else:
+            self._running.tell(f"{self._pipeline} is resumed")
         self._look_at = 0.0
+
+    def _tell_of_pause(self) -> None:
+        name = self._pipeline
+        self._running.tell(f"{name} is paused: no input is taken; to go on: reconcile resume {name}")
 
     def _checkpoint_if_due(self) -> None:
         if time.monotonic() >= self._checkpoint_at:

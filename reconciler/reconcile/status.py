@@ -55,6 +55,7 @@ class ConnectorStatus:
     deleted: int = 0
     rejected: int = 0
     unmatched: int = 0
+    dropped: int = 0
     rows_per_second: float = 0.0
     backlog: Mapping[str, int] = field(default_factory=dict)
     last_error: JsonObject | None = None
@@ -255,7 +256,7 @@ def _connector(
     position = head.positions.get(key)
     if output is not None:
         position = {"sent_version": output.sent, "pending": output.sending is not None}
-    counts = ("rows", "inserted", "deleted", "rejected", "unmatched")
+    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped")
     return ConnectorStatus(
         name=connector.qualified_name,
         direction=connector.direction.value,

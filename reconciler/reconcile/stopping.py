@@ -18,14 +18,14 @@ from reconciler.digest import JsonObject
 from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.reconcile.controls import take_away_stop, want
 from reconciler.reconcile.events import Event, EventLog
-from reconciler.reconcile.lease import hold_lease, is_alive, is_free, this_process
+from reconciler.reconcile.lease import hold_lease, is_alive, is_free, this_process, time_to_live_seconds
 from reconciler.reconcile.lifecycle import ENDED, State
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Wish
 from reconciler.registry.protocol import Registry
 
 PATIENCE_SECONDS = 10.0
-"""How long a run on this host may take to end itself by force, before it is killed."""
+"""How long a run may take to end itself by force, before it is killed or, on another host, given up."""
 
 _POLL_SECONDS = 0.1
 
@@ -75,7 +75,8 @@ def stop_run(
     pid = run.process.partition(":")[0]
     tell(f"asked the run of {pipeline} (process {pid} on {run.host}) to {'drop what it does' if force else 'stop'}")
     here = this_process("stop").host
-    kill_at = time.monotonic() + patience_seconds
+    # One on another host that ended says so here only by a lease that is renewed no more.
+    kill_at = time.monotonic() + patience_seconds + (0 if run.host == here else time_to_live_seconds())
     while (now := live_run(registry, pipeline)) is not None and now.process == run.process:
         if force and time.monotonic() >= kill_at:
             if run.host != here:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.engine.recording_sinks import Message
+from reconciler.errors import LeaseHeld
 from reconciler.plan.model import Outcome
 from reconciler.program.model import Program
 from reconciler.reconcile.api import Pipeline, Project
@@ -88,14 +90,19 @@ class Shop:
         assert applied.record is not None
         return read_snapshot(self.pipeline._project.target, "shop", applied.record).program
 
-    def emit(self, boundary: Boundary = no_boundary, leave_out: tuple[str, ...] = ()) -> dict[str, EmissionResult]:
+    def emit(
+        self,
+        boundary: Boundary = no_boundary,
+        leave_out: tuple[str, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> dict[str, EmissionResult]:
         """Write what is pinned, then what may be pinned after that, as a run does step by step."""
         target = self.pipeline._project.target
         stored = target.registry.head("shop")
         assert stored is not None
         pinned = pin_emissions(stored.value, self.program())
         stored = target.registry.replace_head(stored.token, pinned, f"pin {stored.token}")
-        head, results = emit_pinned(target, "shop", self.program(), pinned, self.engine, boundary, leave_out)
+        head, results = emit_pinned(target, "shop", self.program(), pinned, self.engine, boundary, leave_out, check)
         target.registry.replace_head(stored.token, head, f"emit {stored.token}")
         return {one.connector: one for one in results}
 
@@ -117,6 +124,10 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path)
 
 
+def lease_is_lost() -> None:
+    raise LeaseHeld("A503", "somebody took over")
+
+
 def counts(result: EmissionResult) -> tuple[int, int]:
     assert result.error is None
     return result.inserted, result.deleted
@@ -131,6 +142,25 @@ def test_a_new_output_on_a_new_view_gets_everything_then_what_changes(shop: Shop
     assert counts(results["v.lake"]) == (2, 1), "one of two equal rows goes, one comes, and a new one"
     assert shop.lake() == [1, 2, 2, 3]
     assert [(len(one.inserted), len(one.deleted)) for one in shop.messages()] == [(3, 0), (2, 1)]
+
+
+def test_what_a_format_can_t_tell_is_counted(shop: Shop) -> None:
+    shop.rows(1, 2)
+    raw = files().replace("{name: json}", "{name: json, config: {update_format: raw}}")
+    shop.apply(raw.replace("}\n", ", on_bootstrap: changes}\n"))
+    shop.emit()
+    shop.step(2, 3)
+    result = shop.emit()["v.files"]
+    assert (*counts(result), result.dropped) == (1, 0, 1)
+
+
+def test_a_process_that_may_not_write_any_more_emits_nothing(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(files())
+    with pytest.raises(LeaseHeld):
+        shop.emit(check=lease_is_lost)
+    assert shop.messages() == []
+    assert counts(shop.emit()["v.files"]) == (1, 0)
 
 
 def test_what_is_emitted_belongs_to_the_published_step(shop: Shop) -> None:

@@ -7,16 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import LeaseHeld
+from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.stopping import live_run, stop_run
-from reconciler.registry.model import Wish
+from reconciler.registry.model import Lease, Wish
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.reconcile.runs import COMMAND, Reconcile, commands, rows, state, status
@@ -156,9 +157,13 @@ def test_a_live_run_seeks_between_two_steps(root: Path, reconcile: Reconcile) ->
     assert "connector put at a position log.lines" in happened(root)
 
 
-def test_a_paused_pipeline_takes_no_input_until_it_is_resumed_over_restarts(root: Path, reconcile: Reconcile) -> None:
+def test_a_paused_pipeline_takes_no_input_until_it_is_resumed_over_restarts(
+    root: Path, reconcile: Reconcile, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "will start paused" in reconcile("pause", "shop")
     assert "paused" in status(root).detail
+    assert run(["run", "shop", "--once", "--repo", str(root)]) == 0
+    assert "no input is taken; to go on: reconcile resume shop" in capsys.readouterr().err
     with live(root):
         wait_until(lambda: state(root) == "Paused")
         assert rows(root) == []
@@ -227,6 +232,34 @@ def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, re
     opened(root).run_once()
     assert len(rows(root)) == 2
     assert "step replayed" in happened(root)
+
+
+@pytest.mark.parametrize("held_seconds", [1.0, 3600.0])
+def test_a_run_on_another_host_is_known_to_have_ended_when_its_lease_ran_out(
+    root: Path, held_seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECONCILE_LEASE_SECONDS", "2")
+    target = opened(root)._project.target
+    now = datetime.now(UTC)
+    lease = Lease(
+        holder="somebody",
+        command="run",
+        host="elsewhere",
+        process="1:1",
+        epoch=1,
+        since=now.isoformat(),
+        expires=(now + timedelta(seconds=held_seconds)).isoformat(),
+    )
+    held = target.registry.lease("shop")
+    target.registry.replace_lease("shop", held.token if held else None, lease, "elsewhere")
+    if held_seconds < 2:
+        assert stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
+        assert events(root)[-1].details["forced"] is True
+        return
+    with pytest.raises(ReconcileError) as raised:
+        stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
+    assert raised.value.code == "A510"
+    assert "end that process on elsewhere" in str(raised.value.hint)
 
 
 def test_a_signal_stops_a_run_after_its_step(root: Path) -> None:
