@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# A file of tests stays in one process, and files start in their order: the long ones come first.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup check test test-slow demo bench requirements clean
@@ -23,10 +26,10 @@ check: $(STAMPS)/project ## Lint, format, types, import rules
 	$(BIN)/lint-imports --no-logo
 
 test: setup check ## Checks, then all tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(PARALLEL)
 
 test-slow: setup ## The slow tests only
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PARALLEL)
 
 demo: setup ## Walk through a change, from pull request to applied
 	bash demo/run
