@@ -1,12 +1,17 @@
 """`reconcile connector`: pause, resume or put one connector somewhere."""
 
 import getpass
+import os
+from typing import Any
 
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import note
-from reconciler.reconcile.pausing import pause_connector, put_connector
+from reconciler.connectors.transport import Direction
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.emitting import Place
+from reconciler.reconcile.pausing import Put, pause_connector, put_connector
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.seeking import seek_value
 
@@ -16,12 +21,15 @@ from reconciler.reconcile.seeking import seek_value
 @pipeline_argument
 @click.argument("connector", metavar="CONNECTOR")
 @target_options
-@click.option("--to", metavar="VALUE", help="seek: earliest, latest, a version, or offsets as JSON.")
+@click.option(
+    "--to", metavar="VALUE", help="seek: earliest, latest, a version, offsets as JSON; an output: snapshot, latest."
+)
 def command(action: str, pipeline: str, connector: str, repo: str, environment: str | None, to: str | None) -> int:
-    """Pause or resume one connector, or have an input read on from elsewhere. Needs no Java.
+    """Pause or resume one connector, or have it go on from elsewhere. Needs no Java.
 
     CONNECTOR is named table.connector, or by its own name where no other has it. What is said of a connector holds over
-    restarts. Rows that were read stay, wherever an input is put.
+    restarts. Rows that were read stay, wherever an input is put. An output put at snapshot sends its sink all that its view
+    holds; one put at latest sends what changes from then on.
 
     Example: reconcile connector pause lineitem lineitem.live
     """
@@ -30,10 +38,33 @@ def command(action: str, pipeline: str, connector: str, repo: str, environment: 
     target, user = target_of(repo, environment), getpass.getuser()
     require_known(target, pipeline)
     if to is not None:
-        found, done = put_connector(target, pipeline, connector, seek_value(to), user, note)
-        when = "now" if done else "as soon as the live run has finished its step"
-        click.echo(f"{found.qualified_name} reads on from {to}, {when}")
+        place, boundary = seek_value(to), boundary_from_environment(os.environ)
+        put = put_connector(target, pipeline, connector, place, user, note, boundary)
+        click.echo(_input_words(put, to) if put.connector.direction is Direction.INPUT else _output_words(put, place))
         return 0
     found = pause_connector(target, pipeline, connector, action == "pause", user)
     click.echo(f"{found.qualified_name} is {'paused' if action == 'pause' else 'resumed'}")
     return 0
+
+
+def _when(put: Put) -> str:
+    return "as soon as the live run has finished its step" if put.live else "with the next run"
+
+
+def _input_words(put: Put, to: str) -> str:
+    return f"{put.connector.qualified_name} reads on from {to}, {'now' if put.done else _when(put)}"
+
+
+def _output_words(put: Put, place: Any) -> str:
+    """What becomes of an output, and what is lost to it, in one line. Only a run sends, whoever put it there."""
+    name = put.connector.qualified_name
+    if place == Place.SNAPSHOT:
+        return f"{name} is sent full contents, {_when(put)}"
+    match put.lagged_steps:
+        case None:
+            lost = "what it was not sent yet is lost to it; of how many steps is not known"
+        case 0:
+            lost = "there is nothing that it was not sent"
+        case steps:
+            lost = f"what it was not sent yet is lost to it: it lagged {steps} step{'s' if steps > 1 else ''}"
+    return f"{name} is sent what changes from now on{'' if put.done else f', {_when(put)}'}; {lost}"

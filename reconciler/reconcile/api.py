@@ -182,8 +182,9 @@ class Pipeline:
         pause_connector(self._project.target, self.name, connector, False, getpass.getuser())
 
     def seek_connector(self, connector: str, to: Any) -> bool:
-        """Have an input read on from `to`; whether that is done: a live run does it between two steps."""
-        return put_connector(self._project.target, self.name, connector, to, getpass.getuser())[1]
+        """Have an input read on from `to`, or an output go on from there; whether that is done: a live run does it between
+        two steps."""
+        return put_connector(self._project.target, self.name, connector, to, getpass.getuser()).done
 
     def events(self, limit: int | None = None) -> tuple[LoggedEvent, ...]:
         """What happened to the pipeline while it ran: the last events, oldest first."""

@@ -8,6 +8,7 @@
 - A sink that fails keeps its `Sending`; it gets that again later, then all that came meanwhile as one net difference.
   The other outputs go on.
 - `outputs_after`, in the commit that closes an apply: each output goes on as the plan said.
+- `put_output`, in the commit that carries out a seek: an output goes on from where its user wants it (`seeking`).
 
 How an output goes on after an apply, and from what it sent before:
 
@@ -35,7 +36,7 @@ from reconciler.delta.opening import join_location
 from reconciler.diff.model import Action
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Emission, Engine, StoredSource, Transaction
-from reconciler.errors import EngineError
+from reconciler.errors import EngineError, ReconcileError
 from reconciler.names import fold
 from reconciler.plan.model import Outcome, Plan
 from reconciler.program.model import Connector, Program
@@ -56,6 +57,13 @@ class Start(StrEnum):
     SILENT = "silent"
     ANEW_WITH_CHANGES = "anew_with_changes"
     ANEW_IN_FULL = "anew_in_full"
+
+
+class Place(StrEnum):
+    """Where a user can put an output: before all that its view holds at the published step, or right behind it."""
+
+    LATEST = "latest"
+    SNAPSHOT = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,7 @@ def emit_pinned(
         try:
             emitted = engine.emit(emission)
         except EngineError as error:
-            taken = clock() - started
+            taken, error = clock() - started, _with_a_way_out(error, pipeline, connector)
             results.append(EmissionResult(connector.qualified_name, state.sending.step, error=error, seconds=taken))
             continue
         boundary(f"emit:{EFFECTED}")
@@ -166,6 +174,24 @@ def outputs_after(head: Head, journal: Journal, program: Program, published: Pub
             state = _anew(identity, version if before is None else before, journal.serial)
         after[key] = _going_on(state, start, identity, before, version, journal.serial)
     return dict(sorted(after.items()))
+
+
+def put_output(head: Head, program: Program, connector: Connector, place: Place, seek: str) -> Head:
+    """The head with an output put anew at the published step, and what it writes next pinned. What was pinned and not ticked
+    off is dropped. `seek` is the id of what asked for it. Raises ReconcileError (A512) where nothing is published."""
+    key, version = fold(connector.qualified_name), _version(head.published, connector)
+    # Only an output that was applied by a version that wrote none has no state yet; pinning gives it one.
+    state = head.outputs.get(key) or pin_emissions(head, program).outputs.get(key)
+    if state is None or version is None:
+        raise ReconcileError("A512", f"{connector.qualified_name}: nothing of its view is published", "run: reconcile apply")
+    match place:
+        case Place.SNAPSHOT:
+            put = _going_on(state, Start.FULL, state.id, version, version, state.serial)
+        case Place.LATEST:
+            put = replace(state, sent=version, sending=None, replaces=False, skips=())
+        case _:
+            assert_never(place)
+    return pin_emissions(replace(head, outputs={**head.outputs, key: replace(put, sought=seek)}), program)
 
 
 def _start(outcome: Outcome, anew: bool) -> Start | None:
@@ -253,6 +279,15 @@ def _emission(
         transaction=Transaction(f"{EMIT_TRANSACTION}/{state.id}", sending.serial),
         commit=commit,
     )
+
+
+def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> EngineError:
+    """A difference to a version that is gone can't be told any more: only a user can say how the output goes on."""
+    if error.code != "X730":
+        return error
+    command = f"reconcile connector seek {pipeline} {connector.qualified_name}"
+    hint = f"clear its sink and send everything: {command} --to snapshot; or leave out what it missed: {command} --to latest"
+    return EngineError(error.code, error.message, hint)
 
 
 def _outputs(program: Program) -> list[tuple[str, Connector]]:

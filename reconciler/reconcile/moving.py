@@ -12,6 +12,7 @@ Rules:
 
 import uuid
 from collections import deque
+from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.connectors.transport import Direction
@@ -100,13 +101,19 @@ class Moving:
             self._dirty = False
 
     def seek(self, controls: Controls) -> None:
-        """Put inputs where their users want them."""
-        self.stored, happened = carry_out_seeks(self._target, self.stored, self._program, controls.seeks, self._running.tell)
-        self._dirty = False
+        """Put connectors where their users want them. An output is tried at once, whatever failed before."""
+        before = self.stored.token
+        self.stored, happened = carry_out_seeks(
+            self._target, self.stored, self._program, controls.seeks, self._running.tell, self._running.boundary
+        )
+        # Its commit took along what was ticked off; where nothing came of the seeks, there was none.
+        self._dirty = self._dirty and self.stored.token == before
         for one in happened:
             self._failures.forget(fold(one.subject))
             self._report.recovered(fold(one.subject))
         self._log.record_all(happened)
+        if not self.stored.value.outputs.keys().isdisjoint(controls.seeks):
+            self.emit(replace(controls, seeks={}))
 
     def emit(self, controls: Controls) -> bool:
         """Write out what is pinned, and what came meanwhile. Whether anything was written."""
@@ -118,7 +125,9 @@ class Moving:
                 self.stored = Stored(self.stored.token, pinned)
                 self._dirty = True
                 self.settle()
-            waiting = self._failures.waiting(self._once) | {key for key, said in controls.connectors.items() if said}
+            # What is to be put elsewhere is sent nothing more from where it is.
+            waiting = self._failures.waiting(self._once) | set(controls.seeks)
+            waiting |= {key for key, said in controls.connectors.items() if said}
             if not any(state.sending is not None and key not in waiting for key, state in pinned.outputs.items()):
                 return worked
             head, results = emit_pinned(

@@ -5,18 +5,21 @@ seek; where no run is live it is carried out at once, under the lease.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.connectors.transport import Direction
 from reconciler.errors import LeaseHeld
 from reconciler.names import fold
 from reconciler.program.model import Connector
+from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.controls import read_controls, say_of_connector, seek_connector
+from reconciler.reconcile.emitting import Place
 from reconciler.reconcile.events import EventLog
+from reconciler.reconcile.lagging import lagging_steps
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.orchestration import find_connector
 from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.seeking import carry_out_seeks, sought_position
+from reconciler.reconcile.seeking import carry_out_seeks, require_place
 from reconciler.reconcile.stopping import live_run
 from reconciler.reconcile.target import Target
 
@@ -28,6 +31,16 @@ def pause_connector(target: Target, pipeline: str, connector: str, paused: bool,
     return found
 
 
+class Put(NamedTuple):
+    """A connector that was put somewhere: whether that is done; if not, whether a live run does it, else the next one. Of an
+    output, by how many steps it lagged when it was asked for, where that is known."""
+
+    connector: Connector
+    done: bool
+    live: bool = False
+    lagged_steps: int | None = None
+
+
 def put_connector(
     target: Target,
     pipeline: str,
@@ -35,25 +48,27 @@ def put_connector(
     to: Any,
     by: str,
     tell: Callable[[str], None] = lambda message: None,
-) -> tuple[Connector, bool]:
-    """Have an input read on from `to`; whether that is done (a live run does it between two steps). Raises NotFound (A506,
-    A511) and ReconcileError (A512)."""
-    program = program_in_force(target, pipeline)[1]
-    found = find_connector(program, connector, (Direction.INPUT,))
-    sought_position(found, to)
+    boundary: Boundary = no_boundary,
+) -> Put:
+    """Have a connector go on from `to`. Raises NotFound (A506, A511) and ReconcileError (A512)."""
+    stored, program = program_in_force(target, pipeline)
+    found = find_connector(program, connector)
+    require_place(found, to)
+    leaves_out = found.direction is Direction.OUTPUT and to == Place.LATEST
+    put = Put(found, True, lagged_steps=lagging_steps(target.registry, stored.value, found) if leaves_out else None)
     seek_connector(target.registry, pipeline, found.qualified_name, to, by)
     if live_run(target.registry, pipeline) is not None:
-        return found, False
+        return put._replace(done=False, live=True)
     try:
         with hold_lease(target.registry, pipeline, this_process("connector")):
             stored, program = program_in_force(target, pipeline)
             if stored.value.intent is not None or stored.value.journal is not None:
                 tell("something was left open: the next run finishes it, then does this")
-                return found, False
+                return put._replace(done=False)
             seeks = read_controls(target.registry, pipeline).seeks
-            happened = carry_out_seeks(target, stored, program, seeks, tell)[1]
+            happened = carry_out_seeks(target, stored, program, seeks, tell, boundary)[1]
             EventLog(target.registry, pipeline, tell).record_all(happened)
-            return found, any(fold(one.subject) == fold(found.qualified_name) for one in happened)
+            return put._replace(done=any(fold(one.subject) == fold(found.qualified_name) for one in happened))
     except LeaseHeld:
         # Somebody began to write meanwhile; if it is a run, it sees the wish.
-        return found, False
+        return put._replace(done=False)

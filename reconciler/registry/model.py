@@ -117,7 +117,8 @@ class OutputState:
     sent). `sending` is pinned before it is written, so that a repeat writes the same. `serial` is the number of the last
     emission, which only rises. `replaces`: the next emission empties the sink first. `id` tells the output from all others
     for good, also from one of its name that was there before: sinks keep it with what they were given. `skips` are
-    differences (from one Delta version to a later one) that are never sent, in order."""
+    differences (from one Delta version to a later one) that are never sent, in order. `sought` is the id of the last seek
+    that was carried out on it: none is carried out twice."""
 
     sent: int | None = None
     sending: Sending | None = None
@@ -125,6 +126,7 @@ class OutputState:
     replaces: bool = False
     id: str = ""
     skips: tuple[tuple[int, int], ...] = ()
+    sought: str = ""
 
 
 @dataclass(frozen=True, slots=True)

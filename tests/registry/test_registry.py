@@ -47,7 +47,7 @@ FULL_HEAD = Head(
         },
     ),
     outputs={
-        "v.lake": OutputState(2, Sending(2, 3, False, 4, 8), 7, False, "an id", ((3, 4), (5, 6))),
+        "v.lake": OutputState(2, Sending(2, 3, False, 4, 8), 7, False, "an id", ((3, 4), (5, 6)), "a seek"),
         "v.topic": OutputState(None, None, 0, replaces=True),
     },
     positions={"t.history": {"version": 3, "complete": True}},
