@@ -46,6 +46,8 @@ from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Journal, OutputState, Published, Sending
 
 EMIT_TRANSACTION = "reconcile/emit"
+_NOT_READABLE = ("X714", "X730")
+"""What an emission ends with whose version of the view is gone: files that its log still names, or the log as well."""
 
 
 class Start(StrEnum):
@@ -283,7 +285,7 @@ def _emission(
 
 def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> EngineError:
     """A difference to a version that is gone can't be told any more: only a user can say how the output goes on."""
-    if error.code != "X730":
+    if error.code not in _NOT_READABLE:
         return error
     command = f"reconcile connector seek {pipeline} {connector.qualified_name}"
     hint = f"clear its sink and send everything: {command} --to snapshot; or leave out what it missed: {command} --to latest"

@@ -36,14 +36,22 @@ EVERY_SINK = pytest.mark.parametrize("output", list(SINKS))
 
 
 class VacuumedWriter(DeltaWriter):
-    """Real Delta tables, of which a version that is gone is told as the engine tells it."""
+    """Real Delta tables; a version that can't be read any more is an error of the engine."""
+
+    code = "X730"
 
     def read(self, location: str, version: int) -> Contents:
         try:
             return super().read(location, version)
         except Exception as error:
             # deltalake has several classes for a log and for files that are not there.
-            raise EngineError("X730", f"the table at {location} has no version {version}", "vacuum went past it") from error
+            raise EngineError(self.code, f"the table at {location} has no version {version}", "vacuum") from error
+
+
+class FilesGone(VacuumedWriter):
+    """The same, as it may be told where the log still knows the version."""
+
+    code = "X714"
 
 
 @dataclass(slots=True)
@@ -269,6 +277,11 @@ def test_an_output_of_an_older_version_has_no_state_and_can_be_put_anywhere(sea:
     assert (full.sending.before, full.sending.after, full.id != "") == (None, version, True)
     latest = put_output(head, program, output, Place.LATEST, "an id").outputs["v.lake"]
     assert (latest.sent, latest.sending, latest.sought) == (version, None, "an id")
+    emptied = replace(head, outputs={"v.lake": replace(latest, replaces=True)})
+    assert put_output(emptied, program, output, Place.LATEST, "another").outputs["v.lake"].replaces is False
+    sending = put_output(emptied, program, output, Place.SNAPSHOT, "another").outputs["v.lake"].sending
+    assert sending is not None
+    assert sending.replaces
     nothing = replace(head, published=Published(1, "now", {"t": Placement("shop/t", 1)}))
     with pytest.raises(ReconcileError) as caught:
         put_output(nothing, program, output, Place.LATEST, "an id")
@@ -451,6 +464,30 @@ def test_an_output_whose_versions_are_gone_is_brought_back(sea: Sea, output: str
     sea.step(2, 4, 5, 6)
     assert sea.run() == ""
     assert sea.held(output) == [*held, 6]
+
+
+@pytest.mark.parametrize("before_that", [[], [1, 2]])
+def test_files_that_are_gone_have_the_same_way_out(sea: Sea, before_that: list[int]) -> None:
+    lagging(sea, "v.lake")
+    sea.engine.writer = FilesGone()
+    vacuum(sea, log=False)
+    with pytest.raises(EngineError) as caught:
+        run_pipeline(sea.target, "shop", Running(sea.engine), once=True)
+    assert caught.value.code == "X714"
+    assert "reconcile connector seek shop v.lake --to snapshot" in (caught.value.hint or "")
+    if not before_that:
+        sea.wipe("v.lake")
+    sea.seek("v.lake", "snapshot")
+    assert sea.run() == ""
+    assert sea.held("v.lake") == sorted([*before_that, 2, 4, 5])
+
+
+def test_no_other_failure_is_said_to_need_it(sea: Sea) -> None:
+    sea.apply(lake())
+    sea.engine.sinks.failing.add("v.lake")
+    with pytest.raises(EngineError) as caught:
+        run_pipeline(sea.target, "shop", Running(sea.engine), once=True)
+    assert (caught.value.code, "seek" in (caught.value.hint or "")) == ("X750", False)
 
 
 # How far it lagged.
