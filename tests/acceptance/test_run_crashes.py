@@ -376,15 +376,13 @@ def netted_files(told: dict[str, Any]) -> Counter[str]:
 
 
 def quick_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
-    """A few that Spark, Kafka and its transactions have most to do with."""
+    """Those that Spark, Kafka and its transactions have most to do with."""
     count = Counter(name for name, _ in reached)
     return [
         Fault("ingest", count["ingest"] - 1, Style.LOST),
-        Fault("table:effected", count["table:effected"], Style.BEFORE),
         Fault("view:intended", count["view:intended"] - 1, Style.BEFORE),
         # The outputs of a step are to a Delta table, to Kafka and to files, in this order.
         Fault("emit:effected", count["emit:effected"] - 1, Style.BEFORE),
-        Fault("emit", count["emit"], Style.AFTER),
     ]
 
 
