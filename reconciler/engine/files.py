@@ -95,7 +95,7 @@ def changed(file: File) -> EngineError:
     return EngineError(
         "X711",
         f"the file {file.path} changed after it was read",
-        "give new rows a new file; to read everything anew, reset the connector by giving it another name",
+        "give new rows a new file; to read all anew, beside the rows that are there: reconcile connector seek … --to earliest",
     )
 
 

@@ -15,9 +15,9 @@
 The transaction of an apply is its serial number, which only rises. What is staged, and from what, is `building`'s; a
 process that takes an apply over pins folders of its own for builds that are not complete, so that the one that began them
 may still be alive and write. Whatever such a one does later meets a version, a transaction or an id that is not the one
-that it expects: it can change nothing of what came after it. (At worst it makes an empty table where none stands any more,
-which the next plan that wants the place names: A505.) Folders are `folders`' to tell: a renamed relation stays
-where it is.
+that it expects: it can change nothing of what came after it. (Where no table stands any more it can still make one: an
+empty one, or what it had built, if it was stopped between looking and its very first publication there. The next plan that
+wants the place names it: A505.) Folders are `folders`' to tell: a renamed relation stays where it is.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """policy.yaml through the command line: what is denied is not applied, and what needs more approvals waits for them.
 
-As in test_approval, tables and plain views only, so that no step needs an engine: git, registry and Delta are real.
+As in git_shop, tables and plain views only, so that no step needs an engine: git, registry and Delta are real.
 """
 
 from pathlib import Path
@@ -10,8 +10,8 @@ import pytest
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import PlanRejected
 from reconciler.reconcile.api import Project
+from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop
-from tests.acceptance.test_approval import ONE, Shop
 from tests.engine.delta_writer import DeltaWriter
 
 WITHOUT_VIEW = ONE.splitlines()[0] + "\n"
