@@ -95,7 +95,7 @@ def changed(file: File) -> EngineError:
     return EngineError(
         "X711",
         f"the file {file.path} changed after it was read",
-        "give new rows a new file; to read all anew, beside the rows that are there: reconcile connector seek … --to earliest",
+        "give new rows a new file; to read all anew, beside what is there: reconcile connector seek … --to earliest",
     )
 
 
