@@ -18,7 +18,8 @@ what comes next has a higher one, and nobody asks for the dropped one again.
 
 - Delta: an emission is one commit, in the table or not. If it came in, the table has its transaction; that is below the next
   one's, so that the next one is not taken for it. A writer that was given up for dead and comes back is too late once the
-  table has the next one; if it is faster, the table has what the view did change by then, as if it had been written in time.
+  table has the next one; if it is faster, the table has what the view did change by then, as if it had been written in time
+  (also one that was cleared meanwhile: nothing but the sink's owner can bar a writer from it between two emissions).
 - Files: what is half written lies in a folder of the dropped serial that is hidden, or (object stores) has no `_SUCCESS`.
   Nobody completes it. One that is complete is an emission that came in. The next one has a folder of its own.
 - Kafka: what went out bears the dropped serial, what comes a higher one; a consumer takes neither for the other. The dropped
