@@ -81,6 +81,14 @@ def test_changed_columns_overwrite_the_sink(versions: Versions) -> None:
     assert sorted(versions.rows("SELECT * FROM sink")) == [(10, 0), (11, 2), (12, 4)]
 
 
+def test_a_sink_that_was_not_told_of_other_columns_gets_all_rows_with_the_next_difference(versions: Versions) -> None:
+    versions.engine.emit(versions.emission(None, "SELECT id, 'a' AS name FROM range(3)"))
+    skipped, after = "SELECT id, id * 2 AS twice FROM range(2)", "SELECT id, id * 2 AS twice FROM range(1, 3)"
+    changed = versions.engine.emit(versions.emission(skipped, after, 2))
+    assert (changed.inserted, changed.deleted) == (1, 1)
+    assert sorted(versions.rows("SELECT * FROM sink")) == [(1, 2), (2, 4)]
+
+
 def test_full_contents_under_other_columns_overwrite_what_the_connector_wrote(versions: Versions) -> None:
     versions.engine.emit(versions.emission(None, "SELECT 1 AS a"))
     versions.engine.emit(versions.emission(None, "SELECT 2 AS b", 2))

@@ -42,10 +42,12 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             raise EngineError("X752", f"connector {emission.connector}: there is a table at {location} already", hint)
         with computed(session, emission) as (found, came, went):
             overwrites = not exists or emission.replaces or mode == "truncate"
-            if exists and not overwrites:
-                overwrites = _is_to_be_reshaped(session, emission, found, location, is_first)
+            reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)
             with carried(session, emission.transaction, emission.commit):
-                _write(session, found, came, went, location, overwrites=overwrites)
+                if reshapes:
+                    _put(found.after, location, overwrites=True)
+                else:
+                    _write(session, found, came, went, location, overwrites=overwrites)
             return Emitted(came, went)
 
 
@@ -67,7 +69,7 @@ def _is_to_be_reshaped(session: SparkSession, emission: Emission, found: Changes
 def _write(session: SparkSession, found: Changes, came: int, went: int, location: str, *, overwrites: bool) -> None:
     (frame, *more) = found.frames
     if found.only_inserts or more:
-        # Also where the columns changed: then all rows of the view are written.
+        # More than one: the view has other columns now, and the sink, which is new or emptied, gets all that it holds.
         if came or overwrites:
             _put(found.after, location, overwrites=overwrites)
     elif overwrites:
