@@ -44,10 +44,12 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     with project_of(repo, environment) as project:
+        name = project.pipeline(pipeline).name
+        engine = project.engine_for(name) if once else project.engine_to_run(name)
         result = run_pipeline(
             project.target,
-            project.pipeline(pipeline).name,
-            Running(project.engine_for(pipeline), note, boundary_from_environment(os.environ)),
+            name,
+            Running(engine, note, boundary_from_environment(os.environ)),
             once=once,
             interval_seconds=interval,
             stop=lambda: stopped,

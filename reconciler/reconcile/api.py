@@ -85,7 +85,11 @@ class Project:
         """The same for work on what the files say."""
         return self._engine_with(lambda: desired_resources(self.target, pipeline))
 
-    def _engine_with(self, resources: Callable[[], Resources]) -> Engine:
+    def engine_to_run(self, pipeline: str) -> Engine:
+        """That of `engine_for`, for a process that runs the pipeline until it is stopped."""
+        return self._engine_with(lambda: applied_resources(self.target, pipeline), lives_long=True)
+
+    def _engine_with(self, resources: Callable[[], Resources], lives_long: bool = False) -> Engine:
         if self._engine is None:
             from reconciler.engine.spark.engine import spark_engine
 
@@ -93,7 +97,8 @@ class Project:
             settings = self.target.environment.spark
             decisive = meaning_settings(settings)
             ours = {name: value for name, value in settings.items() if name not in decisive}
-            self._engine = spark_engine(lambda: with_resources(ours, resources()), is_on_s3(self.target.warehouse))
+            is_far = is_on_s3(self.target.warehouse)
+            self._engine = spark_engine(lambda: with_resources(ours, resources()), is_far, lives_long)
         return self._engine
 
     def pipelines(self) -> tuple[str, ...]:

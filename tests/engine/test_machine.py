@@ -108,6 +108,16 @@ class TestSettings:
         assert "-XX:TieredStopAtLevel=1" in chosen["spark.driver.extraJavaOptions"]
         assert "SharedArchiveFile" not in chosen["spark.driver.extraJavaOptions"]
 
+    def test_a_process_that_lives_long_has_both_compilers_and_the_same_archive(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        place.archive(JAVA).touch()
+
+        options = session_settings({}, place, JAVA, lives_long=True)["spark.driver.extraJavaOptions"]
+
+        assert "TieredStopAtLevel" not in options
+        assert "-XX:ReservedCodeCacheSize=256m" in options
+        assert str(place.archive(JAVA)) in options
+
     def test_an_archive_is_used_when_there_is_one(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)
         place.archive(JAVA).touch()

@@ -98,8 +98,10 @@ class SparkEngine:
 
 
 def spark_engine(
-    settings: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None, needs_s3: bool = False
+    settings: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
+    needs_s3: bool = False,
+    lives_long: bool = False,
 ) -> SparkEngine:
     """An engine whose Spark starts with these settings (`spark.master` …) when it is first needed; a function that gives
     them is asked then, and not before."""
-    return SparkEngine(lambda: start(settings() if callable(settings) else settings, needs_s3))
+    return SparkEngine(lambda: start(settings() if callable(settings) else settings, needs_s3, lives_long))

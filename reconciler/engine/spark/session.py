@@ -4,8 +4,8 @@
 done (default `local[*]`); the same process drives a cluster unchanged:
 
 - local masters: everything binds to 127.0.0.1, the jars stand on the driver's class path with the class-data archive, and
-  Java starts with flags for small work (`SMALL_WORK_JAVA_OPTIONS`). Long heavy local jobs want others: a
-  `spark.driver.extraJavaOptions` of your own replaces them (and the archive with them).
+  Java starts with flags for small work (`SMALL_WORK_JAVA_OPTIONS`), or for long work when the process is to live long
+  (`lives_long`). A `spark.driver.extraJavaOptions` of your own replaces them (and the archive with them).
 - other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
 - under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
   `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
@@ -26,7 +26,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from reconciler.engine.resources import is_local
-from reconciler.engine.spark.installation import SMALL_WORK_JAVA_OPTIONS, Installation, installation, spark_home
+from reconciler.engine.spark.installation import (
+    LONG_WORK_JAVA_OPTIONS,
+    SMALL_WORK_JAVA_OPTIONS,
+    Installation,
+    installation,
+    spark_home,
+)
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.errors import EngineError, SetUpMissing
@@ -71,7 +77,7 @@ _WITHOUT_PAGE = {
 _OF_THE_JVM = frozenset({"spark.driver.memory", "spark.driver.extraClassPath", _JAVA_OPTIONS, "spark.jars"})
 
 
-def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False) -> SparkSession:
+def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, lives_long: bool = False) -> SparkSession:
     """The process's session. Raises SetUpMissing (Java, jars) or EngineError (the JVM does not start).
 
     Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
@@ -86,7 +92,7 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False) -> 
     place.require_jars()
     if needs_s3 and not _JARS_OF_OTHERS & set(settings or {}):
         place.require_s3()
-    configuration = session_settings(settings or {}, place, java)
+    configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
     return _launch(configuration)
 
@@ -103,13 +109,15 @@ def stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = None
 
 
-def session_settings(settings: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
+def session_settings(
+    settings: Mapping[str, str], place: Installation, java: Java, lives_long: bool = False
+) -> dict[str, str]:
     """The whole configuration of a session: the defaults, then `settings` over them."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.")}
     master = given.get(_MASTER, _DEFAULT_MASTER)
     defaults = _defaults(master, given)
     if is_local(master):
-        defaults |= _local_defaults(given, place, java)
+        defaults |= _local_defaults(given, place, java, lives_long)
     chosen = defaults | given
     chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
     # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
@@ -152,9 +160,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
     return settings | hadoop_settings(os.environ)
 
 
-def _local_defaults(given: Mapping[str, str], place: Installation, java: Java) -> dict[str, str]:
+def _local_defaults(given: Mapping[str, str], place: Installation, java: Java, lives_long: bool) -> dict[str, str]:
     partitions = max(2, min(_cores(given.get(_MASTER, _DEFAULT_MASTER)), _MOST_SMALL_PARTITIONS))
-    options = SMALL_WORK_JAVA_OPTIONS
+    options = LONG_WORK_JAVA_OPTIONS if lives_long else SMALL_WORK_JAVA_OPTIONS
     archive = place.archive(java)
     if archive.is_file():
         # An archive that does not fit is ignored by Java, which may say so: to the log file.
