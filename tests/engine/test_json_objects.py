@@ -27,6 +27,8 @@ COLUMNS = (
     ColumnType("f", "BOOLEAN"),
     ColumnType("v", "VARCHAR(4)"),
     ColumnType("h", "SMALLINT"),
+    ColumnType("p", "DECIMAL(5,0)"),
+    ColumnType("q", "DECIMAL(30,18)"),
 )
 NESTED = (*COLUMNS, ColumnType("n", "ARRAY<INT>"))
 RECORDS = 3000
@@ -39,8 +41,24 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     ),
     "d": (
         *("1.10", "1", '"2.5"', "12345678901234567.125", "0.125", "1e2", "99999999.999", "null", '"x"', "1.005", "1e400"),
-        *("-0.00", "0.1234567890123456789", "1e1000000000"),
+        *("-0.00", "0.1234567890123456789", "1e1000000000", "-7.25", "0.145", "-0.145", "2.675", "1.00499999999999999999"),
+        *('"1,5"', "99999999.995", "99999999.99", "-100000000", "1.1000000000000000001", "5E-1", "1E-400", "0.005", "NaN"),
+        *("12345678.905", "12345678.90499999999", "1.10000000000001", "1.1000000000000001"),
     ),
+    "p": (
+        "12345",
+        "99999.5",
+        "99999.49999999999",
+        "100000",
+        "-0.5",
+        "0.5",
+        "1e4",
+        '"7"',
+        "1.0",
+        "null",
+        "12345678901234567890",
+    ),
+    "q": ("3", "0.000001", "0.000000000000000001", "123456789012.000000000000000001", "-5e-18", "0.1", "1e12", "null"),
     "x": ("1.5", "1", "NaN", '"NaN"', '"Infinity"', "-Infinity", "1e400", "-1e400", '"1.5"', "null", "-0", "-0.0", "1E-400"),
     "t": ('"2024-01-02T03:04:05Z"', '"2024-01-02"', "1.5", "5", "null", '"bad"', '"2024-01-02 03:04:05.123456+02:00"'),
     "y": ('"2024-01-02"', '"2024-1-2"', "20240102", "null", '"x"'),
@@ -78,10 +96,16 @@ def record(chance: random.Random, number: int) -> str:
         parts.append(f"{quote}{key}{quote}{chance.choice((':', ':', ' : ', ': '))}{value}")
         if chance.random() < 0.03:
             again = chance.choice((name, name.upper(), "other"))
-            parts.append(f'"{again}":{chance.choice(VALUES[name])}')
+            colon = chance.choice((":", " :", "\t:", ": "))
+            parts.append(f'"{again}"{colon}{chance.choice(VALUES[name])}')
     chance.shuffle(parts)
     text = "{" + chance.choice((",", ", ")).join(parts) + "}"
     return chance.choice(WHOLE).format(text) if chance.random() < 0.1 else text
+
+
+def one_zero(value: Any) -> Any:
+    """A double without a sign of zero: JSON's -0 is an integer to one parser, and text to the other."""
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_path: Path) -> None:
@@ -98,7 +122,7 @@ def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_pat
             storage.create(target.location, columns)
             dead = DeadLetters(f"{place}-dead-letters", 1)
             written = ingest_files(spark_engine, target, json_files(tmp_path / "in.json"), 1, dead)
-            found.append([row[: len(COLUMNS)] for row in storage.rows(target.location)])
+            found.append([tuple(map(one_zero, row[: len(COLUMNS)])) for row in storage.rows(target.location)])
             letters.append(sorted(row[4:6] for row in storage.rows(dead.location)))
             assert len(found[-1]) + written.rejected == RECORDS
 

@@ -23,7 +23,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
-from reconciler.engine.spark.ingest.json_objects import by_columns, can_be_read_by_columns, is_exact, is_ordinary
+from reconciler.engine.spark.ingest.json_objects import by_columns, can_be_read_by_columns, is_exact, is_ordinary, value
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
@@ -38,7 +38,6 @@ _PROBLEM = "reconcile problem"
 _DELETES = "reconcile deletes"
 _OTHER = "reconcile other "
 _PARSED = "reconcile parsed"
-_NAMES = "reconcile names"
 _ORDINARY = "reconcile ordinary"
 _EXACT = "reconcile exact "
 _MARK = "<reconcile number>"
@@ -138,19 +137,18 @@ def _parsed(text: str, element: str) -> str:
 def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
     """Ordinary records read by their columns, the others as `_with_values` does it, in one expression: a step of its own for
     each part would copy every row, and most need none of it."""
-    record, parsed, names = quoted(RECORD), quoted(_PARSED), quoted(_NAMES)
-    read = texts.selectExpr("*", f"{by_columns(record, columns)} AS {parsed}", f"json_object_keys({record}) AS {names}")
-    inexact = _is_inexact(lambda column: f"{parsed}.{quoted(column.name)}", columns)
-    ordinary = is_ordinary(record, parsed, names, columns, inexact)
+    record, parsed = quoted(RECORD), quoted(_PARSED)
+    read = texts.selectExpr("*", f"{by_columns(record, columns)} AS {parsed}")
     kept = [quoted(name) for name in texts.columns]
-    known = read.selectExpr(*kept, parsed, f"{ordinary} AS {quoted(_ORDINARY)}")
+    ordinary = is_ordinary(record, parsed, columns)
     numbers = _by_folded_key(f"{_parsed(_marked(record), _OBJECT)}[0]", columns)
     problem = f"coalesce(if(found IS NULL, {literal(_problem(False))}, NULL), {_twice('found')})"
     whole = f"named_struct('values', if(lossy, {numbers}, known), 'inexact', lossy, 'problem', {problem})"
     whole = _with("lossy", _is_inexact(lambda column: f"known[{literal(fold(column.name))}]", columns), whole)
     whole = _with("found", "if(size(read) = 2, read[0], NULL)", _with("known", _by_folded_key("found", columns), whole))
-    exact = f"CASE WHEN NOT {quoted(_ORDINARY)} THEN {_with('read', _parsed(record, _OBJECT), whole)} END"
-    others = known.selectExpr(*kept, parsed, quoted(_ORDINARY), f"{exact} AS {quoted(_KEYS)}")
+    exact = f"CASE WHEN NOT ({ordinary}) THEN {_with('read', _parsed(record, _OBJECT), whole)} END"
+    # What is ordinary is written twice, and computed once: Spark finds it in one step, and copies rows between steps.
+    others = read.selectExpr(*kept, parsed, f"{ordinary} AS {quoted(_ORDINARY)}", f"{exact} AS {quoted(_KEYS)}")
     return others.selectExpr(
         *kept,
         f"{quoted(_KEYS)}.problem AS {quoted(_PROBLEM)}",
@@ -167,7 +165,7 @@ def _either_way(column: ColumnType) -> list[str]:
     """A column's text, and where ordinary records hold it in its own type, that value."""
     text = _text(f"{quoted(_KEYS)}.values[{literal(fold(column.name))}]", f"{quoted(_KEYS)}.inexact")
     name, is_ordinary_ = quoted(column.name), quoted(_ORDINARY)
-    by_column = f"{quoted(_PARSED)}.{name}"
+    by_column = value(quoted(_PARSED), column)
     if not is_exact(column):
         return [f"CASE WHEN {is_ordinary_} THEN {by_column} ELSE {text} END AS {name}"]
     exact = f"CASE WHEN {is_ordinary_} THEN {by_column} END AS {quoted(_EXACT + column.name)}"
