@@ -29,7 +29,7 @@ test: setup check ## Checks, then all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL)
 
 test-slow: setup ## The slow tests only
-	$(BIN)/python -m pytest -m slow $(PARALLEL)
+	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load
 
 demo: setup ## Walk through a change, from pull request to applied
 	bash demo/run

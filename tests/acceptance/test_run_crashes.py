@@ -147,6 +147,11 @@ def some_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
     return [fault for fault in found if fault.style is Style.LOST or fault.name not in EFFECTS]
 
 
+PARTS = 8
+IN_PARTS = pytest.mark.parametrize("part", range(PARTS))
+"""The long matrices go in parts, which may be run one by one, and beside one another."""
+
+
 def all_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
     """Everything that can happen. A boundary has no effect and no answer: there is only being there. How often a run tells
     of itself depends on the clock; that it does is certain once."""
@@ -252,10 +257,11 @@ def test_a_run_ends_the_same_wherever_it_crashes(
 
 
 @pytest.mark.slow
+@IN_PARTS
 def test_a_run_ends_the_same_wherever_it_crashes_in_full(
-    river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+    part: int, river: Path, undisturbed: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    for fault in all_faults(undisturbed.reached):
+    for fault in all_faults(undisturbed.reached)[part::PARTS]:
         with subtests.test(str(fault)):
             crashes_and_ends_the_same([fault], river, undisturbed, tmp_path)
 
@@ -310,10 +316,11 @@ def test_a_step_that_is_refused_is_put_back_wherever_that_crashes(
 
 
 @pytest.mark.slow
+@IN_PARTS
 def test_a_run_with_a_step_that_is_refused_ends_the_same_wherever_it_crashes(
-    river: Path, mended: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+    part: int, river: Path, mended: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    for fault in all_faults(mended.reached):
+    for fault in all_faults(mended.reached)[part::PARTS]:
         with subtests.test(str(fault)):
             withdrawn_and_ends_the_same(fault, False, river, mended, tmp_path)
 
@@ -397,21 +404,23 @@ def test_on_spark_a_run_ends_the_same_where_it_crashes(
 
 @pytest.mark.spark
 @pytest.mark.slow
+@IN_PARTS
 def test_on_spark_a_run_ends_the_same_wherever_it_crashes(
-    river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
+    part: int, river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
-    for fault in all_faults(half_way.reached):
+    for fault in all_faults(half_way.reached)[part::PARTS]:
         with subtests.test(str(fault)):
             on_spark_it_ends_the_same(fault, river_half_way, half_way, tmp_path)
 
 
 @pytest.mark.spark
 @pytest.mark.slow
+@IN_PARTS
 def test_on_spark_a_first_run_ends_the_same_at_whatever_boundary_it_crashes(
-    river_on_spark: OnSpark, tmp_path: Path, subtests: pytest.Subtests
+    part: int, river_on_spark: OnSpark, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     undisturbed = undisturbed_on_spark(river_on_spark, tmp_path / "undisturbed")
-    for fault in all_faults([place for place in undisturbed.reached if place[0] not in CALLS]):
+    for fault in all_faults([place for place in undisturbed.reached if place[0] not in CALLS])[part::PARTS]:
         with subtests.test(str(fault)):
             on_spark_it_ends_the_same(fault, river_on_spark, undisturbed, tmp_path)
 
