@@ -25,7 +25,7 @@ from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
-from reconciler.engine.spark.ingest.json_records import json_records
+from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
@@ -65,7 +65,7 @@ def _texts(session: SparkSession, locations: list[str], config: JsonObject, opti
     """Each line, or with `array` each file, with where it stands."""
     texts = session.read.options(**options).text(locations, wholetext=bool(config.get("array", False)))
     without_mark = f"if(startswith(value, '{_BYTE_ORDER_MARK}'), substring(value, 2), value)"
-    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place())
+    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place()).where(is_written(quoted(RECORD)))
 
 
 def _csv(

@@ -57,17 +57,17 @@ class _Format:
 
 
 def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> Incoming:
-    """The rows of texts: a frame with RECORD, ORIGIN and ORDER. `config` is the format's (default: `insert_delete`)."""
+    """The rows of texts: a frame with RECORD, ORIGIN and ORDER, in which nothing is blank (`is_written`). `config` is the
+    format's (default: `insert_delete`)."""
     update_format, is_array = config.get("update_format", "insert_delete"), bool(config.get("array", False))
     format_ = _format(str(update_format), target)
-    written = texts.where(f"trim({quoted(RECORD)}) <> ''")
     is_plain = update_format == "raw" and not is_array
     has_ordinary = is_plain and can_be_read_by_columns(target.columns)
     has_other = update_format == "debezium"
     if has_ordinary:
-        rows = _told_apart(written, target.columns)
+        rows = _told_apart(texts, target.columns)
     else:
-        objects = _one_by_one(written) if is_plain else _exploded(written, format_, is_array)
+        objects = _one_by_one(texts) if is_plain else _exploded(texts, format_, is_array)
         rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), has_other)
     given = {
         fold(c.name): Given(quoted(c.name), True, quoted(_EXACT + c.name) if has_ordinary and is_exact(c) else None)
@@ -86,6 +86,14 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         other=other if has_other else None,
         has_other=f"{quoted(_OTHER_KEYS)} IS NOT NULL" if has_other else None,
     )
+
+
+def is_written(text: str) -> str:
+    """A condition: a text (an expression) is neither NULL nor blank.
+
+    Spark may compute in a filter what the rows are made of, once more: a text that is dear is asked before it is made.
+    """
+    return f"trim({text}) <> ''"
 
 
 def _format(update_format: str, target: TableTarget) -> _Format:

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
-from reconciler.engine.spark.ingest.json_records import json_records
+from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
 from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
 from reconciler.engine.spark.locations import Sessions, literal, quoted
@@ -88,12 +88,13 @@ def _texts(records: DataFrame, topic: str, ingestion: Ingestion, settings: JsonO
     """What `json_records` takes. A value that is no text, or none where one is needed, becomes a text that is no record."""
     config = settings["format"].get("config") or {}
     text = f"if(is_valid_utf8(value), CAST(value AS STRING), concat({literal(_NOT_UTF_8)}, hex(value)))"
+    wanted = is_written("CAST(value AS STRING)")
     if config.get("update_format") != "debezium" or not ingestion.target.primary_key:
-        text = f"coalesce({text}, 'null')"
+        text, wanted = f"coalesce({text}, 'null')", f"value IS NULL OR {wanted}"
     position = f"""concat('{{"topic":"{topic}","partition":', partition, ',"offset":', offset, '}}')"""
     order = "struct(partition, offset)"
     named = ((text, RECORD), (position, ORIGIN), (order, ORDER))
-    return records.selectExpr(*(f"{value} AS {quoted(name)}" for value, name in named))
+    return records.where(wanted).selectExpr(*(f"{value} AS {quoted(name)}" for value, name in named))
 
 
 def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Offsets) -> Offsets:
