@@ -118,7 +118,7 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
     if kind == "double":
         return (f"{read} IS NULL OR abs({read}) <> double('Infinity')",)
     if kind.startswith(_TEXT):
-        number = f"{_begins_as_number(read)} AND instr({read}, '.') > 0"
+        number = f"{_begins_as_number(read)} AND contains({read}, '.')"
         return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123)",)
     return ()
 
@@ -143,7 +143,7 @@ def _weight(read: str, column: ColumnType) -> str:
         least = f"octet_length(CAST({read} AS STRING))"
     elif kind in ("date", "timestamp", "timestamp_ntz"):
         # No number has a minus there, unless an exponent comes before it.
-        least = f"{text} + if(substring({read}, 5, 1) = '-' AND instr({read}, 'E') = 0, 2, 0)"
+        least = f"{text} + if(substring({read}, 5, 1) = '-' AND NOT contains({read}, 'E'), 2, 0)"
     elif kind.startswith(_TEXT):
         least = f"{text} + if({_begins_as_number(read)} OR {read} IN ('true', 'false'), 0, 2)"
     else:
