@@ -154,6 +154,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # Every call has a session of its own; none adds files or classes, so Spark need not isolate them.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
+        # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
+        # all again.
+        "spark.sql.codegen.cache.maxEntries": "1000",
     }
     if given.get(_PAGE) != "true":
         settings |= _WITHOUT_PAGE
