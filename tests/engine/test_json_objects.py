@@ -84,6 +84,22 @@ WHOLE = (
 )
 
 
+SHORT = (
+    # A bare NaN is shorter than the text that it becomes: there is room for a key that stands twice.
+    '{"number":1,"s":NaN,"a":1,"a":2}',
+    '{"number":1,"s":-Infinity,"x":1,"x":2}',
+    '{"number":1,"t":NaN,"h":1,"h":2}',
+    # -0 is the whole number 0, whatever else stands in its record.
+    '{"number":1,"x":-0,"s":-0,"a":-0,"d":-0}',
+    '{"number":1,"x":-0,"s":-0,"a":-0,"d":-0,"q":0.000001}',
+    '{"number":1,"x":-0.0,"s":-0.0}',
+    '{"number":1,"x":-0.0,"s":-0.0,"q":0.000001}',
+    '{"number":1,"s":[-0,1,-0.5,-07]}',
+    '{"number":1,"s":[-0,1,-0.5,1-0]}',
+    '{"number":1,"s":[-0,1,-0.5,-0e1]}',
+)
+
+
 def record(chance: random.Random, number: int) -> str:
     """Most have some part that is not as it should be."""
     is_tame = chance.random() < 0.4
@@ -103,14 +119,9 @@ def record(chance: random.Random, number: int) -> str:
     return chance.choice(WHOLE).format(text) if chance.random() < 0.1 else text
 
 
-def one_zero(value: Any) -> Any:
-    """A double without a sign of zero: JSON's -0 is an integer to one parser, and text to the other."""
-    return value + 0.0 if isinstance(value, float) else value
-
-
 def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_path: Path) -> None:
     chance = random.Random(7)
-    lines = [record(chance, number) for number in range(RECORDS)]
+    lines = [*(record(chance, number) for number in range(RECORDS)), *SHORT]
     (tmp_path / "in.json").write_text("\n".join(lines), "utf-8")
     storage = DeltaStorage()
     found: list[list[tuple[Any, ...]]] = []
@@ -122,9 +133,9 @@ def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_pat
             storage.create(target.location, columns)
             dead = DeadLetters(f"{place}-dead-letters", 1)
             written = ingest_files(spark_engine, target, json_files(tmp_path / "in.json"), 1, dead)
-            found.append([tuple(map(one_zero, row[: len(COLUMNS)])) for row in storage.rows(target.location)])
+            found.append([row[: len(COLUMNS)] for row in storage.rows(target.location)])
             letters.append(sorted(row[4:6] for row in storage.rows(dead.location)))
-            assert len(found[-1]) + written.rejected == RECORDS
+            assert len(found[-1]) + written.rejected == len(lines)
 
     assert [repr(row) for row in found[0]] == [repr(row) for row in found[2]]
     assert [repr(row) for row in found[1]] == [repr(row) for row in found[3]]

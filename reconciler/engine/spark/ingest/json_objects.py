@@ -35,6 +35,12 @@ _LARGEST_SCALE: Final = 22
 """Powers of ten up to this one are doubles."""
 
 
+def decimal_of(column: ColumnType) -> tuple[int, int] | None:
+    """Precision and scale of a decimal column; None for columns of other types."""
+    found = _DECIMAL.match(column.type)
+    return (int(found.group(1) or 10), int(found.group(2) or 0)) if found else None
+
+
 def is_exact(column: ColumnType) -> bool:
     """Whether a column is read in its own type, or as a decimal."""
     return column.type.strip().lower() in _EXACT or _scale(column) is not None
@@ -83,14 +89,8 @@ def _read_as(column: ColumnType) -> str:
 
 def _scale(column: ColumnType) -> int | None:
     """The scale of a decimal that doubles can prove."""
-    found = _DECIMAL.match(column.type)
-    scale = int(found.group(2) or 0) if found else _LARGEST_SCALE + 1
-    return scale if scale <= _LARGEST_SCALE else None
-
-
-def _precision(column: ColumnType) -> int:
-    found = _DECIMAL.match(column.type)
-    return int(found.group(1) or 10) if found else 0
+    decimal = decimal_of(column)
+    return decimal[1] if decimal is not None and decimal[1] <= _LARGEST_SCALE else None
 
 
 def _in_units(read: str, scale: int) -> str:
@@ -108,10 +108,10 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
     by no more than a double's own error, and n has at most 14 digits. The written number, which differs from x by as little,
     then lies within a few tenths of n, and becomes n when it is rounded to the column's scale, whatever its digits are.
     """
-    kind, scale = column.type.strip().lower(), _scale(column)
-    if scale is not None:
-        units = _in_units(read, scale)
-        most = f"1e{min(_precision(column), _SAFE_DIGITS)}D"
+    kind, decimal = column.type.strip().lower(), decimal_of(column)
+    if decimal is not None and decimal[1] <= _LARGEST_SCALE:
+        units = _in_units(read, decimal[1])
+        most = f"1e{min(decimal[0], _SAFE_DIGITS)}D"
         return (
             f"{read} IS NULL OR (abs(rint({units})) < {most} AND abs({units} - rint({units})) <= abs({units}) * 1e-15D)",
         )
@@ -119,8 +119,13 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
         return (f"{read} IS NULL OR abs({read}) <> double('Infinity')",)
     if kind.startswith(_TEXT):
         number = f"{_begins_as_number(read)} AND contains({read}, '.')"
-        return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123)",)
-    return ()
+        return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123 OR {_may_be_none(read)})",)
+    return () if is_exact(column) else (f"{read} IS NULL OR NOT {_may_be_none(read)}",)
+
+
+def _may_be_none(read: str) -> str:
+    """A bare NaN or Infinity is read as a text with quotes of its own."""
+    return f"ascii({read}) = 34"
 
 
 def _weight(read: str, column: ColumnType) -> str:

@@ -12,7 +12,6 @@
 - Where a record is just a row, most are read by their columns (`json_objects`), which is faster; values are the same.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -23,7 +22,14 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
-from reconciler.engine.spark.ingest.json_objects import by_columns, can_be_read_by_columns, is_exact, is_ordinary, value
+from reconciler.engine.spark.ingest.json_objects import (
+    by_columns,
+    can_be_read_by_columns,
+    decimal_of,
+    is_exact,
+    is_ordinary,
+    value,
+)
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
@@ -41,9 +47,9 @@ _PARSED = "reconcile parsed"
 _ORDINARY = "reconcile ordinary"
 _EXACT = "reconcile exact "
 _MARK = "<reconcile number>"
+_NUMBER = "(?<![-+.0-9eE])(?!-0(?![-+.0-9eE]))-?[0-9][-+.0-9eE]*"
 # Characters that no text holds: they stand for an escaped backslash and an escaped quote while numbers are looked for.
 _BACKSLASH, _QUOTE = "\ufdd0", "\ufdd1"
-_DECIMAL = re.compile(r"(?i)^\s*(?:decimal|numeric|dec)\s*(?:\(\s*\d+\s*(?:,\s*(\d+)\s*)?\))?\s*$")
 _SAFE_DIGITS = 15
 
 
@@ -273,9 +279,9 @@ def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnT
     conditions = []
     for column in columns:
         value = value_of(column)
-        decimal, kind = _DECIMAL.match(column.type), column.type.strip().lower()
+        decimal, kind = decimal_of(column), column.type.strip().lower()
         if decimal is not None:
-            scale = int(decimal.group(1) or 0)
+            scale = decimal[1]
             point = f"instr({value}, '.')"
             fits = f"{point} <= {_SAFE_DIGITS + 1 - scale} AND length({value}) - {point} <= {scale}"
             conditions.append(f"{point} > 0 AND ({fits} AND instr({value}, 'E') = 0) IS NOT TRUE")
@@ -295,9 +301,12 @@ def _text(value: str, inexact: str) -> str:
 
 
 def _marked(record: str) -> str:
-    """A JSON text whose numbers are strings that begin with a mark. Between quotes, every second piece is no string."""
+    """A JSON text whose numbers are strings that begin with a mark. Between quotes, every second piece is no string.
+
+    Not -0: it is the whole number 0, marked or not.
+    """
     escaped = f"replace(replace({record}, '\\\\\\\\', '{_BACKSLASH}'), '\\\\\"', '{_QUOTE}')"
-    numbers = f"""regexp_replace(piece, '-?[0-9][-+.0-9eE]*', '"{_MARK}$0"')"""
+    numbers = f"""regexp_replace(piece, '{_NUMBER}', '"{_MARK}$0"')"""
     pieces = f"transform(split({escaped}, '\"', -1), (piece, place) -> if(place % 2 = 0, {numbers}, piece))"
     return f"replace(replace(array_join({pieces}, '\"'), '{_QUOTE}', '\\\\\"'), '{_BACKSLASH}', '\\\\\\\\')"
 
