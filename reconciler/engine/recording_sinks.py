@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted, StoredSource
 from reconciler.errors import EngineError
 
@@ -50,15 +51,10 @@ class Sinks:
             raise EngineError(
                 "X716", f"connector {emission.connector}: the engine has no output transport {transport['name']!r}"
             )
-        told = deleted if _tells_what_went(emission) else ()
+        told = deleted if sink_can_delete(emission.settings) else ()
         message = Message(inserted, told, emission.replaces, emission.transaction.version)
         self.messages.setdefault(emission.connector, []).append(message)
         return Emitted(len(inserted), len(told), dropped=len(deleted) - len(told))
-
-
-def _tells_what_went(emission: Emission) -> bool:
-    form = emission.settings.get("format") or {}
-    return form.get("name") == "json" and (form.get("config") or {}).get("update_format") != "raw"
 
 
 def difference(before: Sequence[Row], after: Sequence[Row]) -> tuple[tuple[Row, ...], tuple[Row, ...]]:

@@ -12,7 +12,6 @@ Rules:
 
 import uuid
 from collections import deque
-from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.connectors.transport import Direction
@@ -101,7 +100,7 @@ class Moving:
             self._dirty = False
 
     def seek(self, controls: Controls) -> None:
-        """Put connectors where their users want them. An output is tried at once, whatever failed before."""
+        """Put connectors where their users want them; they are tried at once, whatever failed before."""
         before = self.stored.token
         self.stored, happened = carry_out_seeks(
             self._target, self.stored, self._program, controls.seeks, self._running.tell, self._running.boundary
@@ -112,8 +111,6 @@ class Moving:
             self._failures.forget(fold(one.subject))
             self._report.recovered(fold(one.subject))
         self._log.record_all(happened)
-        if not self.stored.value.outputs.keys().isdisjoint(controls.seeks):
-            self.emit(replace(controls, seeks={}))
 
     def emit(self, controls: Controls) -> bool:
         """Write out what is pinned, and what came meanwhile. Whether anything was written."""

@@ -5,7 +5,8 @@ seek; where no run is live it is carried out at once, under the lease.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from reconciler.connectors.transport import Direction
 from reconciler.errors import LeaseHeld
@@ -22,6 +23,7 @@ from reconciler.reconcile.replaying import program_in_force
 from reconciler.reconcile.seeking import carry_out_seeks, require_place
 from reconciler.reconcile.stopping import live_run
 from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head
 
 
 def pause_connector(target: Target, pipeline: str, connector: str, paused: bool, by: str) -> Connector:
@@ -31,7 +33,8 @@ def pause_connector(target: Target, pipeline: str, connector: str, paused: bool,
     return found
 
 
-class Put(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Put:
     """A connector that was put somewhere: whether that is done; if not, whether a live run does it, else the next one. Of an
     output, by how many steps it lagged when it was asked for, where that is known."""
 
@@ -54,21 +57,28 @@ def put_connector(
     stored, program = program_in_force(target, pipeline)
     found = find_connector(program, connector)
     require_place(found, to)
-    leaves_out = found.direction is Direction.OUTPUT and to == Place.LATEST
-    put = Put(found, True, lagged_steps=lagging_steps(target.registry, stored.value, found) if leaves_out else None)
     seek_connector(target.registry, pipeline, found.qualified_name, to, by)
     if live_run(target.registry, pipeline) is not None:
-        return put._replace(done=False, live=True)
+        return _asked(target, stored.value, found, to, live=True)
     try:
         with hold_lease(target.registry, pipeline, this_process("connector")):
             stored, program = program_in_force(target, pipeline)
             if stored.value.intent is not None or stored.value.journal is not None:
                 tell("something was left open: the next run finishes it, then does this")
-                return put._replace(done=False)
+                return _asked(target, stored.value, found, to)
             seeks = read_controls(target.registry, pipeline).seeks
             happened = carry_out_seeks(target, stored, program, seeks, tell, boundary)[1]
             EventLog(target.registry, pipeline, tell).record_all(happened)
-            return put._replace(done=any(fold(one.subject) == fold(found.qualified_name) for one in happened))
     except LeaseHeld:
         # Somebody began to write meanwhile; if it is a run, it sees the wish.
-        return put._replace(done=False)
+        return _asked(target, stored.value, found, to)
+    for one in happened:
+        if fold(one.subject) == fold(found.qualified_name):
+            return Put(found, done=True, lagged_steps=one.details.get("lagged_steps"))
+    return _asked(target, stored.value, found, to)
+
+
+def _asked(target: Target, head: Head, connector: Connector, to: Any, *, live: bool = False) -> Put:
+    """A wish that somebody else carries out."""
+    leaves_out = connector.direction is Direction.OUTPUT and to == Place.LATEST
+    return Put(connector, False, live, lagging_steps(target.registry, head, connector) if leaves_out else None)

@@ -139,7 +139,8 @@ class RunLoop:
         self._pause_or_resume(controls)
         if controls.seeks:
             self.moving.seek(controls)
-            self._look_at = 0.0
+            # What was sent nothing because of a wish is sent in the next round, be it that the wish is only taken away here.
+            worked, self._look_at = True, 0.0
         if time.monotonic() >= self._look_at:
             worked = self.moving.take_input(controls, paused=self._report.state is State.PAUSED) or worked
         if self._troubles:

@@ -72,13 +72,9 @@ def require_place(connector: Connector, to: Any) -> None:
 
 def sought_place(connector: Connector, to: Any) -> Place:
     """Where an output goes on. Raises ReconcileError (A512)."""
-    match to:
-        case "latest":
-            return Place.LATEST
-        case "snapshot":
-            return Place.SNAPSHOT
-        case _:
-            raise _refusal(connector, to, "snapshot (its sink is sent everything), or latest (what changes from now on)")
+    if to not in list(Place):
+        raise _refusal(connector, to, "snapshot (its sink is sent everything), or latest (what changes from now on)")
+    return Place(to)
 
 
 def sought_position(connector: Connector, to: Any) -> JsonObject | None:

@@ -19,12 +19,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
+from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import coming
 from reconciler.engine.spark.emit.changes import Changes, computed
-from reconciler.engine.spark.emit.messages import can_delete, texts
+from reconciler.engine.spark.emit.messages import texts
 from reconciler.engine.spark.emit.sinks import sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
@@ -49,8 +50,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             return Emitted(**{**done, "reused": True})
         with computed(session, emission) as (found, came, went):
             format_ = settings.get("format") or {}
-            form = format_.get("config") or {}
-            deletes = format_.get("name") == "json" and can_delete(str(form.get("update_format", "insert_delete")))
+            deletes = sink_can_delete(settings)
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
                 _writer(emission, found, format_).save(spark_location(f"{path}/.{name}"))

@@ -11,12 +11,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
 from reconciler.engine.spark.emit.changes import Changes, computed
-from reconciler.engine.spark.emit.messages import can_delete, texts
+from reconciler.engine.spark.emit.messages import texts
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client
 from reconciler.engine.spark.locations import Sessions, literal, quoted
@@ -54,7 +55,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         if any(word in error.message for word in _UNREACHABLE):
             raise _unreachable(emission, config, error.message) from error
         raise
-    deletes = can_delete(update_format)
+    deletes = sink_can_delete(emission.settings)
     return Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
 
 

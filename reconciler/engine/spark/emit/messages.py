@@ -14,11 +14,6 @@ from reconciler.engine.spark.locations import quoted
 _OPTIONS = "map('ignoreNullFields', 'false')"
 
 
-def can_delete(update_format: str) -> bool:
-    """Whether texts of that form can say that a row went."""
-    return update_format != "raw"
-
-
 def texts(frame: DataFrame, config: JsonObject, update_format: str, more: tuple[str, ...] = ()) -> DataFrame:
     """Of each copy of each row its text, as `value`, beside COPIES (1 or -1) and what `more` selects."""
     row = f"struct({', '.join(quoted(name) for name in frame.columns if name != COPIES)})"
@@ -37,5 +32,5 @@ def texts(frame: DataFrame, config: JsonObject, update_format: str, more: tuple[
             )
     if config.get("array", False):
         value = f"concat('[', {value}, ']')"
-    found = frame if can_delete(update_format) else frame.where(f.col(quoted(COPIES)) > 0)
+    found = frame if update_format != "raw" else frame.where(f.col(quoted(COPIES)) > 0)
     return repeated(found).selectExpr(f"{value} AS value", quoted(COPIES), *more)
