@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+PARALLEL := --numprocesses auto --maxprocesses 4
 # A file of tests stays in one process, and files start in their order: the long ones come first.
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+BY_FILE := --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,7 +27,7 @@ check: $(STAMPS)/project ## Lint, format, types, import rules
 	$(BIN)/lint-imports --no-logo
 
 test: setup check ## Checks, then all tests but the slow ones
-	$(BIN)/python -m pytest -m "not slow" $(PARALLEL)
+	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(BY_FILE)
 
 test-slow: setup ## The slow tests only
 	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load
