@@ -28,7 +28,6 @@ DELETES = "reconcile deletes"
 
 _RANK = "reconcile rank"
 _INCOMING = "reconcile_incoming"
-_STORAGE = "spark.databricks.delta.merge.materializeSource.rddStorageLevel"
 
 
 def already_written(sessions: Sessions, target: TableTarget, transaction: Transaction) -> Written | None:
@@ -87,8 +86,6 @@ def append(target: TableTarget, rows: DataFrame) -> None:
 
 def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
     """Replace, add and (where DELETES is true) delete rows by key; each key stands once in `rows`."""
-    # A MERGE keeps its source while it runs: in memory as far as there is room, and not on disk alone, as objects of Java.
-    session.conf.set(_STORAGE, "MEMORY_AND_DISK")
     rows.createOrReplaceTempView(_INCOMING)
     names = [column.name for column in target.columns]
     keys = {fold(name) for name in target.primary_key}
