@@ -56,7 +56,8 @@ def test_run_pause_resume_and_stop_by_force_of_a_real_run(tmp_path: Path, spark_
             wait_until(lambda: stored_rows(tmp_path, "n") == [(2,)], 60)
             assert "reconcile_connector_rows_total{" in reconcile(tmp_path, "status", "shop", "--format", "prometheus")
             assert "is stopped" in reconcile(tmp_path, "stop", "shop", "--force")
-            process.wait(60)
+            # It ends itself: at once, or in good order where it heard of it between two steps. It is not killed.
+            assert process.wait(60) in (0, 1)
         finally:
             if process.poll() is None:
                 process.kill()

@@ -1,9 +1,13 @@
-"""What tests of engines share: the engine on Spark, and its tables as somebody else sees them."""
+"""What tests of engines share: the engine on Spark, and its tables as somebody else sees them; what reads a topic."""
+
+from pathlib import Path
 
 import pytest
 
 from reconciler.engine.protocol import Engine
 from tests.engine.engines import DeltaStorage
+from tests.engine.kafka_reading import Connector, three_partitions
+from tests.kafka.broker import Broker
 
 
 @pytest.fixture
@@ -14,3 +18,13 @@ def storage() -> DeltaStorage:
 @pytest.fixture
 def engine(spark_engine: Engine) -> Engine:
     return spark_engine
+
+
+@pytest.fixture
+def connector(spark_engine: Engine, kafka_broker: Broker, tmp_path: Path) -> Connector:
+    return Connector(spark_engine, kafka_broker, tmp_path)
+
+
+@pytest.fixture
+def topic(kafka_broker: Broker) -> str:
+    return three_partitions(kafka_broker)

@@ -64,6 +64,7 @@ class Reading:
         while (available := self.look()) is not None:
             self.take(available)
             steps += 1
+            assert steps < 100, "it finds more without end"
         return steps
 
     def rows(self) -> list[tuple[Any, ...]]:

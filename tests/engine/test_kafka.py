@@ -1,27 +1,16 @@
 """`kafka_input` against a real broker: where it begins, and that it reads each record once."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler.engine.protocol import ColumnType, Engine, Selection, Written
 from tests.engine.engines import jobs
-from tests.engine.kafka_reading import EVERYTHING, Connector, objects, three_partitions
+from tests.engine.kafka_reading import EVERYTHING, Connector, objects
 from tests.kafka.broker import Broker
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def connector(spark_engine: Engine, kafka_broker: Broker, tmp_path: Path) -> Connector:
-    return Connector(spark_engine, kafka_broker, tmp_path)
-
-
-@pytest.fixture
-def topic(kafka_broker: Broker) -> str:
-    return three_partitions(kafka_broker)
 
 
 class TestWhereItBegins:

@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.engine.protocol import ColumnType, DeadLetters, Engine
+from reconciler.engine.protocol import ColumnType, DeadLetters
 from reconciler.errors import EngineError
 from tests.engine.kafka_reading import Connector, objects, rows_of
 from tests.kafka.broker import Broker
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def connector(spark_engine: Engine, kafka_broker: Broker, tmp_path: Path) -> Connector:
-    return Connector(spark_engine, kafka_broker, tmp_path)
 
 
 KEYED = (ColumnType("id", "BIGINT", nullable=False), ColumnType("Name", "STRING"))

@@ -2,7 +2,6 @@
 
 import json
 import time
-from pathlib import Path
 
 import pytest
 
@@ -10,20 +9,10 @@ from reconciler.engine.protocol import Engine, Ingestion, Transaction
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import kafka
 from reconciler.errors import EngineError
-from tests.engine.kafka_reading import Connector, objects, three_partitions
+from tests.engine.kafka_reading import Connector, objects
 from tests.kafka.broker import Broker
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def connector(spark_engine: Engine, kafka_broker: Broker, tmp_path: Path) -> Connector:
-    return Connector(spark_engine, kafka_broker, tmp_path)
-
-
-@pytest.fixture
-def topic(kafka_broker: Broker) -> str:
-    return three_partitions(kafka_broker)
 
 
 class TestWhatItNeverPassesOver:

@@ -15,17 +15,7 @@ from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.protocol import Registry
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, happened, live, make, opened, put, wait_until
-from tests.reconcile.runs import Reconcile, commands, rows, state, status
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return make(tmp_path / "shop")
-
-
-@pytest.fixture
-def reconcile(root: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
-    return commands(root, capsys)
+from tests.reconcile.runs import Reconcile, rows, state, status
 
 
 def test_a_connector_that_fails_holds_up_no_other_and_recovers_by_itself(root: Path, reconcile: Reconcile) -> None:

@@ -13,17 +13,7 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
 from tests.reconcile.lineitem import YAML, connector, events, make, opened, put
-from tests.reconcile.runs import COMMAND, Reconcile, commands, status
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return make(tmp_path / "shop")
-
-
-@pytest.fixture
-def reconcile(root: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
-    return commands(root, capsys)
+from tests.reconcile.runs import COMMAND, Reconcile, status
 
 
 def test_rejected_records_are_counted_by_connector_over_restarts(root: Path, reconcile: Reconcile) -> None:

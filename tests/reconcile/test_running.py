@@ -17,20 +17,20 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.stopping import live_run, stop_run
+from reconciler.reconcile.target import Target
 from reconciler.registry.model import Lease, Wish
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
-from tests.reconcile.runs import COMMAND, Reconcile, commands, rows, state, status
+from tests.reconcile.runs import COMMAND, Reconcile, rows, state, status
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return make(tmp_path / "shop")
-
-
-@pytest.fixture
-def reconcile(root: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
-    return commands(root, capsys)
+def hold_elsewhere(target: Target, seconds: float) -> None:
+    """The lease of a run on a host that nobody can look at."""
+    now = datetime.now(UTC)
+    expires = (now + timedelta(seconds=seconds)).isoformat()
+    lease = Lease("somebody", "run", "elsewhere", "1:1", 1, now.isoformat(), expires)
+    held = target.registry.lease("shop")
+    target.registry.replace_lease("shop", held.token if held else None, lease, "elsewhere")
 
 
 # The order of things.
@@ -240,18 +240,7 @@ def test_a_run_on_another_host_is_known_to_have_ended_when_its_lease_ran_out(
 ) -> None:
     monkeypatch.setenv("RECONCILE_LEASE_SECONDS", "2")
     target = opened(root)._project.target
-    now = datetime.now(UTC)
-    lease = Lease(
-        holder="somebody",
-        command="run",
-        host="elsewhere",
-        process="1:1",
-        epoch=1,
-        since=now.isoformat(),
-        expires=(now + timedelta(seconds=held_seconds)).isoformat(),
-    )
-    held = target.registry.lease("shop")
-    target.registry.replace_lease("shop", held.token if held else None, lease, "elsewhere")
+    hold_elsewhere(target, held_seconds)
     if held_seconds < 2:
         assert stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
         assert events(root)[-1].details["forced"] is True
@@ -260,6 +249,18 @@ def test_a_run_on_another_host_is_known_to_have_ended_when_its_lease_ran_out(
         stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
     assert raised.value.code == "A510"
     assert "end that process on elsewhere" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(("told", "more"), [("Stopped", []), ("Running", ["run stopped"])])
+def test_a_run_that_ended_in_good_order_while_it_was_stopped_by_force_has_told_so_itself(
+    root: Path, told: str, more: list[str]
+) -> None:
+    target = opened(root)._project.target
+    hold_elsewhere(target, seconds=1)
+    target.registry.replace_report("shop", {"process": "1:1", "host": "elsewhere", "state": told})
+    before = happened(root)
+    assert stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
+    assert happened(root) == [*before, *more]
 
 
 def test_a_signal_stops_a_run_after_its_step(root: Path) -> None:
