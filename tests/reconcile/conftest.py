@@ -1,4 +1,4 @@
-"""What tests of runs share: the pipeline of lineitem.py, and its commands."""
+"""What tests of runs share: the pipeline of lineitem.py and its commands, the shop of sea.py."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.reconcile.lineitem import make
 from tests.reconcile.runs import Reconcile, commands
+from tests.reconcile.sea import Sea
 
 
 @pytest.fixture
@@ -16,3 +17,8 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def reconcile(root: Path, capsys: pytest.CaptureFixture[str]) -> Reconcile:
     return commands(root, capsys)
+
+
+@pytest.fixture
+def sea(tmp_path: Path) -> Sea:
+    return Sea(tmp_path)
