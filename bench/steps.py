@@ -59,7 +59,8 @@ spec:
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
 def main(steps: int, results: Path) -> None:
     """Run, show memory and seconds along the way, write them as JSON."""
-    session = start({"spark.sql.shuffle.partitions": "2"})
+    # As a live run has it.
+    session = start({"spark.sql.shuffle.partitions": "2"}, lives_long=True)
     engine = SparkEngine(lambda: session)
     points: list[dict[str, float]] = []
     try:

@@ -1,38 +1,29 @@
 """A table's rows written under other columns, to its staging folder.
 
 The columns are converted as rows that come in are (`conform`): strictly, so that nothing becomes NULL on the way. Rows are
-not moved between tasks; files come out about as large as Spark reads them at once. A staging folder is complete exactly
-when its Delta log has version 0.
+not moved between tasks; files come out about as large as Spark reads them at once. What a staging folder is: `staging`.
 """
 
 from reconciler.engine.protocol import Built, TableBuild
-from reconciler.engine.spark.commits import built_from, read_commit
 from reconciler.engine.spark.conform import Given, by_name, conformed
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.locations import Sessions, folder, spark_location
+from reconciler.engine.spark.locations import Sessions, spark_location
+from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.engine.spark.views import isolated
-from reconciler.errors import EngineError
 from reconciler.names import fold
 
 
 def build_table(sessions: Sessions, wanted: TableBuild) -> Built:
     """Write the rows into the staging folder, unless that is complete."""
-    staging = folder(wanted.staging, sessions)
-    done = read_commit(staging, 0)
+    done = staged_before(sessions, wanted.staging)
     if done is not None:
-        return built_from(done, reused=True)
+        return done
     session = isolated(sessions, {})
     with translated(f"table {wanted.table}"):
         reader = session.read.format("delta").option("versionAsOf", str(wanted.source.version))
         rows = reader.load(spark_location(wanted.source.location))
-        given = _given(by_name(rows), wanted)
-        staging.remove()
-        converted = conformed(rows, wanted.columns, given)
-        converted.write.format("delta").mode("errorifexists").save(spark_location(wanted.staging))
-    written = read_commit(staging, 0)
-    if written is None:
-        raise EngineError("X700", f"table {wanted.table}: Spark reported success, but {wanted.staging} holds no Delta table")
-    return built_from(written, reused=False)
+        converted = conformed(rows, wanted.columns, _given(by_name(rows), wanted))
+        return write_staged(session, wanted.staging, converted, f"table {wanted.table}")
 
 
 def _given(known: dict[str, Given], wanted: TableBuild) -> dict[str, Given]:

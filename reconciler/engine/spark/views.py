@@ -1,7 +1,7 @@
 """Sources as temporary views of a session, and a view's rows written to its staging folder.
 
-Every call has a session of its own, so views and settings of one call are never seen by another. A staging folder is
-complete exactly when its Delta log has version 0; anything else found there is what a killed build left, and goes.
+Every call has a session of its own, so views and settings of one call are never seen by another. What a staging folder is:
+`staging`.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
 from reconciler.engine.resources import SETTINGS_OF_A_CALL
-from reconciler.engine.spark.commits import built_from, read_commit
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import register_functions
-from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
+from reconciler.engine.spark.locations import Sessions, quoted, spark_location
+from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -55,23 +55,17 @@ def renamed(frame: DataFrame, column_names: tuple[str, ...], view: str) -> DataF
 
 def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     """Compute a view into its staging folder, unless that is complete."""
-    staging = folder(wanted.staging, sessions)
-    done = read_commit(staging, 0)
+    done = staged_before(sessions, wanted.staging)
     if done is not None:
-        return built_from(done, reused=True)
+        return done
     session = isolated(sessions, wanted.settings)
     register_functions(session, wanted.functions)
     register(session, wanted.sources)
     with translated(f"view {wanted.view}"):
         frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
         _check_columns(frame.schema, wanted.view)
-        staging.remove()
         # Rebalancing makes few files of a small result and many of a large one, of even size.
-        frame.hint("rebalance").write.format("delta").mode("errorifexists").save(spark_location(wanted.staging))
-    written = read_commit(staging, 0)
-    if written is None:
-        raise EngineError("X700", f"view {wanted.view}: Spark reported success, but {wanted.staging} holds no Delta table")
-    return built_from(written, reused=False)
+        return write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
 
 
 def _frame(session: SparkSession, source: Source) -> DataFrame:
