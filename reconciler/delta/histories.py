@@ -91,11 +91,31 @@ class HistoryTable:
         table = open_table(self.location)
         if table is None:
             return ()
-        conditions = [f"\"{column}\" = '{_quoted(value)}'" for column, value in sorted(equal.items())]
-        where = f" where {' and '.join(conditions)}" if conditions else ""
-        rows = QueryBuilder().register("h", table).execute(f"select * from h{where}").read_all()
-        values = {column: rows[column].to_pylist() for column in self.columns}
-        return tuple({column: values[column][index] for column in self.columns} for index in range(rows.num_rows))
+        rows = QueryBuilder().register("h", table).execute(f"select * from h{_where(equal)}").read_all()
+        return _records(rows, self.columns)
+
+    def read_last(self, columns: Sequence[str], by: str, limit: int | None, **equal: str) -> tuple[dict[str, Any], ...]:
+        """Of the rows whose columns equal the given texts, the last ones by a column of whole numbers, in their order; these
+        columns of them."""
+        from deltalake import QueryBuilder
+
+        table = open_table(self.location)
+        if table is None:
+            return ()
+        chosen = ", ".join(f'"{column}"' for column in columns)
+        most = "" if limit is None else f" limit {limit}"
+        sql = f'select {chosen} from h{_where(equal)} order by cast("{by}" as bigint) desc{most}'
+        return _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)[::-1]
+
+
+def _where(equal: Mapping[str, str]) -> str:
+    conditions = [f"\"{column}\" = '{_quoted(value)}'" for column, value in sorted(equal.items())]
+    return f" where {' and '.join(conditions)}" if conditions else ""
+
+
+def _records(rows: Any, columns: Sequence[str]) -> tuple[dict[str, Any], ...]:
+    values = {column: rows[column].to_pylist() for column in columns}
+    return tuple({column: values[column][index] for column in columns} for index in range(rows.num_rows))
 
 
 def _quoted(value: str) -> str:

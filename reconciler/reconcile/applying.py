@@ -37,7 +37,8 @@ from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.planning import plan_between, read_applied
+from reconciler.reconcile.object_versions import Switch, record_versions, versions_after
+from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
 from reconciler.reconcile.progress import Progress as Progress
@@ -132,7 +133,7 @@ def _apply_under_lease(
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-    stored = _open_journal(target, plan, approval, applied.head, desired, applying)
+    stored = _open_journal(target, plan, approval, applied, desired, applying)
     steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
 
@@ -157,10 +158,12 @@ def _open_journal(
     target: Target,
     plan: Plan,
     approval: Approval,
-    stored: Stored[Head] | None,
+    applied: AppliedState,
     desired: Snapshot | None,
     applying: Applying,
 ) -> Stored[Head]:
+    stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
+    head = stored.value if stored else Head(plan.pipeline)
     if desired is not None:
         target.registry.write_snapshot(plan.pipeline, desired.record, encode_program(desired.program))
     commit = read_commit(target.root)
@@ -183,8 +186,8 @@ def _open_journal(
         },
         outputs=planned_starts(plan),
         entries=entries,
+        versions=versions_after(target.registry, head, before, desired, plan.diff),
     )
-    head = stored.value if stored else Head(plan.pipeline)
     applying.boundary(f"open:{BEFORE}")
     written = target.registry.replace_head(
         stored.token if stored else None, replace(head, journal=journal), journal.apply_id
@@ -199,7 +202,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
     if journal.aborting:
         take_back(target, work, applying.engine)
         return ()
-    program = _desired_program(target, head, journal)
+    desired, program = _desired(target, head, journal)
     placements = head.published.relations if head.published else {}
     effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder)
     total = len(journal.entries)
@@ -234,20 +237,22 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
             raise
     words = describe_step(step_from_json(journal.entries[-1].step))
     applying.report(Progress(total, total, words, done=False))
-    _commit(target, work, program, applying)
+    _commit(target, work, desired, program, applying)
     applying.report(Progress(total, total, words, done=True))
     return (*done, words)
 
 
-def _desired_program(target: Target, head: Head, journal: Journal) -> Program:
+def _desired(target: Target, head: Head, journal: Journal) -> tuple[Snapshot | None, Program]:
+    """The snapshot that a journal brings, and its program; of a removal, an empty one."""
     if journal.record is not None:
-        return read_snapshot(target, head.pipeline, journal.record).program
+        snapshot = read_snapshot(target, head.pipeline, journal.record)
+        return snapshot, snapshot.program
     if head.applied is None or head.applied.record is None:
         raise RegistryError("G602", f"the journal of {head.pipeline!r} removes what was never applied")
-    return empty_program(read_snapshot(target, head.pipeline, head.applied.record).program.settings)
+    return None, empty_program(read_snapshot(target, head.pipeline, head.applied.record).program.settings)
 
 
-def _commit(target: Target, work: OpenJournal, program: Program, applying: Applying) -> None:
+def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program: Program, applying: Applying) -> None:
     """The last entry: histories, then the one commit that closes the journal and switches readers."""
     journal, head = work.journal, work.head
     applying.boundary(f"commit_snapshot:{BEFORE}")
@@ -281,7 +286,10 @@ def _commit(target: Target, work: OpenJournal, program: Program, applying: Apply
         outputs=outputs_after(head, journal, program, published),
         journal=None,
         last_step=published.step,
+        versions=journal.versions,
     )
+    switch = Switch(published.step, now, journal.by, journal.commit, journal.approval, journal.plan_digest, journal.apply_id)
+    record_versions(target.registry, head, journal.versions, desired, switch)
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")

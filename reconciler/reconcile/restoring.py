@@ -21,6 +21,8 @@ from reconciler import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import restore
 from reconciler.delta.tables import publish, statistics
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Diff
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild, ViewBuild
 from reconciler.errors import RegistryError
@@ -30,14 +32,16 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
+from reconciler.reconcile.object_versions import Switch, record_versions, versions_after
 from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns
 from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
 from reconciler.reconcile.withdrawing import view_transaction
 from reconciler.registry.codec import placement_from_json
-from reconciler.registry.model import Applied, Approval, Head, OutputState, Placement, Published, Stored
+from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
+from reconciler.snapshot.model import Snapshot
 
 
 def is_kept(program: Program, key: str) -> bool:
@@ -54,7 +58,8 @@ def carry_out_restore(
     if intent is None:
         raise RegistryError("G602", f"{head.pipeline!r} has no restore to carry out")
     details = intent.details
-    program = read_snapshot(target, head.pipeline, details["record"]).program
+    snapshot = read_snapshot(target, head.pipeline, details["record"])
+    program = snapshot.program
     work = _Restore(target, program, engine, boundary, check, head)
     for key in program.order:
         if key in details["restored"]:
@@ -72,13 +77,23 @@ def carry_out_restore(
         outputs=_outputs(head, program, work.placements),
         intent=None,
         last_step=intent.step,
+        versions=_versions(target, head, snapshot),
     )
     _record(target, head.pipeline, details, now)
+    approval = Approval("restored", details["by"], now)
+    switch = Switch(intent.step, now, details["by"], "", approval, "", details["apply_id"])
+    record_versions(target.registry, head, done.versions, snapshot, switch)
     record_step(target.registry, head, done, RESTORE)
     boundary(f"history:{RECORDED}")
     written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
     boundary(f"step:{RECORDED}")
     return written
+
+
+def _versions(target: Target, head: Head, restored: Snapshot) -> dict[str, ObjectVersions]:
+    applied = read_snapshot(target, head.pipeline, head.applied.record) if head.applied and head.applied.record else None
+    diff = compare(applied, restored) if applied else Diff((), ())
+    return versions_after(target.registry, head, applied.program if applied else None, restored, diff)
 
 
 class _Restore:

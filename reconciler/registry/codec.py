@@ -22,6 +22,7 @@ from reconciler.registry.model import (
     Journal,
     JournalEntry,
     Lease,
+    ObjectVersions,
     OutputState,
     Placement,
     Published,
@@ -40,7 +41,18 @@ def head_to_json(head: Head) -> JsonObject:
     if head.published is not None:
         relations = head.published.relations
         value["published"]["relations"] = {key: placement_to_json(placement) for key, placement in relations.items()}
-    return {"format": FORMAT, **value}
+    if head.journal is not None:
+        value["journal"]["versions"] = _versions_to_json(head.journal.versions)
+    return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
+
+
+def _versions_to_json(versions: Mapping[str, ObjectVersions]) -> JsonObject:
+    """Short, since a head has one of each object: the id only where it is another than the key."""
+    return {key: [one.active, one.last, *([one.id] if one.id != key else [])] for key, one in versions.items()}
+
+
+def _versions(value: Mapping[str, Any]) -> dict[str, ObjectVersions]:
+    return {key: ObjectVersions(other[0] if other else key, active, last) for key, (active, last, *other) in value.items()}
 
 
 def placement_to_json(placement: Placement) -> JsonObject:
@@ -61,8 +73,9 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             intent=Intent(**value["intent"]) if value["intent"] is not None else None,
             journal=_journal(value["journal"]) if value["journal"] is not None else None,
             last_step=value["last_step"],
-            # A head that an older version wrote knows no outputs.
+            # A head that an older version wrote knows no outputs, and no versions.
             outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
+            versions=_versions(value.get("versions", {})),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
@@ -138,5 +151,10 @@ def _placement(value: Mapping[str, Any]) -> Placement:
 
 def _journal(value: Mapping[str, Any]) -> Journal:
     entries = tuple(JournalEntry(**{**entry, "state": EntryState(entry["state"])}) for entry in value["entries"])
-    parts = {"approval": Approval(**value["approval"]), "resumes": tuple(value["resumes"]), "entries": entries}
+    parts = {
+        "approval": Approval(**value["approval"]),
+        "resumes": tuple(value["resumes"]),
+        "entries": entries,
+        "versions": _versions(value.get("versions", {})),
+    }
     return Journal(**{**value, **parts})

@@ -6,7 +6,8 @@
     _registry/<pipeline>/controls             one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
-    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints}   histories, append-only
+    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations}
+                                              histories, append-only
 
 Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the
 same however long the histories are.
@@ -148,6 +149,11 @@ class DeltaRegistry:
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
         rows = self._history(history, pipeline).read(**equal)
         return tuple(sorted(rows, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
+
+    def last_rows(
+        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+    ) -> tuple[Mapping[str, Any], ...]:
+        return self._history(history, pipeline).read_last(columns, by, limit, **equal)
 
     def _index(self) -> HistoryTable:
         return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",))

@@ -97,6 +97,12 @@ class MemoryRegistry:
         kept = [row for row in rows if all(row[column] == value for column, value in equal.items())]
         return tuple(sorted(kept, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
 
+    def last_rows(
+        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+    ) -> tuple[Mapping[str, Any], ...]:
+        rows = sorted(self.history(history, pipeline, **equal), key=lambda row: int(row[by]))
+        return tuple({column: row[column] for column in columns} for row in (rows if limit is None else rows[-limit:]))
+
     def _replace(self, pipeline: str, name: str, token: int | None, text: str, write_id: str) -> int:
         found = self._documents.get((pipeline, name))
         if found is not None and found[2] == write_id:

@@ -8,6 +8,8 @@
 - `intent` is a step of `run` or `execute` under way: written before its first effect, replayed if its writer dies.
 - `journal` is an apply under way. It holds the plan's steps, so that finishing it needs no file of the repository.
 - `last_step` is the highest step number ever used: that of a step that was withdrawn is never used again.
+- `versions` says which version of each object is active, and which number was given last: none is given twice. What the
+  versions are stands in a history.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
@@ -130,6 +132,17 @@ class OutputState:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectVersions:
+    """Of one object (a table, view or function; by `kind:folded name`): `id` is its key when it was first recorded, which
+    stays when it is renamed; `active` the number of its version in force (None: it is not there any more); `last` the
+    highest number that was ever given."""
+
+    id: str
+    active: int | None
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class JournalEntry:
     """One step of an apply under way. `step` is the plan step as JSON; `intent` what was pinned before its effect;
     `result` what its effect gave."""
@@ -149,7 +162,7 @@ class Journal:
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
     another now kept it until now. `outputs` says where each output (folded) goes on (`reconcile.emitting.Start`).
-    `aborting`: the apply is being taken back.
+    `aborting`: the apply is being taken back. `versions` are those of all objects once it is done.
     """
 
     apply_id: str
@@ -168,6 +181,7 @@ class Journal:
     aborting: bool = False
     formerly: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +197,7 @@ class Head:
     journal: Journal | None = None
     last_step: int = 0
     outputs: Mapping[str, OutputState] = field(default_factory=dict)
+    versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
 
 
 class Wish(StrEnum):

@@ -25,6 +25,8 @@ class History(StrEnum):
     STEPS = "steps"
     EVENTS = "events"
     CHECKPOINTS = "checkpoints"
+    VERSIONS = "versions"
+    ACTIVATIONS = "activations"
 
 
 HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
@@ -47,6 +49,26 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     History.STEPS: ("step", "at", "kind", "record", "epoch", "whole", "relations", "positions"),
     History.EVENTS: ("at", "event", "subject", "step", "details"),
     History.CHECKPOINTS: ("name", "at", "step", "record", "cause", "relations", "positions", "outputs"),
+    # One row a version of an object, written once: what it is, and what brought it. `step` is that of its first switch.
+    History.VERSIONS: (
+        "object",
+        "number",
+        "name",
+        "at",
+        "step",
+        "by",
+        "commit",
+        "approval",
+        "approved_by",
+        "plan_digest",
+        "apply_id",
+        "reconciler",
+        "fingerprint",
+        "definition",
+        "content",
+    ),
+    # From which step on which version of an object was active; the number is empty from when it was no more.
+    History.ACTIVATIONS: ("object", "number", "name", "at", "step", "by", "commit", "apply_id"),
 }
 
 
@@ -122,4 +144,11 @@ class Registry(Protocol):
 
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
         """Rows whose columns equal the given texts, sorted by time where there is one."""
+        ...
+
+    def last_rows(
+        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+    ) -> tuple[Mapping[str, Any], ...]:
+        """Of the rows whose columns equal the given texts the last ones by a column of numbers, in their order, and of them
+        these columns. Reading costs what they cost, not what the whole history does."""
         ...

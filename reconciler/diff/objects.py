@@ -1,0 +1,84 @@
+"""Which objects a change gives another version: (applied, desired, their diff) → those that are new, changed, renamed, gone.
+
+- A table's version changes with its columns, key or properties; a view's with its query, the names of its columns, its kind
+  or the settings that decide results, and with its output columns, also where only what it reads brought them; a function's
+  with its parameters, what it returns or its body.
+- Nothing else does: not a rename (`moved`), not rows that are computed anew because of what is read or called, not
+  descriptions, tags, owners, connectors, or settings of the runtime.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reconciler.diff.model import (
+    Action,
+    Cause,
+    ColumnNamesChanged,
+    Diff,
+    KindChanged,
+    QueryChanged,
+    RelationChange,
+    RelationRenamed,
+    SettingsChanged,
+)
+from reconciler.names import fold
+from reconciler.program.model import Program
+from reconciler.snapshot.objects import object_key, object_keys
+
+_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChanges:
+    """By key (`snapshot.objects`): `redefined` are new or mean something else now; `renamed` maps what has another name to
+    the key that it had; `gone` are no more. All sorted."""
+
+    redefined: tuple[str, ...]
+    renamed: dict[str, str]
+    gone: tuple[str, ...]
+
+
+def changed_objects(applied: Program | None, desired: Program | None, diff: Diff) -> ObjectChanges:
+    """See the module. None: nothing is applied, or nothing desired."""
+    before = set(object_keys(applied)) if applied is not None else set()
+    after = set(object_keys(desired)) if desired is not None else set()
+    if applied is None or desired is None:
+        return ObjectChanges(tuple(sorted(after)), {}, tuple(sorted(before)))
+    changes = (*diff.relations, *diff.local_changes)
+    renamed = dict(
+        sorted(
+            (object_key(change.kind.value, change.name), object_key(change.kind.value, change.renamed_from))
+            for change in changes
+            if change.renamed_from is not None
+        )
+    )
+    redefined = {key for key in after if renamed.get(key, key) not in before}
+    redefined |= {object_key("function", one.name) for one in diff.functions if one.action is Action.MODIFIED}
+    redefined |= {
+        object_key(change.kind.value, change.name)
+        for change in changes
+        if change.action is not Action.REMOVED and _is_redefined(change, applied, desired)
+    }
+    kept = {renamed.get(key, key) for key in after}
+    return ObjectChanges(tuple(sorted(redefined)), renamed, tuple(sorted(before - kept)))
+
+
+def _is_redefined(change: RelationChange, applied: Program, desired: Program) -> bool:
+    if change.action is Action.ADDED:
+        # Also a view that became LOCAL, or ceased to be: its kind is another.
+        return True
+    if fold(change.name) in desired.tables:
+        return any(not isinstance(cause, RelationRenamed) for cause in change.causes)
+    return _has(change.causes, _OF_A_VIEW) or _columns(change.renamed_from or change.name, applied) != _columns(
+        change.name, desired
+    )
+
+
+def _has(causes: Iterable[Cause], kinds: tuple[type, ...]) -> bool:
+    return any(isinstance(cause, kinds) for cause in causes)
+
+
+def _columns(name: str, program: Program) -> list[str]:
+    view = program.views.get(fold(name))
+    names = view.column_names if view is not None else ()
+    return list(names) if program.names_are_data else [fold(one) for one in names]
