@@ -154,6 +154,10 @@ _APPROVAL_AND_APPLY: Final = {
     "A515": "that step can't be read",
     "A516": "there is no such checkpoint",
     "A517": "the checkpoint can't be restored here",
+    "A520": "no such table, view or function has versions",
+    "A521": "a name may be one of several objects",
+    "A522": "there is no such version",
+    "A523": "nothing was applied by then",
 }
 
 _REGISTRY: Final = {
@@ -222,6 +226,8 @@ _USAGE: Final[dict[str, str]] = {
     "U815": "the warehouse is neither a folder nor on S3",
     "U816": "the base branch is not known here",
     "U817": "no such table or view",
+    "U818": "not the name of an object or a version",
+    "U819": "not a time",
 }
 
 _HAZARDS: Final = {

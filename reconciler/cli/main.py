@@ -36,6 +36,8 @@ _COMMANDS = {
     "query": "Run a SELECT at the last published step.",
     "status": "Show what pipelines are doing, what is applied and pending.",
     "events": "Show what happened to a pipeline.",
+    "versions": "List, show and compare versions of tables, views and functions.",
+    "history": "Tell what was applied when, and show the program as it was.",
     "checkpoint": "List, write and restore durable points of a pipeline.",
     "setup": "Fetch what Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",

@@ -11,15 +11,16 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from reconciler import __version__
 from reconciler.diff.model import Diff
 from reconciler.diff.objects import ObjectChanges, changed_objects
-from reconciler.digest import canonical_json
+from reconciler.digest import JsonObject, canonical_json
+from reconciler.names import fold
 from reconciler.program.model import Program
-from reconciler.registry.model import Approval, Head, ObjectVersions
+from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
 from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import VersionedObject, object_keys, versioned_objects
@@ -30,7 +31,7 @@ _FEW: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What brings other versions: an apply or a restore, at its step."""
+    """What brings other versions: an apply or a restore, at its step. `placements` know the types of views' columns."""
 
     step: int
     at: str
@@ -39,6 +40,7 @@ class Switch:
     approval: Approval
     plan_digest: str
     apply_id: str
+    placements: Mapping[str, Placement] = field(default_factory=dict)
 
 
 def versions_after(
@@ -87,7 +89,7 @@ def record_versions(
             "reconciler": __version__,
             "fingerprint": one.fingerprint,
             "definition": canonical_json(one.definition),
-            "content": canonical_json(one.content),
+            "content": canonical_json(_with_types(one, switch.placements)),
         }
         for key, one in objects.items()
     ]
@@ -99,6 +101,13 @@ def record_versions(
         registry.append(History.VERSIONS, head.pipeline, rows, switch.step)
     if activations:
         registry.append(History.ACTIVATIONS, head.pipeline, activations, switch.step)
+
+
+def _with_types(found: VersionedObject, placements: Mapping[str, Placement]) -> JsonObject:
+    placement = placements.get(fold(found.name)) if found.kind == "view" else None
+    if placement is None or not placement.columns:
+        return found.content
+    return {**found.content, "columns": [{"name": one.name, "type": one.type} for one in placement.columns]}
 
 
 def is_published(head: Head, row: Mapping[str, str]) -> bool:

@@ -1,0 +1,76 @@
+"""`reconcile history`: what was applied when, and the program as it was."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
+from reconciler.cli.output import paint, show_json, show_table
+from reconciler.digest import canonical_json
+from reconciler.reconcile.history import PastObject, PastProgram, list_applies, program_at, time_of
+from reconciler.reconcile.pipelines import known_pipelines, require_known
+
+_NOT_SHOWN = ("sql", "name")
+
+
+@click.command()
+@pipelines_argument
+@target_options
+@format_option("text", "json")
+@click.option("--at", "at", metavar="TIME", help="Show the whole program of each pipeline as it was then (UTC, ISO 8601).")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="The last N applies.")
+def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, at: str | None, limit: int) -> int:
+    """Tell what was applied when, by whom, from which commit, and why it might be.
+
+    Needs no Java.
+
+    Examples: reconcile history tpch; reconcile history tpch --at 2026-01-31
+    """
+    target = target_of(repo, environment)
+    for name in pipelines:
+        require_known(target, name)
+    chosen = pipelines or known_pipelines(target)
+    if at is not None:
+        time = time_of(at)
+        found = [program_at(target, pipeline, time) for pipeline in chosen]
+        if form == "json":
+            programs = [_as_json(one) for one in found]
+            show_json({"form": "reconciler/program/v1", "at": time.isoformat(), "pipelines": programs})
+        else:
+            for program in found:
+                _show(program)
+        return 0
+    applies = list_applies(target, chosen, limit)
+    if form == "json":
+        show_json({"form": "reconciler/history/v1", "applies": [asdict(one) for one in applies]})
+        return 0
+    show_table(
+        ["APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
+        [[one.at, one.pipeline, one.by, one.commit[:12], one.approval, one.summary] for one in applies],
+    )
+    return 0
+
+
+def _as_json(program: PastProgram) -> dict[str, Any]:
+    objects = [{**asdict(one), "version": None if one.version is None else f"v{one.version}"} for one in program.objects]
+    return {**asdict(program.applied), "objects": objects}
+
+
+def _show(program: PastProgram) -> None:
+    applied = program.applied
+    by = f" by {applied.by}" if applied.by else ""
+    commit = f" from {applied.commit[:12]}" if applied.commit else ""
+    click.echo(paint(f"{applied.pipeline}, applied {applied.at}{by}{commit}", "title"))
+    for one in program.objects:
+        click.echo()
+        click.echo(_text(one))
+
+
+def _text(one: PastObject) -> str:
+    title = f"-- {one.kind} {one.definition.get('name', one.name)}{'' if one.version is None else f' v{one.version}'}"
+    if "sql" in one.definition:
+        return f"{title}\n{str(one.definition['sql']).strip()}"
+    if one.kind == "connector":
+        return f"-- connector {one.name}\n{canonical_json(one.definition['settings'])}"
+    return f"{title}\n{canonical_json({key: value for key, value in one.definition.items() if key not in _NOT_SHOWN})}"

@@ -1,0 +1,201 @@
+"""`reconcile versions`: look at the versions of tables, views and functions."""
+
+import difflib
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from reconciler.cli.options import format_option, target_of, target_options
+from reconciler.cli.output import note, paint, show_json, show_table
+from reconciler.digest import canonical_json
+from reconciler.errors import ReconcileError
+from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions import (
+    ColumnDifference,
+    FoundObject,
+    ObjectVersion,
+    VersionDifference,
+    VersionList,
+    VersionSummary,
+    compare_versions,
+    find_object,
+    list_versions,
+    read_version,
+    versioned_name,
+)
+from reconciler.snapshot.objects import KINDS
+
+
+@click.command()
+@click.argument("action", type=click.Choice(["list", "show", "diff"]), metavar="list|show|diff")
+@click.argument("name", metavar="[PIPELINE.]NAME[@vN]")
+@click.argument("other", required=False, metavar="[NAME@vN]")
+@target_options
+@format_option("text", "json")
+@click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="list: the last N.")
+def command(
+    action: str, name: str, other: str | None, repo: str, environment: str | None, form: str, kind: str | None, limit: int
+) -> int:
+    """List the versions of a table, view or function, show one of them, or compare two.
+
+    What is shown without @vN is the active version; `diff` with one name compares that version with the active one.
+
+    Needs no Java.
+
+    Examples: reconcile versions list revenue; reconcile versions diff revenue@v1 revenue@v3
+    """
+    if (other is not None) and action != "diff":
+        raise click.UsageError(f"{action} takes one name")
+    target = target_of(repo, environment)
+    match action:
+        case "list":
+            return _list(target, name, kind, form, limit)
+        case "show":
+            return _show(_version(target, name, kind), form)
+        case _:
+            before = _version(target, name, kind)
+            after = _version(target, other if other is not None else name.partition("@")[0], kind)
+            return _diff(compare_versions(before, after), form)
+
+
+def _version(target: Target, text: str, kind: str | None) -> ObjectVersion:
+    name = versioned_name(text)
+    return read_version(target, find_object(target, name, kind), name.version)
+
+
+def _list(target: Target, text: str, kind: str | None, form: str, limit: int) -> int:
+    name = versioned_name(text)
+    if name.version is not None:
+        raise ReconcileError("U818", f"{text!r} names one version", f"reconcile versions show {text}")
+    found = list_versions(target, find_object(target, name, kind), limit)
+    if form == "json":
+        show_json(_list_as_json(found))
+        return 0
+    active = found.found.versions.active
+    rows = [
+        [f"v{one.number}", one.at, one.by, one.commit[:12], _approval(one), "active" if one.number == active else ""]
+        for one in reversed(found.versions)
+    ]
+    show_table(["VERSION", "RECORDED", "BY", "COMMIT", "APPROVAL", "STATE"], rows)
+    if active is None:
+        note(f"{found.found.name} is not part of {found.found.pipeline} any more")
+    if not found.is_whole:
+        note(f"the last {limit}; older ones with --limit")
+    return 0
+
+
+def _list_as_json(found: VersionList) -> dict[str, Any]:
+    active = found.found.versions.active
+    return {
+        "form": "reconciler/versions/v1",
+        **_object_as_json(found.found),
+        "versions": [{**asdict(one), "version": f"v{one.number}", "active": one.number == active} for one in found.versions],
+        "whole": found.is_whole,
+    }
+
+
+def _object_as_json(found: FoundObject) -> dict[str, Any]:
+    return {
+        "pipeline": found.pipeline,
+        "kind": found.kind,
+        "name": found.name,
+        "active": None if found.versions.active is None else f"v{found.versions.active}",
+    }
+
+
+def _show(version: ObjectVersion, form: str) -> int:
+    if form == "json":
+        show_json({"form": "reconciler/version/v1", **_as_json(version)})
+        return 0
+    summary = version.summary
+    active = ", active" if version.found.versions.active == summary.number else ""
+    click.echo(paint(f"{version.found.kind} {version.found.pipeline}.{summary.name}@v{summary.number}{active}", "title"))
+    for label, value in (
+        ("recorded", f"{summary.at}, step {summary.step}"),
+        ("by", summary.by),
+        ("commit", summary.commit),
+        ("approval", _approval(summary)),
+        ("plan", summary.plan_digest),
+        ("fingerprint", version.fingerprint),
+    ):
+        if value:
+            click.echo(f"{label + ':':<13}{value}")
+    click.echo(f"\n{version.sql.strip()}")
+    if "canonical" in version.content:
+        click.echo(f"\ncanonical:\n{version.content['canonical']}")
+    return 0
+
+
+def _as_json(version: ObjectVersion) -> dict[str, Any]:
+    return {
+        **_object_as_json(version.found),
+        "version": f"v{version.summary.number}",
+        **asdict(version.summary),
+        "reconciler": version.reconciler,
+        "fingerprint": version.fingerprint,
+        "definition": version.definition,
+        "content": version.content,
+    }
+
+
+def _approval(one: VersionSummary) -> str:
+    return f"{one.approval} by {one.approved_by}" if one.approved_by else one.approval
+
+
+def _diff(difference: VersionDifference, form: str) -> int:
+    names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
+    if form == "json":
+        show_json(_diff_as_json(difference))
+        return 0
+    if difference.same_meaning:
+        click.echo(f"{names[0]} and {names[1]} mean the same")
+    before, after = (one.sql.strip().splitlines() for one in (difference.before, difference.after))
+    for line in difflib.unified_diff(before, after, names[0], names[1], lineterm=""):
+        style = {"+": "added", "-": "removed"}.get(line[:1])
+        click.echo(paint(line, style) if style else line)
+    if difference.columns:
+        click.echo("\ncolumns:")
+        for column in difference.columns:
+            click.echo(_column(column))
+    if difference.reads:
+        click.echo("\nreads:")
+        for relation, columns in difference.reads.items():
+            click.echo(_reads(relation, *columns))
+    return 0
+
+
+def _column(column: ColumnDifference) -> str:
+    if column.before is None:
+        return paint(f"  + {column.name} {column.after}".rstrip(), "added")
+    if column.after is None:
+        return paint(f"  - {column.name} {column.before}".rstrip(), "removed")
+    return paint(f"  ~ {column.name} {column.before} → {column.after}", "modified")
+
+
+def _reads(relation: str, before: tuple[str, ...] | None, after: tuple[str, ...] | None) -> str:
+    if before is None:
+        return paint(f"  + {relation} ({', '.join(after or ())})", "added")
+    if after is None:
+        return paint(f"  - {relation} ({', '.join(before)})", "removed")
+    more = [f"+{name}" for name in after if name not in before] + [f"-{name}" for name in before if name not in after]
+    return paint(f"  ~ {relation} ({', '.join(more)})", "modified")
+
+
+def _diff_as_json(difference: VersionDifference) -> dict[str, Any]:
+    before, after = difference.before.definition, difference.after.definition
+    return {
+        "form": "reconciler/version-diff/v1",
+        "same_meaning": difference.same_meaning,
+        "before": _as_json(difference.before),
+        "after": _as_json(difference.after),
+        "columns": [asdict(one) for one in difference.columns],
+        "reads": {
+            name: {"before": None if old is None else list(old), "after": None if new is None else list(new)}
+            for name, (old, new) in difference.reads.items()
+        },
+        "definition": sorted(
+            part for part in {*before, *after} if canonical_json(before.get(part)) != canonical_json(after.get(part))
+        ),
+    }

@@ -1,0 +1,124 @@
+"""What was applied when: the applies and restores of pipelines, and the whole program as it was at a time.
+
+A row of that history is written just before its switch; one whose apply is still open is none yet.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from reconciler.digest import JsonObject
+from reconciler.errors import NotFound, ReconcileError
+from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head
+from reconciler.registry.protocol import History
+
+_KINDS: Final = ("settings", "table", "view", "function", "connector")
+
+
+@dataclass(frozen=True, slots=True)
+class PastApply:
+    """One apply or restore. `approval` says why it was allowed (lock, recorded, policy, first, empty, restored);
+    `record` names the definitions as they were from then on (empty: the pipeline was removed)."""
+
+    pipeline: str
+    at: str
+    by: str
+    commit: str
+    approval: str
+    summary: str
+    plan_digest: str
+    digest: str
+    record: str
+    reconciler: str
+    apply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastObject:
+    """One definition as it was: what its author wrote, and its version (None: it has none, as connectors and settings do
+    not, or was applied before there were versions)."""
+
+    kind: str
+    name: str
+    version: int | None
+    definition: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PastProgram:
+    """A pipeline's whole program as it was at a time, and the apply that had brought it."""
+
+    applied: PastApply
+    objects: tuple[PastObject, ...]
+
+
+def list_applies(target: Target, pipelines: Iterable[str], limit: int | None = None) -> tuple[PastApply, ...]:
+    """The last applies of these pipelines, oldest first."""
+    found = [apply for pipeline in pipelines for apply in _applies(target, pipeline)]
+    found.sort(key=lambda one: (one.at, one.pipeline))
+    return tuple(found if limit is None else found[-limit:])
+
+
+def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
+    """The program that was in force at a time. Raises NotFound (A523) when none was."""
+    sought = time.astimezone(UTC).isoformat(timespec="milliseconds")
+    before = [one for one in _applies(target, pipeline) if one.at <= sought]
+    if not before:
+        raise NotFound("A523", f"nothing of {pipeline} was applied by {sought}")
+    last = before[-1]
+    if not last.record:
+        raise NotFound("A523", f"{pipeline} was removed at {last.at}, before {sought}")
+    stored = target.registry.head(pipeline)
+    numbers = _numbers(target, stored.value, last) if stored is not None else {}
+    objects = [
+        PastObject(row["kind"], row["name"], numbers.get(f"{row['kind']}:{row['name']}"), row["definition"])
+        for row in target.registry.snapshot(pipeline, last.record)
+    ]
+    objects.sort(key=lambda one: (_KINDS.index(one.kind), one.name))
+    return PastProgram(last, tuple(objects))
+
+
+def time_of(text: str) -> datetime:
+    """A time as people write it: a date, or ISO 8601; UTC unless it says otherwise. Raises ReconcileError (U819)."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ReconcileError(
+            "U819", f"{text!r} is not a time", "2026-01-31, 2026-01-31T12:00 or 2026-01-31T12:00+01:00"
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def _applies(target: Target, pipeline: str) -> list[PastApply]:
+    stored = target.registry.head(pipeline)
+    journal = stored.value.journal if stored is not None else None
+    rows = target.registry.history(History.APPLIES, pipeline)
+    return [
+        PastApply(pipeline=pipeline, **{name: row[name] for name in row})
+        for row in rows
+        if journal is None or row["apply_id"] != journal.apply_id
+    ]
+
+
+def _numbers(target: Target, head: Head, last: PastApply) -> dict[str, int]:
+    """The active versions once an apply had switched, by key."""
+    columns = ("object", "number", "name", "at", "step")
+    rows: tuple[Mapping[str, Any], ...] = target.registry.last_rows(
+        History.ACTIVATIONS, last.pipeline, columns, "step", None
+    )
+    found: dict[str, int] = {}
+    ids: dict[str, str] = {}
+    for row in rows:
+        if row["at"] > last.at or not is_published(head, row):
+            continue
+        # An object that was renamed is known by its last name.
+        if row["object"] in ids:
+            found.pop(ids[row["object"]], None)
+        key = f"{row['object'].partition(':')[0]}:{row['name']}"
+        ids[row["object"]] = key
+        if row["number"]:
+            found[key] = int(row["number"])
+    return found

@@ -1,0 +1,241 @@
+"""Looking at versions of objects: listed, shown, compared. What records them: `object_versions`.
+
+An object is named `[PIPELINE.]NAME`, a version of it `[PIPELINE.]NAME@vN`, as written anywhere. A name that several
+pipelines know has to say which; one that stands for a relation and a function means the relation.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.digest import JsonObject
+from reconciler.errors import NotFound, ReconcileError
+from reconciler.names import did_you_mean, fold
+from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head, ObjectVersions
+from reconciler.registry.protocol import History
+from reconciler.snapshot.objects import KINDS, object_key
+
+_VERSION = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII | re.IGNORECASE)
+_SUMMARY = ("number", "name", "at", "step", "by", "commit", "approval", "approved_by", "plan_digest", "apply_id")
+_WHOLE = (*_SUMMARY, "reconciler", "fingerprint", "definition", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedName:
+    """A name as somebody gives it. `version` is what follows the `@`, None when nothing does."""
+
+    pipeline: str | None
+    name: str
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """An object of a pipeline that versions are known of. `head` is the pipeline's."""
+
+    pipeline: str
+    kind: str
+    name: str
+    versions: ObjectVersions
+    head: Head
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSummary:
+    """One version: when it was recorded, at which step, by whom, from which commit, and why it might be."""
+
+    number: int
+    name: str
+    at: str
+    step: int
+    by: str
+    commit: str
+    approval: str
+    approved_by: str
+    plan_digest: str
+    apply_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectVersion:
+    """One version whole. `definition` is what its author wrote, with the declared types; `content` its canonical query,
+    columns, and what it reads and calls."""
+
+    found: FoundObject
+    summary: VersionSummary
+    reconciler: str
+    fingerprint: str
+    definition: JsonObject
+    content: JsonObject
+
+    @property
+    def sql(self) -> str:
+        """The statement as written."""
+        return str(self.definition["sql"])
+
+
+@dataclass(frozen=True, slots=True)
+class VersionList:
+    """The last versions of an object, oldest first. `is_whole`: there are no others."""
+
+    found: FoundObject
+    versions: tuple[VersionSummary, ...]
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDifference:
+    """A column that one of two versions has otherwise, or not at all. None: it has no such column; an empty type is not
+    known."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDifference:
+    """Two versions of an object compared. `reads` maps relations to the columns read before and after (None: it does not
+    read that)."""
+
+    before: ObjectVersion
+    after: ObjectVersion
+    columns: tuple[ColumnDifference, ...]
+    reads: Mapping[str, tuple[tuple[str, ...] | None, tuple[str, ...] | None]]
+
+    @property
+    def same_meaning(self) -> bool:
+        """Whether both mean the same."""
+        return self.before.fingerprint == self.after.fingerprint
+
+
+def versioned_name(text: str) -> VersionedName:
+    """A name as given. Raises ReconcileError (U818) when it is none."""
+    name, at, version = text.partition("@")
+    pipeline, dot, inner = name.rpartition(".")
+    if not inner or (dot and not pipeline) or (at and not version):
+        raise ReconcileError("U818", f"{text!r} does not name an object", "[PIPELINE.]NAME, or [PIPELINE.]NAME@v2")
+    return VersionedName(pipeline or None, inner, version or None)
+
+
+def find_object(target: Target, name: VersionedName, kind: str | None = None) -> FoundObject:
+    """The object of that name. Raises NotFound (A520), ReconcileError (A521) when several pipelines know it."""
+    pipelines = (name.pipeline,) if name.pipeline is not None else target.registry.pipelines()
+    found: list[FoundObject] = []
+    known: set[str] = set()
+    for pipeline in pipelines:
+        stored = target.registry.head(pipeline)
+        if stored is None:
+            continue
+        known |= {key.partition(":")[2] for key in stored.value.versions}
+        one = _in_head(stored.value, name.name, kind)
+        if one is not None:
+            found.append(one)
+    if len(found) > 1:
+        whose = ", ".join(f"{one.pipeline}.{one.name}" for one in found)
+        raise ReconcileError("A521", f"{name.name!r} may be one of several", f"say which: {whose}")
+    if not found:
+        where = f"pipeline {name.pipeline!r}" if name.pipeline is not None else "any pipeline that is applied"
+        raise NotFound("A520", f"no version of {name.name!r} is known in {where}", did_you_mean(name.name, known))
+    return found[0]
+
+
+def list_versions(target: Target, found: FoundObject, limit: int | None = None) -> VersionList:
+    """The last versions of an object. Costs what these do, however many there are."""
+    more = None if limit is None else limit + 1
+    rows = target.registry.last_rows(History.VERSIONS, found.pipeline, _SUMMARY, "number", more, object=found.versions.id)
+    summaries = tuple(_summary(row) for row in rows if is_published(found.head, row))
+    return VersionList(found, summaries if limit is None else summaries[-limit:], limit is None or len(summaries) <= limit)
+
+
+def read_version(target: Target, found: FoundObject, version: str | None) -> ObjectVersion:
+    """One version of an object: the one that is named, else the active one. Raises NotFound (A522)."""
+    number = found.versions.active if version is None else version_number(version)
+    rows = () if number is None else _rows(target, found, number)
+    if not rows:
+        raise no_such_version(target, found, version)
+    row = rows[0]
+    try:
+        definition, content = json.loads(row["definition"]), json.loads(row["content"])
+    except ValueError as error:
+        raise ReconcileError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
+    return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content)
+
+
+def version_number(version: str) -> int | None:
+    """The number of `vN`; None for what is none."""
+    return int(version[1:]) if _VERSION.fullmatch(version) else None
+
+
+def no_such_version(target: Target, found: FoundObject, version: str | None) -> NotFound:
+    """The error for a version that does not exist, with those that do."""
+    known = list_versions(target, found, limit=20)
+    names = ", ".join(f"v{one.number}" for one in known.versions)
+    there = f"there are {'' if known.is_whole else '…, '}{names}" if names else "none is recorded"
+    if version is None:
+        return NotFound("A522", f"{found.pipeline}.{found.name} has no active version", there)
+    return NotFound("A522", f"{found.pipeline}.{found.name} has no version {version!r}", there)
+
+
+def compare_versions(before: ObjectVersion, after: ObjectVersion) -> VersionDifference:
+    """What differs between two versions of one object. Raises ReconcileError (A521) for versions of two."""
+    if before.found.versions.id != after.found.versions.id or before.found.pipeline != after.found.pipeline:
+        names = [f"{one.found.pipeline}.{one.found.name}" for one in (before, after)]
+        raise ReconcileError("A521", f"{names[0]} and {names[1]} are two objects", "compare two versions of one")
+    reads = [
+        {str(name): tuple(columns) for name, columns in one.content.get("reads", {}).items()} for one in (before, after)
+    ]
+    differing = sorted(name for name in {*reads[0], *reads[1]} if reads[0].get(name) != reads[1].get(name))
+    return VersionDifference(
+        before,
+        after,
+        _column_differences(before.content.get("columns", []), after.content.get("columns", [])),
+        {name: (reads[0].get(name), reads[1].get(name)) for name in differing},
+    )
+
+
+def _column_differences(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[ColumnDifference, ...]:
+    """In the order of the later version; those that it lacks come last."""
+    types = [{fold(one["name"]): _type_of(one) for one in columns} for columns in (before, after)]
+    names = {fold(one["name"]): one["name"] for one in (*before, *after)}
+    found = [
+        ColumnDifference(names[key], types[0].get(key), types[1].get(key)) for key in dict.fromkeys((*types[1], *types[0]))
+    ]
+    return tuple(one for one in found if _differs(one.before, one.after))
+
+
+def _differs(before: str | None, after: str | None) -> bool:
+    # A type that only one side knows is no difference.
+    return before != after and (before is None or after is None or (before != "" and after != ""))
+
+
+def _type_of(column: Mapping[str, Any]) -> str:
+    return str(column.get("type", "")) + ("" if column.get("nullable", True) else " NOT NULL")
+
+
+def _in_head(head: Head, name: str, kind: str | None) -> FoundObject | None:
+    kinds = [kind] if kind is not None else list(KINDS)
+    candidates = [(one, head.versions.get(object_key(one, name))) for one in kinds]
+    there = [(one, versions) for one, versions in candidates if versions is not None]
+    # What is there now goes before what was; of that, the order of kinds.
+    there.sort(key=lambda pair: pair[1].active is None)
+    if not there:
+        return None
+    found, versions = there[0]
+    return FoundObject(head.pipeline, found, fold(name), versions, head)
+
+
+def _rows(target: Target, found: FoundObject, number: int) -> tuple[Mapping[str, Any], ...]:
+    rows = target.registry.last_rows(
+        History.VERSIONS, found.pipeline, _WHOLE, "step", None, object=found.versions.id, number=str(number)
+    )
+    return tuple(row for row in rows if is_published(found.head, row))
+
+
+def _summary(row: Mapping[str, Any]) -> VersionSummary:
+    parts = {name: row[name] for name in _SUMMARY}
+    return VersionSummary(**{**parts, "number": int(row["number"]), "step": int(row["step"])})
