@@ -158,6 +158,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A521": "a name may be one of several objects",
     "A522": "there is no such version",
     "A523": "nothing was applied by then",
+    "A524": "reading versions is not allowed",
 }
 
 _REGISTRY: Final = {

@@ -18,7 +18,8 @@ from reconciler.cli.output import as_text, note, show_json, show_table
 def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None) -> int:
     """Run one SELECT over tables and views, all at one published step. Never blocks a writer.
 
-    Which step was read is told with the rows.
+    Which step was read is told with the rows. NAME@v2 reads a version of a table or view, where spec.versions.reads says
+    that it may be.
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
@@ -28,7 +29,8 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
     names = [column.name for column in result.columns]
     match form:
         case "json":
-            show_json({"step": answer.step, "rows": list(result.as_dictionaries())})
+            versions = {"versions": dict(answer.versions)} if answer.versions else {}
+            show_json({"step": answer.step, **versions, "rows": list(result.as_dictionaries())})
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)
@@ -38,4 +40,7 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
         case _:
             show_table(names, [[as_text(value) for value in row] for row in result.rows])
             click.echo(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'}, step {answer.step})")
+    for name, step in answer.versions.items():
+        if step != answer.step:
+            note(f"{name} as of step {step}")
     return 0

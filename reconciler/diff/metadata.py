@@ -16,6 +16,9 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     if before.checkpoint_interval_seconds != after.checkpoint_interval_seconds:
         seconds = [f"{one.checkpoint_interval_seconds}s" for one in (before, after)]
         found.append(MetadataChange(desired.name, "checkpoint_interval", *seconds))
+    if before.version_reads != after.version_reads:
+        values = _boolean(before.version_reads), _boolean(after.version_reads)
+        found.append(MetadataChange(desired.name, "versions.reads", *values))
     if before.bootstrap_policy is not after.bootstrap_policy:
         values = before.bootstrap_policy.value, after.bootstrap_policy.value
         found.append(MetadataChange(desired.name, "bootstrap_policy", *values))

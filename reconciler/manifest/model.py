@@ -182,7 +182,7 @@ class Settings:
     `spark` holds `runtime.spark` and `runtime.shuffle_partitions` (setting name → text). `workers`, `memory` and
     `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
-    relations, sorted.
+    relations, sorted. `version_reads`: queries may read versions that are not active.
     """
 
     name: str
@@ -199,6 +199,7 @@ class Settings:
     memory: str | None = None
     driver_memory: str | None = None
     checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
+    version_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         memory=_text(runtime.get("memory")).lower() or None,
         driver_memory=_text(runtime.get("driver_memory")).lower() or None,
         checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")),
+        version_reads=part(value, "spec", "versions", "reads") is True,
     )
 
 

@@ -4,12 +4,12 @@ All relations of one answer are read at the same step, under the program that wa
 earlier one that is asked for. The answer says which step it was.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from reconciler.delta.restoring import require_version
 from reconciler.diagnostics import Diagnostic
-from reconciler.engine.protocol import Engine, Rows, Selection, StoredSource
+from reconciler.engine.protocol import Engine, Rows, Selection, Source, StoredSource
 from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold, is_identifier
@@ -19,16 +19,19 @@ from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Placement
+from reconciler.reconcile.version_sources import VersionSources, told_apart, version_sources
+from reconciler.registry.model import Head, Placement
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a query, and the step at which it was read."""
+    """The rows of a query, and the step at which it was read; of versions that it names (as written), as of which step they
+    are."""
 
     step: int
     rows: Rows
+    versions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +44,34 @@ class StepRows:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
+    head: Head
     step: int
     program: Program
     placements: Mapping[str, Placement]
     gone: frozenset[str]
     is_last: bool
 
+    @property
+    def head_step(self) -> int:
+        """The last published step of all."""
+        return self.head.published.step if self.head.published is not None else self.step
+
 
 def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int | None = None) -> Answer:
     """Run one SELECT at the published step, or at an earlier one.
 
-    Raises NotFound (A506, A515), ReconcileError (X722), EngineError; X730 where the data of an earlier step is gone.
+    Raises NotFound (A506, A515, A520, A522), ReconcileError (A524, X722), EngineError; X730 where the data of an
+    earlier step is gone.
     """
     select = read_select(sql)
     if isinstance(select, Diagnostic):
         raise ReconcileError(select.code, select.message, select.hint)
     published = _published(target, pipeline, at_step)
-    require_relations(published.program, select)
-    return Answer(published.step, _select(target, published, select, engine))
+    plain, versioned = told_apart(select.relations)
+    require_relations(published.program, replace(select, relations=plain))
+    versions = version_sources(target, published.head, published.program, versioned, published.step)
+    rows = _select(target, published, replace(select, relations=plain), engine, versions)
+    return Answer(published.step, rows, {one.name: one.step for one in versions})
 
 
 def read_relations(
@@ -82,29 +95,40 @@ def _published(target: Target, pipeline: str, at_step: int | None) -> _Published
     last = stored.value.published.step
     state = read_step(target.registry, stored.value, last if at_step is None else at_step)
     program = read_snapshot(target, pipeline, state.record).program
-    return _Published(state.step, program, state.relations, state.gone, state.step == last)
+    return _Published(stored.value, state.step, program, state.relations, state.gone, state.step == last)
 
 
-def _select(target: Target, published: _Published, select: Select, engine: Engine) -> Rows:
+def _select(
+    target: Target, published: _Published, select: Select, engine: Engine, versions: Sequence[VersionSources] = ()
+) -> Rows:
     program = published.program
     place = published_place(program, target.warehouse, published.placements)
     sources = sources_for(program, select.relations, place)
     if not published.is_last:
-        for source in sources:
-            if isinstance(source, StoredSource):
-                _require_data(source, published)
+        _require_data(sources, published.step, published.gone)
+    for version in versions:
+        if version.step != published.head_step:
+            _require_data(version.sources, version.step, version.state.gone)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
-    return engine.select(Selection(select.sql, sources, program.settings.spark, functions))
+    known = {fold(one.name) for one in functions}
+    more = [one for version in versions for one in version.functions if fold(one.name) not in known]
+    before = [source for version in versions for source in version.sources]
+    return engine.select(
+        Selection(select.sql, (*before, *sources), program.settings.spark, (*functions, *dict.fromkeys(more)))
+    )
 
 
-def _require_data(source: StoredSource, published: _Published) -> None:
-    try:
-        if fold(source.name) in published.gone:
-            raise EngineError("X730", "its folder was removed by a later apply")
-        require_version(source.location, source.version)
-    except EngineError as error:
-        message = f"{source.name} can't be read at step {published.step} any more: {error.message}"
-        raise EngineError(error.code, message, "ask for a later step, or leave that relation out") from error
+def _require_data(sources: Iterable[Source], step: int, gone: frozenset[str]) -> None:
+    for source in sources:
+        if not isinstance(source, StoredSource):
+            continue
+        try:
+            if fold(source.name.partition("@")[0]) in gone:
+                raise EngineError("X730", "its folder was removed by a later apply")
+            require_version(source.location, source.version)
+        except EngineError as error:
+            message = f"{source.name} can't be read at step {step} any more: {error.message}"
+            raise EngineError(error.code, message, "ask for a later step, or leave that relation out") from error
 
 
 def require_relations(program: Program, statement: Select | Insert | Delete) -> None:

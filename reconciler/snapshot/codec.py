@@ -106,6 +106,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
             if settings.checkpoint_interval_seconds != DEFAULT_CHECKPOINT_INTERVAL
             else None
         ),
+        "version_reads": settings.version_reads,
     }
     return {
         "name": settings.name,

@@ -15,6 +15,7 @@ from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.references import named_relations
+from reconciler.sql.versioned_names import quote_versions
 
 _QUERY_HINT = "for example: SELECT * FROM t WHERE …"
 _CHANGE_HINT = "for example: INSERT INTO t VALUES (…), or DELETE FROM t WHERE …"
@@ -58,7 +59,8 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def read_select(sql: str) -> Select | Diagnostic:
-    """Read one SELECT."""
+    """Read one SELECT. Names of versions (`revenue@v2`) come quoted."""
+    sql = quote_versions(sql)
     tokens = _tokens(sql)
     if not tokens:
         return Diagnostic("S240", "there is no query", None, _QUERY_HINT)

@@ -1,0 +1,120 @@
+"""What a query reads where it names a version: `revenue@v2`.
+
+- The active version is the relation as it is. Any other is as it was at the last published step at which it was active: its
+  rows are in Delta's history, for as long as retention keeps them. The answer says which step that was.
+- With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
+- A view that is computed in place is computed from what it read then, as its program said then.
+- It has to be allowed: `spec.versions.reads`, in what is applied.
+
+Sources of one version stand before those of the next and of the query's own step, which may go by the same names: Spark has
+read a name as it stood when what follows it was registered.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from reconciler.engine.protocol import FunctionSource, InlineSource, Source
+from reconciler.errors import NotFound, ReconcileError
+from reconciler.names import fold
+from reconciler.program.model import Program
+from reconciler.program.settings import meaning_settings
+from reconciler.reconcile.compiling import read_snapshot
+from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.reading import functions_for, published_place, sources_for
+from reconciler.reconcile.steps import StepState, read_step
+from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions import FoundObject, find_object, no_such_version, version_number, versioned_name
+from reconciler.registry.model import Head
+from reconciler.registry.protocol import History
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSources:
+    """The sources of one version under its name as written, the functions that they need, and as of which step they are."""
+
+    name: str
+    step: int
+    state: StepState
+    sources: tuple[Source, ...]
+    functions: tuple[FunctionSource, ...]
+
+
+def is_versioned(name: str) -> bool:
+    """Whether a relation's name in a query is that of a version."""
+    return "@" in name
+
+
+def version_sources(
+    target: Target, head: Head, program: Program, names: Iterable[str], at_step: int
+) -> tuple[VersionSources, ...]:
+    """What is to be read for these names, as of `at_step` at the latest. `program` is that of the query.
+
+    Raises ReconcileError (A524: not allowed; X722), NotFound (A520, A522, A515).
+    """
+    wanted = sorted(names)
+    if wanted and not program.settings.version_reads:
+        raise ReconcileError(
+            "A524",
+            f"{wanted[0]} can't be read: pipeline {program.name} does not allow reading versions",
+            "set spec.versions.reads to true in its pipeline.yaml, and apply",
+        )
+    return tuple(_sources(target, head, program, name, at_step) for name in wanted)
+
+
+def _sources(target: Target, head: Head, program: Program, name: str, at_step: int) -> VersionSources:
+    given = versioned_name(name)
+    if given.pipeline is not None:
+        raise ReconcileError("X722", f"{name} names a pipeline", f"a query reads one pipeline: {name.partition('.')[2]}")
+    found = find_object(target, replace(given, pipeline=head.pipeline))
+    if found.kind == "function":
+        raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
+    state, spelled = _last_state(target, head, found, given.version or "", at_step)
+    then = read_snapshot(target, head.pipeline, state.record).program
+    place = published_place(then, target.warehouse, state.relations)
+    sources = sources_for(then, [spelled], place)
+    functions = functions_for(then, (), [spelled])
+    if any(isinstance(source, InlineSource) for source in sources):
+        _require_same_meaning(name, program, then, functions)
+    return VersionSources(name, state.step, state, (*sources[:-1], replace(sources[-1], name=name)), functions)
+
+
+def _require_same_meaning(name: str, program: Program, then: Program, functions: tuple[FunctionSource, ...]) -> None:
+    """What is computed now has to be computed as it was then."""
+    if meaning_settings(program.settings.spark) != meaning_settings(then.settings.spark):
+        raise ReconcileError("X722", f"{name} is computed where it is read, and settings that decide results changed since")
+    known = [key for one in functions if (key := fold(one.name)) in program.functions]
+    now = {fold(one.name): one for one in functions_for(program, known, ())}
+    for function in functions:
+        if now.get(fold(function.name), function) != function:
+            message = f"{name} is computed where it is read, and function {function.name} changed since"
+            raise ReconcileError("X722", message, "a materialized view keeps the rows of its versions")
+
+
+def _last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:
+    """The state at the last step, not after `at_step`, at which the version was active, and the object's name then."""
+    number = version_number(version)
+    columns = ("number", "name", "step")
+    rows = target.registry.last_rows(History.ACTIVATIONS, head.pipeline, columns, "step", None, object=found.versions.id)
+    spans = [row for row in rows if is_published(head, row) and int(row["step"]) <= at_step]
+    active = [index for index, row in enumerate(spans) if number is not None and row["number"] == str(number)]
+    if not active:
+        raise no_such_version(target, found, version)
+    begin = spans[active[-1]]
+    end = int(spans[active[-1] + 1]["step"]) - 1 if active[-1] + 1 < len(spans) else at_step
+    return _published_state(target, head, int(begin["step"]), end), str(begin["name"])
+
+
+def _published_state(target: Target, head: Head, begin: int, end: int) -> StepState:
+    """The last state from `end` back to `begin`: steps in between may have been withdrawn."""
+    for step in range(end, begin, -1):
+        try:
+            return read_step(target.registry, head, step)
+        except NotFound:
+            continue
+    return read_step(target.registry, head, begin)
+
+
+def told_apart(relations: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The relations of a query: plain names, and those of versions."""
+    all_names = tuple(relations)
+    return tuple(one for one in all_names if not is_versioned(one)), tuple(one for one in all_names if is_versioned(one))
