@@ -159,6 +159,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A522": "there is no such version",
     "A523": "nothing was applied by then",
     "A524": "reading versions is not allowed",
+    "A525": "a view is pinned and changed at the same time",
+    "A526": "a pinned version does not fit the program",
 }
 
 _REGISTRY: Final = {

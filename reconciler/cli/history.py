@@ -25,7 +25,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Needs no Java.
 
-    Examples: reconcile history tpch; reconcile history tpch --at 2026-01-31
+    Example: reconcile history tpch --at 2026-01-31
     """
     target = target_of(repo, environment)
     for name in pipelines:

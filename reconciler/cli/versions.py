@@ -44,7 +44,7 @@ def command(
 
     Needs no Java.
 
-    Examples: reconcile versions list revenue; reconcile versions diff revenue@v1 revenue@v3
+    Example: reconcile versions diff revenue@v1 revenue@v3
     """
     if (other is not None) and action != "diff":
         raise click.UsageError(f"{action} takes one name")

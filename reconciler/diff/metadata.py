@@ -2,6 +2,7 @@
 nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
 
 from reconciler.diff.model import MetadataChange
+from reconciler.manifest.model import Pin
 from reconciler.names import fold
 from reconciler.program.model import Program
 
@@ -25,6 +26,9 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     for key in sorted({*desired.tables, *desired.views} & {*applied.tables, *applied.views}):
         relation = desired.relation(key)
         assert relation is not None
+        versions = [_version(one.pins.get(key)) for one in (before, after)]
+        if versions[0] != versions[1]:
+            found.append(MetadataChange(relation.name, "version", *versions))
         if before.descriptions.get(key) != after.descriptions.get(key):
             found.append(MetadataChange(relation.name, "description"))
         if (key in before.protected) != (key in after.protected):
@@ -46,6 +50,10 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
             skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - {"transport", "format"}
             found += [MetadataChange(desired.connectors[key].qualified_name, name) for name in sorted(skipped)]
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
+
+
+def _version(pin: Pin | None) -> str:
+    return "latest" if pin is None else f"v{pin.number}"
 
 
 def _boolean(value: bool) -> str:

@@ -20,7 +20,6 @@ _ANY: Final = "*"
 _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "streams"): "streams are not supported by this version",
     ("spec", "views", _ANY, "retention"): "old versions of views are not kept by this version",
-    ("spec", "views", _ANY, "version"): "pinning a view's version is not supported by this version",
 }
 
 SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {

@@ -176,6 +176,15 @@ DEFAULT_CHECKPOINT_INTERVAL: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """The number of the version that a view is to have. `written`: how the files defined the view beside the pin, as stored,
+    where that meant something else; known once the pin was looked up."""
+
+    number: int
+    written: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
@@ -183,6 +192,7 @@ class Settings:
     `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
     relations, sorted. `version_reads`: queries may read versions that are not active.
+    `pins` say which versions views (folded) are to have, whatever their SQL says.
     """
 
     name: str
@@ -200,6 +210,7 @@ class Settings:
     driver_memory: str | None = None
     checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
     version_reads: bool = False
+    pins: Mapping[str, Pin] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

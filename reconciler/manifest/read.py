@@ -22,7 +22,7 @@ from reconciler.manifest.check import SHUFFLE_PARTITIONS, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
 from reconciler.manifest.document import Document, read_document
 from reconciler.manifest.functions import read_functions
-from reconciler.manifest.model import DEFAULT_CHECKPOINT_INTERVAL, BootstrapPolicy, Evolution, Manifest, Move, Settings
+from reconciler.manifest.model import DEFAULT_CHECKPOINT_INTERVAL, BootstrapPolicy, Evolution, Manifest, Move, Pin, Settings
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
@@ -31,6 +31,7 @@ PIPELINE_FILE: Final = "pipeline.yaml"
 # A column stays in its table, whatever is wrong with its type or what stands after it.
 _KEEPS_ITS_STATEMENT: Final = frozenset({"S208", "S262", "S264", "S265"})
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+_PIN: Final = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII)
 _DURATION: Final = re.compile("([0-9]{1,6})([smh])")
 
 
@@ -201,6 +202,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         driver_memory=_text(runtime.get("driver_memory")).lower() or None,
         checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")),
         version_reads=part(value, "spec", "versions", "reads") is True,
+        pins=_pins(_mapping(value, "spec", "views")),
     )
 
 
@@ -226,6 +228,11 @@ def _table_evolution(tables: Mapping[str, Any]) -> dict[str, Evolution]:
 def _protected(value: Mapping[str, Any]) -> tuple[str, ...]:
     relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
     return tuple(sorted({fold(name) for name, entry in relations if part(entry, "protect") is True}))
+
+
+def _pins(views: Mapping[str, Any]) -> dict[str, Pin]:
+    found = {fold(name): _PIN.fullmatch(_text(part(entry, "version"))) for name, entry in views.items()}
+    return {name: Pin(int(pin[1])) for name, pin in sorted(found.items()) if pin is not None}
 
 
 def _moves(value: Mapping[str, Any], document: Document) -> tuple[Move, ...]:

@@ -1,4 +1,4 @@
-"""A pipeline's files, and what the registry stores of an applied program, compiled; through the cache.
+"""A pipeline's files, compiled; through the cache. What the registry stores of a program: `snapshots`.
 
 Three things are kept under digests of all that they depend on, so that what did not change is not looked at again:
 - of a pipeline's files as a whole, with what the environment adds: the outline of their snapshot;
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
-from reconciler.errors import ManifestInvalid, RegistryError
+from reconciler.errors import ManifestInvalid
 from reconciler.manifest.model import Manifest
 from reconciler.manifest.read import read_manifest
 from reconciler.program.compile import compile_program
@@ -20,9 +20,9 @@ from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
+from reconciler.reconcile.pinned_views import with_pinned_views
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.reconcile.target import Target
-from reconciler.snapshot.codec import decode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
 from reconciler.snapshot.outline import outline_of, outline_to_json
 
@@ -63,24 +63,18 @@ def read_desired(target: Target, pipeline: str) -> Snapshot | None:
 
 
 def compile_desired(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Snapshot | None:
-    """The snapshot of files that were read (`source.files_of`). Raises ManifestInvalid with every error."""
+    """The snapshot of files that were read (`source.files_of`). Raises ManifestInvalid with every error; of pins what
+    `pinned_views` says."""
     if files is None:
         return None
     validated = validate_pipeline(target, pipeline, files)
     errors = errors_among(validated.diagnostics)
     if errors or validated.program is None:
         raise ManifestInvalid(errors)
-    snapshot = take_snapshot(validated.program)
-    target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
+    program = with_pinned_views(target, validated.program)
+    snapshot = take_snapshot(program)
+    if not program.settings.pins:
+        # What a pin stands for is in the registry, which is another one elsewhere.
+        target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
     flush(target.cache)
-    return snapshot
-
-
-def read_snapshot(target: Target, pipeline: str, record: str) -> Snapshot:
-    """A snapshot by its record digest. Raises RegistryError when it is missing or damaged."""
-    objects = target.registry.snapshot(pipeline, record)
-    try:
-        snapshot = take_snapshot(decode_program(objects, target.cache), record)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RegistryError("G602", f"the applied definitions {record} of {pipeline!r} are damaged: {error!r}") from error
     return snapshot

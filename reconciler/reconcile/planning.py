@@ -18,11 +18,12 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
-from reconciler.reconcile.compiling import compile_desired, read_snapshot
+from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import policy_in_force
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored

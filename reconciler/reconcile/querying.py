@@ -15,8 +15,8 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_sources import VersionSources, told_apart, version_sources

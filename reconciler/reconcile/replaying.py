@@ -12,9 +12,9 @@ from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.restoring import RESTORE
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import StepResult, carry_out, unchecked
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Stored

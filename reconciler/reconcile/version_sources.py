@@ -18,9 +18,9 @@ from reconciler.errors import NotFound, ReconcileError
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.object_versions import is_published
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import FoundObject, find_object, no_such_version, version_number, versioned_name

@@ -22,6 +22,7 @@ from reconciler.manifest.model import (
     FunctionDeclaration,
     Manifest,
     ParameterDeclaration,
+    Pin,
     PythonBody,
     Settings,
     SqlBody,
@@ -65,6 +66,11 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
 
 def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = None) -> Program:
     """The program of stored definitions. Raises KeyError or ValueError when they are not of the stored form."""
+    return compile_program(decode_manifest(objects), cache=cache).program
+
+
+def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
+    """The manifest that stored definitions stand for. Raises KeyError or ValueError when they are not of the stored form."""
     by_kind: dict[str, list[Mapping[str, Any]]] = {
         "settings": [],
         "table": [],
@@ -75,7 +81,7 @@ def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = N
     for item in objects:
         by_kind[item["kind"]].append(item["definition"])
     (settings,) = by_kind["settings"]
-    manifest = Manifest(
+    return Manifest(
         settings=Settings(
             **{
                 **settings,
@@ -84,6 +90,7 @@ def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = N
                 "evolution": Evolution(settings.get("evolution", Evolution.CLEAR)),
                 "table_evolution": {key: Evolution(one) for key, one in settings.get("table_evolution", {}).items()},
                 "protected": tuple(settings.get("protected", ())),
+                "pins": {view: Pin(**pin) for view, pin in settings.get("pins", {}).items()},
             }
         ),
         tables=tuple(_read_table(definition) for definition in by_kind["table"]),
@@ -91,7 +98,6 @@ def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = N
         connectors=tuple(ConnectorDeclaration(**definition) for definition in by_kind["connector"]),
         functions=tuple(_read_function(definition) for definition in by_kind["function"]),
     )
-    return compile_program(manifest, cache=cache).program
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
@@ -107,6 +113,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
             else None
         ),
         "version_reads": settings.version_reads,
+        "pins": {view: _pin(pin) for view, pin in settings.pins.items()},
     }
     return {
         "name": settings.name,
@@ -119,6 +126,10 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "descriptions": dict(settings.descriptions),
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def _pin(pin: Pin) -> dict[str, Any]:
+    return {"number": pin.number, **({} if pin.written is None else {"written": pin.written})}
 
 
 def _column(column: ColumnDeclaration) -> dict[str, Any]:

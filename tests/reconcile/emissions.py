@@ -11,8 +11,8 @@ from reconciler.plan.model import Outcome
 from reconciler.program.model import Program
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.emitting import EmissionResult, emit_pinned, pin_emissions
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.registry.model import Head
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

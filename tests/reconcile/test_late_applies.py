@@ -18,9 +18,9 @@ from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryCo
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.effects import Builder, Effects
 from reconciler.reconcile.journal import OpenJournal
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.taking_back import take_back
 from reconciler.registry.model import EntryState, Head, Journal, JournalEntry, Stored
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop

@@ -20,9 +20,9 @@ from reconciler.names import fold
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
 from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.registry.model import Head
 from tests.engine.delta_writer import DeltaWriter
 

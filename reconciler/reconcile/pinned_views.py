@@ -1,0 +1,116 @@
+"""Views that are pinned: `version: v2` in pipeline.yaml makes that version active, whatever it was before.
+
+- The rest of the definition has to be the active one or the pinned one (the seed's `FeatureViewPinConflict`): a pin and a
+  change in one go would leave unsaid which of the two is meant. Then the plan stops, and says what differs. What the files
+  said beside a pin that was applied is kept with it, so that they may go on to say it.
+- The desired program has the pinned definition, as it was written then; so the plan says what becomes of the view, and
+  applying the same file again is no change.
+- A pinned definition has to fit what there is now: one that reads a column that was dropped is an error.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.diagnostics import errors_among
+from reconciler.digest import JsonObject
+from reconciler.errors import NotFound, ReconcileError
+from reconciler.manifest.model import Pin
+from reconciler.program.compile import Compiled, compile_program
+from reconciler.program.model import Program
+from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions import ObjectVersion, find_object, read_version, versioned_name
+from reconciler.registry.model import Head
+from reconciler.snapshot.codec import decode_manifest, encode_program
+from reconciler.snapshot.objects import object_key, same_meaning
+
+
+def with_pinned_views(target: Target, program: Program) -> Program:
+    """The program with the definitions that its pins name. Raises NotFound (A522), ReconcileError (A525, A526)."""
+    pins = {view: pin.number for view, pin in program.settings.pins.items() if view in program.views}
+    if not pins:
+        return program
+    stored = target.registry.head(program.name)
+    head = stored.value if stored is not None else None
+    versions = {view: _pinned(target, program, head, view, number) for view, number in pins.items()}
+    pinned = _required(_replaced(target, program, {view: one.definition for view, one in versions.items()}), versions)
+    applied = None
+    if head is not None and head.applied is not None and head.applied.record is not None:
+        applied = read_snapshot(target, program.name, head.applied.record).program
+    found = {}
+    for view, version in versions.items():
+        key = object_key("view", view)
+        if same_meaning(program, pinned, key):
+            found[view] = Pin(pins[view])
+        elif _is_known(target, program, applied, view, pins[view]):
+            found[view] = Pin(pins[view], _stored(program, view))
+        else:
+            raise _conflict(program, applied, view, version)
+    return replace(pinned, settings=replace(pinned.settings, pins=found))
+
+
+def _is_known(target: Target, program: Program, applied: Program | None, view: str, number: int) -> bool:
+    """Whether the files define a view as it is active, or as they did when this pin was applied."""
+    if applied is None:
+        return False
+    key = object_key("view", view)
+    pin = applied.settings.pins.get(view)
+    if pin is None or pin.number != number or pin.written is None:
+        return same_meaning(program, applied, key)
+    return same_meaning(program, applied, key) or same_meaning(
+        program, _replaced(target, program, {view: pin.written}).program, key
+    )
+
+
+def _stored(program: Program, view: str) -> JsonObject:
+    """A view's definition as the registry stores it."""
+    (found,) = [row["definition"] for row in encode_program(program) if (row["kind"], row["name"]) == ("view", view)]
+    return dict(found)
+
+
+def _pinned(target: Target, program: Program, head: Head | None, view: str, number: int) -> ObjectVersion:
+    name = program.views[view].name
+    if head is None or object_key("view", view) not in head.versions:
+        raise NotFound("A522", f"{program.name}.{name} is pinned at v{number}, but no version of it was ever applied")
+    found = find_object(target, replace(versioned_name(name), pipeline=program.name), "view")
+    return read_version(target, found, f"v{number}")
+
+
+def _replaced(target: Target, program: Program, definitions: Mapping[str, JsonObject]) -> Compiled:
+    """The program with these stored definitions of views, under their names of today."""
+
+    def definition(row: JsonObject) -> JsonObject:
+        known = definitions.get(row["name"]) if row["kind"] == "view" else None
+        return row if known is None else {**row, "definition": {**known, "name": row["definition"]["name"]}}
+
+    manifest = decode_manifest([definition(row) for row in encode_program(program)])
+    # What only says how a program came to be is not stored.
+    return compile_program(replace(manifest, moves=program.moves), cache=target.cache)
+
+
+def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Program:
+    errors = errors_among(compiled.diagnostics)
+    if not errors:
+        return compiled.program
+    names = ", ".join(f"{one.summary.name}@v{one.summary.number}" for one in versions.values())
+    message = f"{names} can't be active in today's program: {errors[0].code}: {errors[0].message}"
+    raise ReconcileError("A526", message, errors[0].hint)
+
+
+def _conflict(program: Program, applied: Program | None, view: str, version: ObjectVersion) -> ReconcileError:
+    name, number = program.views[view].name, version.summary.number
+    there = applied.views[view].declaration.sql if applied is not None and view in applied.views else version.sql
+    lines = difflib.unified_diff(
+        there.strip().splitlines(),
+        program.views[view].declaration.sql.strip().splitlines(),
+        f"{name} as applied" if applied is not None else f"{name}@v{number}",
+        f"{name} in the files",
+        lineterm="",
+    )
+    return ReconcileError(
+        "A525",
+        f"{program.name}.{name} is pinned at v{number}, and the files define it neither so nor as it is active:\n"
+        + "\n".join(f"  {line}" for line in lines),
+        f"take the pin away to apply the files, or take the change back to have v{number}",
+    )

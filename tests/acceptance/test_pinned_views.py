@@ -1,0 +1,134 @@
+"""Views that are pinned, by the command line over real Delta tables: v1 made active again, conflicts, what is no version."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
+from tests.acceptance.shop import write_shop
+from tests.engine.delta_writer import DeltaWriter
+
+TABLE = "CREATE TABLE orders (id BIGINT, price INT);\n"
+VIEWS = [
+    f"CREATE MATERIALIZED VIEW total AS\nSELECT {query} FROM orders;\n"
+    for query in ("SUM(price) AS total", "SUM(price) * 2 AS total", "COUNT(*) AS total")
+]
+LAST = TABLE + VIEWS[2]
+NO_CHANGES = "no changes"
+
+
+class Shop:
+    """A repository and its command line."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self._capsys = root, capsys
+        self._engine = RecordingEngine(DeltaWriter())
+
+    def write(self, program: str, version: str = "", policy: str = "allow") -> None:
+        write_shop(self.root, program, policy, f"  views: {{Total: {{version: {version}}}}}\n" if version else "")
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        self._capsys.readouterr()
+        found = run([*words, "--repo", str(self.root)], self._engine)
+        printed = self._capsys.readouterr()
+        assert found == code, printed.err
+        return printed.out + printed.err
+
+    def active(self) -> str:
+        (line,) = [one for one in self("versions", "list", "total").splitlines() if one.endswith("active")]
+        return line.split()[0]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    """Three versions of a view were applied one after the other."""
+    shop = Shop(tmp_path, capsys)
+    for view in VIEWS:
+        shop.write(TABLE + view)
+        shop("apply", "shop")
+    assert shop.active() == "v2"
+    return shop
+
+
+@pytest.mark.parametrize("files", [LAST, TABLE + VIEWS[1]], ids=["active", "pinned"])
+def test_a_pinned_version_is_made_active_and_stays_so(shop: Shop, files: str) -> None:
+    shop.write(files, "v1")
+    planned = shop("plan", "shop")
+    assert "total" in planned
+    assert "version of total: latest → v1" in planned
+    assert "applied" in shop("apply", "shop")
+    assert shop.active() == "v1"
+    assert "SUM(price) * 2" in shop("versions", "show", "total")
+    assert NO_CHANGES in shop("plan", "shop").lower()
+    assert "nothing to do" in shop("apply", "shop")
+
+
+def test_without_the_pin_the_files_hold_again(shop: Shop) -> None:
+    shop.write(LAST, "v0")
+    shop("apply", "shop")
+    assert shop.active() == "v0"
+    shop.write(LAST, "latest")
+    shop("apply", "shop")
+    assert shop.active() == "v2"
+    assert NO_CHANGES in shop("plan", "shop").lower()
+    assert len(shop("versions", "list", "total").splitlines()) == 2 + 3, "no number was given anew"
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_a_pin_and_a_change_at_once_are_a_conflict_that_shows_the_difference(shop: Shop, command: str) -> None:
+    shop.write(LAST.replace("COUNT(*)", "MAX(price)"), "v1")
+    before = shop.active()
+    said = shop(command, "shop", code=1)
+    assert "A525" in said
+    assert "-SELECT COUNT(*) AS total FROM orders" in said
+    assert "+SELECT MAX(price) AS total FROM orders" in said
+    assert "take the pin away" in said
+    assert shop.active() == before
+
+
+def test_another_part_may_change_along_with_a_pin(shop: Shop) -> None:
+    shop.write(LAST + "CREATE MATERIALIZED VIEW other AS SELECT id FROM orders;\n", "v1")
+    shop("apply", "shop")
+    assert shop.active() == "v1"
+    assert "v0" in shop("versions", "list", "other")
+
+
+@pytest.mark.parametrize("version", ["v3", "v99999999999999999"])
+def test_a_version_that_does_not_exist_is_an_error_with_those_that_do(shop: Shop, version: str) -> None:
+    shop.write(LAST, version)
+    said = shop("plan", "shop", code=1)
+    assert "A522" in said
+    assert "there are v0, v1, v2" in said
+
+
+def test_a_pin_on_what_was_never_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shop = Shop(tmp_path, capsys)
+    shop.write(LAST, "v0")
+    assert "A522" in shop("plan", "shop", code=1)
+
+
+@pytest.mark.parametrize("version", ["2", "v", "v01", "v-1", "newest", "[v1]"])
+def test_what_names_no_version(shop: Shop, version: str) -> None:
+    shop.write(LAST, version)
+    assert "pipeline.yaml:" in shop("plan", "shop", code=1)
+
+
+def test_a_pinned_version_that_reads_what_is_gone(shop: Shop) -> None:
+    count = TABLE.replace(", price INT", "") + VIEWS[2]
+    shop.write(count)
+    shop("apply", "shop")
+    shop.write(count, "v1")
+    said = shop("plan", "shop", code=1)
+    assert "A526" in said
+    assert "price" in said
+
+
+def test_a_pin_needs_an_approval_as_any_change(shop: Shop) -> None:
+    shop.write(LAST, policy="await_approval")
+    shop("apply", "shop")
+    shop.write(LAST, "v1", "await_approval")
+    shop("apply", "shop", code=2)
+    assert shop.active() == "v2"
+    shop("plan", "shop", "--write-lock")
+    assert "MATERIALIZED" not in shop("plan", "shop", "--check-lock", code=0)
