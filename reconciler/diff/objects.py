@@ -69,16 +69,20 @@ def _is_redefined(change: RelationChange, applied: Program, desired: Program) ->
         return True
     if fold(change.name) in desired.tables:
         return any(not isinstance(cause, RelationRenamed) for cause in change.causes)
-    return _has(change.causes, _OF_A_VIEW) or _columns(change.renamed_from or change.name, applied) != _columns(
-        change.name, desired
-    )
+    # Both sides by one rule, as `compare` looks at them.
+    as_spelled = applied.names_are_data or desired.names_are_data
+    names = [
+        _columns(name, program, as_spelled)
+        for name, program in ((change.renamed_from or change.name, applied), (change.name, desired))
+    ]
+    return _has(change.causes, _OF_A_VIEW) or names[0] != names[1]
 
 
 def _has(causes: Iterable[Cause], kinds: tuple[type, ...]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes)
 
 
-def _columns(name: str, program: Program) -> list[str]:
+def _columns(name: str, program: Program, as_spelled: bool) -> list[str]:
     view = program.views.get(fold(name))
     names = view.column_names if view is not None else ()
-    return list(names) if program.names_are_data else [fold(one) for one in names]
+    return list(names) if as_spelled else [fold(one) for one in names]

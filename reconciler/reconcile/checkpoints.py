@@ -245,6 +245,7 @@ def _details(
     return {
         "checkpoint": checkpoint.name,
         "source": source,
+        "step": checkpoint.step,
         "record": snapshot.record,
         "digest": snapshot.digest,
         "apply_id": apply_id,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
-from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.object_versions import is_published, withdrawn_steps
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
@@ -109,10 +109,11 @@ def _numbers(target: Target, head: Head, last: PastApply) -> dict[str, int]:
     rows: tuple[Mapping[str, Any], ...] = target.registry.last_rows(
         History.ACTIVATIONS, last.pipeline, columns, "step", None
     )
+    withdrawn = withdrawn_steps(target.registry, last.pipeline)
     found: dict[str, int] = {}
     ids: dict[str, str] = {}
     for row in rows:
-        if row["at"] > last.at or not is_published(head, row):
+        if row["at"] > last.at or not is_published(head, row, withdrawn):
             continue
         # An object that was renamed is known by its last name.
         if row["object"] in ids:

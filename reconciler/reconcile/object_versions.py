@@ -4,13 +4,17 @@
   that it had when it last meant this: a definition that was a version before is that version again.
 - Numbers are settled when an apply opens its journal, under the lease: the head knows the last one of each object, also of
   those that are gone, and its next compare-and-set takes the new ones along. So no number is given twice, and none is left
-  out but by an apply that took itself back.
+  out: an apply that takes itself back leaves the head's numbers as they were.
 - The histories are written before the head's commit that switches, under its step's number: a repeat writes nothing again.
-  So a row alone proves nothing: one beyond the published step is none.
-- What was applied before there were versions is version 0 of what the next apply finds.
+  So a row alone proves nothing: one beyond the published step is none, nor is one of a restore that was withdrawn.
+- Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
+- What was applied before there were versions is version 0 of what the next apply finds. A head that lost its numbers to an
+  older version of reconciler, which does not write them, gets them from the histories.
+- A view that only follows the rename of what it reads keeps its version, which goes on holding the query as first recorded.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -20,10 +24,14 @@ from reconciler.diff.objects import ObjectChanges, changed_objects
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Program
+from reconciler.reconcile.steps import WITHDRAWN
 from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
 from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import VersionedObject, object_keys, versioned_objects
+
+_FORMERLY: Final = "formerly"
+"""Stands before the id of an object that is gone, and whose name another one has."""
 
 _FEW: Final = 20
 """So many objects are looked up one by one; more of them in one go through the whole history."""
@@ -48,20 +56,24 @@ def versions_after(
 ) -> dict[str, ObjectVersions]:
     """The versions of all objects, those that are gone as well, once `desired` is applied."""
     changes = changed_objects(applied, desired.program if desired is not None else None, diff)
-    known = _renamed(head.versions, changes)
+    known = _renamed(_known(registry, head), changes)
+    for key in object_keys(desired.program) if desired is not None else ():
+        # Its name is free again.
+        if key not in known and f"{_FORMERLY}:{key}" in known:
+            known[key] = known.pop(f"{_FORMERLY}:{key}")
     after = {key: replace(one, active=None) if key in changes.gone else one for key, one in known.items()}
     wanted = set(changes.redefined)
     if desired is not None:
         wanted |= {key for key in object_keys(desired.program) if key not in known or known[key].active is None}
-    objects = versioned_objects(desired, frozenset(wanted)) if desired is not None else {}
-    before = _fingerprints(registry, head, {known[key].id for key in wanted if key in known})
+    objects = versioned_objects(desired.program, frozenset(wanted)) if desired is not None else {}
+    before = _meanings(registry, head, {known[key].id for key in wanted if key in known})
     ids = {one.id for one in known.values()}
     for key, found in objects.items():
         if key not in known:
             after[key] = ObjectVersions(_new_id(key, ids), 0, 0)
             continue
         number = _returned(before.get(known[key].id, {}), found)
-        if number is None:
+        if number is None or (number == known[key].active and _differs(changes.renamed.get(key, key), found, applied)):
             number = known[key].last + 1
         after[key] = ObjectVersions(known[key].id, number, max(number, known[key].last))
     return dict(sorted(after.items()))
@@ -71,11 +83,20 @@ def record_versions(
     registry: Registry, head: Head, after: Mapping[str, ObjectVersions], desired: Snapshot | None, switch: Switch
 ) -> None:
     """Tell of what changed; call it before the head with these versions is written."""
-    before = {one.id: one for one in head.versions.values()}
-    changed = {key: one for key, one in after.items() if one.id not in before or before[one.id].active != one.active}
+    known = _known(registry, head)
+    before = {one.id: one for one in known.values()}
+    names = {one.id: key for key, one in known.items() if one.active is not None}
+    changed = {
+        key: one
+        for key, one in after.items()
+        if one.id not in before
+        or before[one.id].active != one.active
+        # It has another name from now on.
+        or (one.active is not None and names[one.id] != key)
+    }
     last = {key: before[one.id].last if one.id in before else -1 for key, one in changed.items()}
     new = {key for key, one in changed.items() if one.active is not None and one.active > last[key]}
-    objects = versioned_objects(desired, frozenset(new)) if desired is not None else {}
+    objects = versioned_objects(desired.program, frozenset(new)) if desired is not None else {}
     same = {"at": switch.at, "step": str(switch.step), "by": switch.by, "commit": switch.commit, "apply_id": switch.apply_id}
     rows = [
         {
@@ -94,7 +115,12 @@ def record_versions(
         for key, one in objects.items()
     ]
     activations = [
-        {**same, "object": one.id, "number": "" if one.active is None else str(one.active), "name": key.partition(":")[2]}
+        {
+            **same,
+            "object": one.id,
+            "number": "" if one.active is None else str(one.active),
+            "name": (key if one.active is not None else names[one.id]).partition(":")[2],
+        }
         for key, one in changed.items()
     ]
     if rows:
@@ -110,9 +136,68 @@ def _with_types(found: VersionedObject, placements: Mapping[str, Placement]) -> 
     return {**found.content, "columns": [{"name": one.name, "type": one.type} for one in placement.columns]}
 
 
-def is_published(head: Head, row: Mapping[str, str]) -> bool:
-    """Whether a row of these histories tells of a switch that took place."""
-    return int(row["step"]) <= (head.published.step if head.published is not None else head.last_step)
+def versions_restored(
+    registry: Registry, head: Head, applied: Program | None, restored: Snapshot, diff: Diff, step: int | None
+) -> dict[str, ObjectVersions]:
+    """The versions of all objects once `restored` is in force: what was after an own step (None: it is another's)."""
+    then = versions_at(registry, head, step) if step is not None else {}
+    known = {one.id: (key, one) for key, one in _known(registry, head).items()}
+    keys = object_keys(restored.program)
+    if any(key not in then or then[key].active is None or then[key].id not in known for key in keys):
+        return versions_after(registry, head, applied, restored, diff)
+    after = {key: replace(known[then[key].id][1], active=then[key].active) for key in keys}
+    there = {one.id for one in after.values()}
+    for name, (key, one) in known.items():
+        if name not in there:
+            after[key if key not in after else f"{_FORMERLY}:{name}"] = replace(one, active=None)
+    return dict(sorted(after.items()))
+
+
+def versions_at(registry: Registry, head: Head, step: int | None) -> dict[str, ObjectVersions]:
+    """The versions of all objects as of a published step (None: the last one), as the histories tell them."""
+    withdrawn = withdrawn_steps(registry, head.pipeline)
+
+    def rows(history: History, *columns: str) -> list[Mapping[str, str]]:
+        found = registry.last_rows(history, head.pipeline, ("object", "number", "step", *columns), "step", None)
+        return [row for row in found if is_published(head, row, withdrawn) and (step is None or int(row["step"]) <= step)]
+
+    last: dict[str, int] = {}
+    for row in rows(History.VERSIONS):
+        last[row["object"]] = max(int(row["number"]), last.get(row["object"], 0))
+    active = {row["object"]: row for row in rows(History.ACTIVATIONS, "name") if row["object"] in last}
+    found: dict[str, ObjectVersions] = {}
+    # What is there takes its name before what was.
+    for name, row in sorted(active.items(), key=lambda pair: (not pair[1]["number"], pair[0])):
+        key = f"{name.partition(':')[0]}:{row['name']}"
+        number = int(row["number"]) if row["number"] else None
+        found[key if key not in found else f"{_FORMERLY}:{name}"] = ObjectVersions(name, number, last[name])
+    return dict(sorted(found.items()))
+
+
+def withdrawn_steps(registry: Registry, pipeline: str) -> frozenset[int]:
+    """The steps that were put back: what the histories tell of them did not take place."""
+    rows = registry.last_rows(History.STEPS, pipeline, ("step",), "step", None, kind=WITHDRAWN)
+    return frozenset(int(row["step"]) for row in rows)
+
+
+def is_published(head: Head, row: Mapping[str, str], withdrawn: Collection[int] = ()) -> bool:
+    """Whether a row of these histories tells of a switch that took place. `withdrawn`: the steps that were put back."""
+    step = int(row["step"])
+    return step not in withdrawn and step <= (head.published.step if head.published is not None else head.last_step)
+
+
+def _known(registry: Registry, head: Head) -> Mapping[str, ObjectVersions]:
+    if head.versions or head.applied is None:
+        return head.versions
+    return versions_at(registry, head, None)
+
+
+def _differs(key: str, found: VersionedObject, applied: Program | None) -> bool:
+    """Whether an object means something else than what is applied under a key, by the same rule for both."""
+    if applied is None or key not in object_keys(applied):
+        return False
+    (before,) = versioned_objects(applied, frozenset((key,))).values()
+    return not {*before.sought_as} & {*found.sought_as}
 
 
 def _renamed(versions: Mapping[str, ObjectVersions], changes: ObjectChanges) -> dict[str, ObjectVersions]:
@@ -123,7 +208,7 @@ def _renamed(versions: Mapping[str, ObjectVersions], changes: ObjectChanges) -> 
         if key in moved:
             found[moved[key]] = one
         elif key in changes.renamed:
-            found[f"formerly:{one.id}"] = one
+            found[f"{_FORMERLY}:{one.id}"] = one
         else:
             found[key] = one
     return found
@@ -139,15 +224,14 @@ def _new_id(key: str, taken: set[str]) -> str:
 def _returned(known: Mapping[str, str], found: VersionedObject) -> int | None:
     """The number under which an object had this meaning, or was written like this when another version of reconciler, which
     may have told meanings otherwise, recorded it."""
-    for sought in (found.fingerprint, canonical_json(found.definition)):
-        if sought in known:
-            return int(known[sought])
-    return None
+    return next((int(known[sought]) for sought in (*found.sought_as, found.written_as) if sought in known), None)
 
 
-def _fingerprints(registry: Registry, head: Head, ids: set[str]) -> dict[str, dict[str, str]]:
-    """By object: what its versions mean (and how they were written, see `_returned`) → their numbers."""
-    columns = ("object", "number", "step", "reconciler", "fingerprint", "definition")
+def _meanings(registry: Registry, head: Head, ids: set[str]) -> dict[str, dict[str, str]]:
+    """By object: what its versions are known as (`snapshot.objects`) → their numbers."""
+    if not ids:
+        return {}
+    columns = ("object", "number", "step", "reconciler", "content")
     if len(ids) <= _FEW:
         rows = [
             row
@@ -156,9 +240,11 @@ def _fingerprints(registry: Registry, head: Head, ids: set[str]) -> dict[str, di
         ]
     else:
         rows = [*registry.last_rows(History.VERSIONS, head.pipeline, columns, "number", None)]
+    withdrawn = withdrawn_steps(registry, head.pipeline)
     found: dict[str, dict[str, str]] = {}
     for row in rows:
-        if row["object"] in ids and is_published(head, row):
-            texts = [row["fingerprint"], *([row["definition"]] if row["reconciler"] != __version__ else [])]
+        if row["object"] in ids and is_published(head, row, withdrawn):
+            known_as = json.loads(row["content"]).get("known_as", [])
+            texts = [one for one in known_as if row["reconciler"] != __version__ or not one.startswith("written:")]
             found.setdefault(row["object"], {}).update(dict.fromkeys(texts, row["number"]))
     return found

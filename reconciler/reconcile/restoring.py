@@ -32,7 +32,7 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
-from reconciler.reconcile.object_versions import Switch, record_versions, versions_after
+from reconciler.reconcile.object_versions import Switch, record_versions, versions_restored
 from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns
 from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
@@ -93,7 +93,9 @@ def carry_out_restore(
 def _versions(target: Target, head: Head, restored: Snapshot) -> dict[str, ObjectVersions]:
     applied = read_snapshot(target, head.pipeline, head.applied.record) if head.applied and head.applied.record else None
     diff = compare(applied, restored) if applied else Diff((), ())
-    return versions_after(target.registry, head, applied.program if applied else None, restored, diff)
+    details = head.intent.details if head.intent is not None else {}
+    step = details.get("step") if details.get("source") == head.pipeline else None
+    return versions_restored(target.registry, head, applied.program if applied else None, restored, diff, step)
 
 
 class _Restore:

@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.names import did_you_mean, fold
-from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.object_versions import is_published, withdrawn_steps
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
@@ -148,7 +148,8 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     """The last versions of an object. Costs what these do, however many there are."""
     more = None if limit is None else limit + 1
     rows = target.registry.last_rows(History.VERSIONS, found.pipeline, _SUMMARY, "number", more, object=found.versions.id)
-    summaries = tuple(_summary(row) for row in rows if is_published(found.head, row))
+    withdrawn = withdrawn_steps(target.registry, found.pipeline)
+    summaries = tuple(_summary(row) for row in rows if is_published(found.head, row, withdrawn))
     return VersionList(found, summaries if limit is None else summaries[-limit:], limit is None or len(summaries) <= limit)
 
 
@@ -233,7 +234,8 @@ def _rows(target: Target, found: FoundObject, number: int) -> tuple[Mapping[str,
     rows = target.registry.last_rows(
         History.VERSIONS, found.pipeline, _WHOLE, "step", None, object=found.versions.id, number=str(number)
     )
-    return tuple(row for row in rows if is_published(found.head, row))
+    withdrawn = withdrawn_steps(target.registry, found.pipeline)
+    return tuple(row for row in rows if is_published(found.head, row, withdrawn))
 
 
 def _summary(row: Mapping[str, Any]) -> VersionSummary:

@@ -4,28 +4,37 @@
   properties; of a view its canonical query, its output columns, its kind and the Spark settings that decide results; of a
   function its parameters, what it returns and its body.
 - `definition` is what the registry stores of it: what the author wrote.
-- `content` is for looking at and comparing: the canonical query, columns, what is read and called.
+- `content` is for looking at and comparing: the canonical query, columns, what is read and called; and in `known_as` by
+  what the same meaning is known again later.
+
+A Python function's name is part of its meaning: Python tells spellings of it apart, and functions are not renamed.
+
+Whether letter case of names counts is the whole program's (`Program.names_are_data`) and may change with another object. Two
+definitions are compared as `diff` does, as spelled if it counts for either. So `known_as` has digests by both rules, and
+`sought_as` those that are the same meaning under the rule in force. And it has one of what was written: another version of
+reconciler may write canonical texts otherwise.
 
 What changes of a view because of what it reads (other rows, other types) is no part of it: a version is of a definition.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.digest import JsonObject, digest_json
 from reconciler.names import fold
 from reconciler.program.model import Function, Program, Table, View
+from reconciler.program.settings import meaning_settings
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.fingerprint import function_content, table_content, view_content
-from reconciler.snapshot.model import Snapshot
+from reconciler.sql.canonicalise import canonical_query
 
 KINDS = ("table", "view", "function")
 
 
 @dataclass(frozen=True, slots=True)
 class VersionedObject:
-    """See the module. `key` is `kind:folded name`."""
+    """See the module. `key` is `kind:folded name`; `written_as` counts where another version of reconciler recorded."""
 
     key: str
     kind: str
@@ -33,6 +42,8 @@ class VersionedObject:
     fingerprint: str
     definition: JsonObject
     content: JsonObject
+    sought_as: tuple[str, ...]
+    written_as: str
 
 
 def object_key(kind: str, name: str) -> str:
@@ -46,39 +57,72 @@ def object_keys(program: Program) -> tuple[str, ...]:
     return tuple(sorted(f"{kind}:{key}" for kind, objects in by_kind for key in objects))
 
 
-def versioned_objects(snapshot: Snapshot, keys: frozenset[str]) -> dict[str, VersionedObject]:
+def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:
     """The objects with these keys."""
-    program = snapshot.program
     stored = {f"{one['kind']}:{one['name']}": one["definition"] for one in encode_program(program) if one["kind"] in KINDS}
-    found = {}
-    for key in sorted(keys):
-        kind, _, name = key.partition(":")
-        meaning, content = _described(program, kind, name)
-        spelled = stored[key]["name"]
-        found[key] = VersionedObject(key, kind, spelled, digest_json(meaning), stored[key], content)
-    return found
+    return {key: _versioned(program, key, stored[key]) for key in sorted(keys)}
 
 
-def _described(program: Program, kind: str, key: str) -> tuple[JsonObject, JsonObject]:
+def _versioned(program: Program, key: str, definition: JsonObject) -> VersionedObject:
+    kind, _, name = key.partition(":")
+    spelled = f"spelled:{digest_json(_meaning(program, kind, name, as_spelled=True))}"
+    folded = f"folded:{digest_json(_meaning(program, kind, name, as_spelled=False))}"
+    written = f"written:{digest_json({'definition': definition, **_around(program, kind, name)})}"
+    recorded_as = (spelled,) if program.names_are_data else (folded, spelled)
+    return VersionedObject(
+        key=key,
+        kind=kind,
+        name=definition["name"],
+        fingerprint=recorded_as[0].partition(":")[2],
+        definition=definition,
+        content={**_content(program, kind, name), "known_as": [*recorded_as, written]},
+        sought_as=recorded_as,
+        written_as=written,
+    )
+
+
+def _meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObject:
     match kind:
         case "table":
-            return _table(program.tables[key], program)
+            return _without_name(table_content(program.tables[key], as_spelled))
         case "view":
-            return _view(program.views[key], program)
+            view = program.views[key]
+            if as_spelled is not program.names_are_data:
+                view = replace(view, canonical=canonical_query(view.query, as_spelled))
+            content = _without_name(view_content(view, program.settings, as_spelled))
+            return {
+                **content,
+                "columns": list(view.column_names) if as_spelled else [fold(one) for one in view.column_names],
+            }
         case _:
-            return _function(program.functions[key], program)
+            return function_content(program.functions[key], as_spelled)
 
 
-def _table(table: Table, program: Program) -> tuple[JsonObject, JsonObject]:
-    meaning = _without_name(table_content(table, program.names_are_data))
+def _around(program: Program, kind: str, key: str) -> JsonObject:
+    """What besides its definition decides what an object means."""
+    if kind != "view":
+        return {}
+    settings = dict(sorted(meaning_settings(program.settings.spark).items()))
+    return {"columns": [fold(name) for name in program.views[key].column_names], "settings": settings}
+
+
+def _content(program: Program, kind: str, key: str) -> JsonObject:
+    match kind:
+        case "table":
+            return _of_table(program.tables[key])
+        case "view":
+            return _of_view(program.views[key])
+        case _:
+            return _of_function(program.functions[key])
+
+
+def _of_table(table: Table) -> JsonObject:
     columns = [{"name": one.name, "type": one.type, "nullable": one.nullable} for one in table.columns]
-    return meaning, {"columns": columns, "primary_key": list(table.primary_key)}
+    return {"columns": columns, "primary_key": list(table.primary_key)}
 
 
-def _view(view: View, program: Program) -> tuple[JsonObject, JsonObject]:
-    spelled = list(view.column_names) if program.names_are_data else [fold(name) for name in view.column_names]
-    content = view_content(view, program.settings, program.names_are_data)
-    return {**_without_name(content), "columns": spelled}, {
+def _of_view(view: View) -> JsonObject:
+    return {
         "canonical": view.canonical,
         "kind": view.kind.value,
         "columns": [{"name": name} for name in view.column_names],
@@ -87,10 +131,9 @@ def _view(view: View, program: Program) -> tuple[JsonObject, JsonObject]:
     }
 
 
-def _function(function: Function, program: Program) -> tuple[JsonObject, JsonObject]:
-    meaning = _without_name(function_content(function, program.names_are_data))
+def _of_function(function: Function) -> JsonObject:
     declaration = function.declaration
-    return meaning, {
+    return {
         "returns": declaration.returns,
         "parameters": [{"name": one.name, "type": one.type} for one in declaration.parameters],
         "calls": list(function.calls),
@@ -99,3 +142,12 @@ def _function(function: Function, program: Program) -> tuple[JsonObject, JsonObj
 
 def _without_name(content: Mapping[str, Any]) -> dict[str, Any]:
     return {part: value for part, value in content.items() if part != "name"}
+
+
+def same_meaning(program: Program, other: Program, key: str) -> bool:
+    """Whether two programs have the object of this key, and mean the same by it."""
+    as_spelled = program.names_are_data or other.names_are_data
+    kind, _, name = key.partition(":")
+    if not {key} <= set(object_keys(program)) & set(object_keys(other)):
+        return False
+    return _meaning(program, kind, name, as_spelled) == _meaning(other, kind, name, as_spelled)
