@@ -34,11 +34,11 @@ from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.restoring import RESTORE, is_kept
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
 from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target

@@ -29,11 +29,11 @@ from reconciler.errors import RegistryError
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
-from reconciler.reconcile.compiling import read_snapshot
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.object_versions import Switch, record_versions, versions_restored
 from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
