@@ -155,8 +155,8 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
         # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
-        # all again.
-        "spark.sql.codegen.cache.maxEntries": "1000",
+        # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
+        "spark.sql.codegen.cache.maxEntries": "400",
     }
     if given.get(_PAGE) != "true":
         settings |= _WITHOUT_PAGE
