@@ -18,7 +18,7 @@ from reconciler.errors import NotFound, ReconcileError
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.object_versions import is_published
+from reconciler.reconcile.object_versions import is_published, withdrawn_steps
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
@@ -95,7 +95,8 @@ def _last_state(target: Target, head: Head, found: FoundObject, version: str, at
     number = version_number(version)
     columns = ("number", "name", "step")
     rows = target.registry.last_rows(History.ACTIVATIONS, head.pipeline, columns, "step", None, object=found.versions.id)
-    spans = [row for row in rows if is_published(head, row) and int(row["step"]) <= at_step]
+    withdrawn = withdrawn_steps(target.registry, head.pipeline)
+    spans = [row for row in rows if is_published(head, row, withdrawn) and int(row["step"]) <= at_step]
     active = [index for index, row in enumerate(spans) if number is not None and row["number"] == str(number)]
     if not active:
         raise no_such_version(target, found, version)

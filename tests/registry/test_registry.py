@@ -23,6 +23,7 @@ from reconciler.registry.model import (
     Journal,
     JournalEntry,
     Lease,
+    ObjectVersions,
     OutputState,
     Placement,
     Published,
@@ -66,8 +67,14 @@ FULL_HEAD = Head(
         9,
         ("t.history",),
         (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
+        versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1)},
     ),
     last_step=5,
+    versions={
+        "view:v": ObjectVersions("view:v", 2, 3),
+        "table:t": ObjectVersions("table:t", None, 1),
+        "table:u": ObjectVersions("table:t/2", 0, 0),
+    },
 )
 LEASE = Lease("holder", "apply", "host", "1:1", 1, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00")
 
@@ -168,6 +175,24 @@ def test_a_head_without_measures_is_read_and_none_are_written() -> None:
     assert published is not None
     assert published.relations["v"].bytes is None
     assert published.relations["v"].rows == 12
+
+
+def test_a_head_without_versions_is_read() -> None:
+    value = head_to_json(FULL_HEAD)
+    assert value["versions"] == {"view:v": [2, 3], "table:t": [None, 1], "table:u": [0, 0, "table:t/2"]}
+    old = {key: part for key, part in value.items() if key != "versions"}
+    old["journal"] = {key: part for key, part in value["journal"].items() if key != "versions"}
+    found = head_from_json(old, "here")
+    assert found.journal is not None
+    assert FULL_HEAD.journal is not None
+    assert found == replace(FULL_HEAD, versions={}, journal=replace(FULL_HEAD.journal, versions={}))
+
+
+@pytest.mark.parametrize("damage", [{"view:v": [1]}, {"view:v": 1}])
+def test_versions_that_are_damaged_are_an_error(damage: object) -> None:
+    with pytest.raises(RegistryError) as caught:
+        head_from_json({**head_to_json(FULL_HEAD), "versions": damage}, "here")
+    assert caught.value.code == "G602"
 
 
 def test_a_head_of_a_newer_format_is_refused() -> None:
@@ -297,3 +322,37 @@ def test_a_long_serial_history_stays_small(tmp_path: Path) -> None:
     table = open_table(str(tmp_path / "_registry" / "shop" / "events"))
     assert table is not None
     assert len(table.file_uris()) < 10
+
+
+def _activation(step: int, name: str = "view:v", number: str = "0") -> dict[str, str]:
+    same = {"at": "now", "by": "it's me", "commit": "", "apply_id": ""}
+    return {**same, "object": name, "number": number, "name": name.partition(":")[2], "step": str(step)}
+
+
+def test_the_last_rows_are_in_the_order_of_their_numbers(registry: Registry) -> None:
+    assert registry.last_rows(History.ACTIVATIONS, "shop", ("step",), "step", None) == ()
+    # As numbers: 10 comes after 9. Not in the order in which they were written, either.
+    for serial, step in enumerate((9, 10, 2)):
+        registry.append(History.ACTIVATIONS, "shop", [_activation(step), _activation(step + 20, "it's")], serial)
+
+    def steps(limit: int | None, **equal: str) -> list[int]:
+        found = registry.last_rows(History.ACTIVATIONS, "shop", ("step", "object"), "step", limit, **equal)
+        assert all(set(row) == {"step", "object"} for row in found), "these columns and no others"
+        return [int(row["step"]) for row in found]
+
+    assert steps(None) == [2, 9, 10, 22, 29, 30]
+    assert steps(2) == [29, 30]
+    assert steps(9) == [2, 9, 10, 22, 29, 30]
+    assert steps(None, object="view:v") == [2, 9, 10]
+    assert steps(1, object="view:v") == [10]
+    assert steps(1, object="view:v", number="0") == [10]
+    assert steps(None, object="it's") == [22, 29, 30]
+    assert steps(None, object="nobody") == []
+    assert registry.last_rows(History.ACTIVATIONS, "another", ("step",), "step", None) == ()
+
+
+def test_rows_of_versions_are_told_whole_or_not_at_all(registry: Registry) -> None:
+    row = _activation(1)
+    with pytest.raises((ValueError, KeyError)):
+        registry.append(History.ACTIVATIONS, "shop", [{key: row[key] for key in row if key != "name"}], 1)
+    assert registry.history(History.ACTIVATIONS, "shop") == ()
