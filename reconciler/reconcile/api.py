@@ -41,6 +41,7 @@ from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.controls import want
 from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
+from reconciler.reconcile.history import PastApply, PastProgram, list_applies, program_at
 from reconciler.reconcile.pausing import pause_connector, put_connector
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
@@ -54,6 +55,17 @@ from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.stopping import stop_run
 from reconciler.reconcile.target import Target, open_target
+from reconciler.reconcile.versions import (
+    ObjectVersion,
+    VersionDifference,
+    VersionedName,
+    VersionList,
+    compare_versions,
+    find_object,
+    list_versions,
+    read_version,
+    versioned_name,
+)
 from reconciler.registry.model import Wish
 from reconciler.registry.protocol import History
 
@@ -238,6 +250,29 @@ class Pipeline:
         restoring = Restoring(self._project.engine_for(from_pipeline or self.name), tell, boundary)
         target = self._project.target
         return restore_checkpoint(target, self.name, checkpoint, restoring, from_pipeline, replaces=replaces)
+
+    def versions(self, name: str, kind: str | None = None, limit: int | None = None) -> VersionList:
+        """The last versions of a table, view or function (`kind` says which, where a name is that of two), oldest first."""
+        target = self._project.target
+        return list_versions(target, find_object(target, VersionedName(self.name, name, None), kind), limit)
+
+    def version(self, name: str, kind: str | None = None) -> ObjectVersion:
+        """One version of an object: `revenue@v2`, or the active one of `revenue`."""
+        target, given = self._project.target, versioned_name(name)
+        found = find_object(target, VersionedName(self.name, given.name, given.version), kind)
+        return read_version(target, found, given.version)
+
+    def compare_versions(self, before: str, after: str, kind: str | None = None) -> VersionDifference:
+        """What differs between two versions of an object: `revenue@v1`, `revenue@v3`."""
+        return compare_versions(self.version(before, kind), self.version(after, kind))
+
+    def history(self, limit: int | None = None) -> tuple[PastApply, ...]:
+        """What was applied when, by whom, from which commit; oldest first."""
+        return list_applies(self._project.target, [self.name], limit)
+
+    def program_at(self, time: datetime) -> PastProgram:
+        """The whole program as it was in force at a time."""
+        return program_at(self._project.target, self.name, time)
 
     def status(self) -> PipelineStatus:
         """What the pipeline is doing, what is applied and pending."""

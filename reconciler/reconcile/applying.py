@@ -289,7 +289,16 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         last_step=published.step,
         versions=journal.versions,
     )
-    switch = Switch(published.step, now, journal.by, journal.commit, journal.approval, journal.plan_digest, journal.apply_id)
+    switch = Switch(
+        published.step,
+        now,
+        journal.by,
+        journal.commit,
+        journal.approval,
+        journal.plan_digest,
+        journal.apply_id,
+        published.relations,
+    )
     record_versions(target.registry, head, journal.versions, desired, switch)
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))

@@ -162,6 +162,7 @@ def read_version(target: Target, found: FoundObject, version: str | None) -> Obj
     row = rows[0]
     try:
         definition, content = json.loads(row["definition"]), json.loads(row["content"])
+        content.pop("known_as", None)
     except ValueError as error:
         raise ReconcileError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
     return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content)
