@@ -195,6 +195,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X722": "a statement names what it can't read or write",
     "X723": "a step was refused and put back",
     "X724": "too many records of an input were rejected",
+    "X731": "a key that tells no rows apart",
     "X730": "a Delta version that is needed is gone",
     "X740": "no Kafka broker answers",
     "X741": "a topic does not exist",

@@ -1,16 +1,18 @@
 """`reconcile versions`: look at the versions of tables, views and functions."""
 
 import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from reconciler.cli.options import format_option, target_of, target_options
-from reconciler.cli.output import note, paint, show_json, show_table
+from reconciler.cli.options import format_option, project_of, target_of, target_options
+from reconciler.cli.output import as_text, note, paint, show_json, show_table
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
     ColumnDifference,
     FoundObject,
@@ -34,20 +36,39 @@ from reconciler.snapshot.objects import KINDS
 @target_options
 @format_option("text", "json")
 @click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
+@click.option("--data", is_flag=True, help="diff: compare the rows as well. Needs Java.")
+@click.option("--key", metavar="COLUMN,…", help="diff --data: what tells rows apart. [a table's key; else multisets]")
+@click.option(
+    "--sample", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="--data: show N rows."
+)
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="list: the last N.")
 def command(
-    action: str, name: str, other: str | None, repo: str, environment: str | None, form: str, kind: str | None, limit: int
+    action: str,
+    name: str,
+    other: str | None,
+    repo: str,
+    environment: str | None,
+    form: str,
+    kind: str | None,
+    data: bool,
+    key: str | None,
+    sample: int,
+    limit: int,
 ) -> int:
     """List the versions of a table, view or function, show one of them, or compare two.
 
     What is shown without @vN is the active version; `diff` with one name compares that version with the active one.
 
-    Needs no Java.
+    Needs no Java, but for --data.
 
     Example: reconcile versions diff revenue@v1 revenue@v3
     """
     if (other is not None) and action != "diff":
         raise click.UsageError(f"{action} takes one name")
+    if data and action != "diff":
+        raise click.UsageError(f"{action} takes no --data")
+    if key is not None and not data:
+        raise click.UsageError("--key goes with --data")
     target = target_of(repo, environment)
     match action:
         case "list":
@@ -57,7 +78,13 @@ def command(
         case _:
             before = _version(target, name, kind)
             after = _version(target, other if other is not None else name.partition("@")[0], kind)
-            return _diff(compare_versions(before, after), form)
+            difference = compare_versions(before, after)
+            if not data:
+                return _diff(difference, form)
+            with project_of(repo, environment) as project:
+                by = tuple(one.strip() for one in key.split(",")) if key else ()
+                rows = compare_rows(target, project.engine_for(before.found.pipeline), before, after, by, sample)
+            return _diff(difference, form, rows)
 
 
 def _version(target: Target, text: str, kind: str | None) -> ObjectVersion:
@@ -144,10 +171,10 @@ def _approval(one: VersionSummary) -> str:
     return f"{one.approval} by {one.approved_by}" if one.approved_by else one.approval
 
 
-def _diff(difference: VersionDifference, form: str) -> int:
+def _diff(difference: VersionDifference, form: str, rows: RowDifference | None = None) -> int:
     names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
     if form == "json":
-        show_json(_diff_as_json(difference))
+        show_json(_diff_as_json(difference) | ({} if rows is None else {"rows": asdict(rows)}))
         return 0
     if difference.same_meaning:
         click.echo(f"{names[0]} and {names[1]} mean the same")
@@ -163,7 +190,37 @@ def _diff(difference: VersionDifference, form: str) -> int:
         click.echo("\nreads:")
         for relation, columns in difference.reads.items():
             click.echo(_reads(relation, *columns))
+    if rows is not None:
+        _show_rows(rows)
     return 0
+
+
+def _show_rows(rows: RowDifference) -> None:
+    by = f"by {', '.join(rows.key)}" if rows.key else "as multisets"
+    changed = f", {rows.changed} changed" if rows.key else ""
+    click.echo(f"\nrows, {by}: {rows.added} added, {rows.removed} removed{changed}")
+    for row in rows.sample:
+        copies = f" ({row.copies} copies)" if row.copies > 1 else ""
+        if row.before is None and row.after is not None:
+            click.echo(paint(f"  + {_values(row.after)}{copies}", "added"))
+        elif row.after is None and row.before is not None:
+            click.echo(paint(f"  - {_values(row.before)}{copies}", "removed"))
+        elif row.before is not None and row.after is not None:
+            click.echo(paint(f"  ~ {_changed_values(row.before, row.after, rows.key)}", "modified"))
+    left = rows.added + rows.removed + rows.changed - sum(row.copies for row in rows.sample)
+    if left:
+        note(f"{left} more")
+    note(f"as of steps {rows.steps[0]} and {rows.steps[1]}")
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {as_text(value)}" for name, value in row.items())
+
+
+def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], key: Sequence[str]) -> str:
+    parts = [f"{name} {as_text(after[name])}" for name in key]
+    parts += [f"{name} {as_text(before[name])} → {as_text(after[name])}" for name in after if before[name] != after[name]]
+    return ", ".join(parts)
 
 
 def _column(column: ColumnDifference) -> str:

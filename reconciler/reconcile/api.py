@@ -55,6 +55,7 @@ from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.stopping import stop_run
 from reconciler.reconcile.target import Target, open_target
+from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
     ObjectVersion,
     VersionDifference,
@@ -265,6 +266,13 @@ class Pipeline:
     def compare_versions(self, before: str, after: str, kind: str | None = None) -> VersionDifference:
         """What differs between two versions of an object: `revenue@v1`, `revenue@v3`."""
         return compare_versions(self.version(before, kind), self.version(after, kind))
+
+    def compare_rows(
+        self, before: str, after: str, kind: str | None = None, key: Sequence[str] = (), samples: int = 10
+    ) -> RowDifference:
+        """How the rows of two versions differ, by a table's key or by these columns, else as multisets."""
+        versions = self.version(before, kind), self.version(after, kind)
+        return compare_rows(self._project.target, self._project.engine_for(self.name), *versions, key, samples)
 
     def history(self, limit: int | None = None) -> tuple[PastApply, ...]:
         """What was applied when, by whom, from which commit; oldest first."""
