@@ -3,8 +3,10 @@
 - A table's version changes with its columns, key or properties; a view's with its query, the names of its columns, its kind
   or the settings that decide results, and with its output columns, also where only what it reads brought them; a function's
   with its parameters, what it returns or its body.
-- Nothing else does: not a rename (`moved`), not rows that are computed anew because of what is read or called, not
-  descriptions, tags, owners, connectors, or settings of the runtime.
+- A view whose query follows the rename of what it reads is another version, too, though its rows stay: what was recorded
+  names what is there no more, and nobody could go back to it.
+- Nothing else does: not being renamed itself (`moved`), not rows that are computed anew because of what is read or called,
+  not descriptions, tags, owners, connectors, or settings of the runtime.
 """
 
 from collections.abc import Iterable
@@ -22,8 +24,9 @@ from reconciler.diff.model import (
     SettingsChanged,
 )
 from reconciler.names import fold
-from reconciler.program.model import Program
+from reconciler.program.model import Program, View
 from reconciler.snapshot.objects import object_key, object_keys
+from reconciler.sql.canonicalise import canonical_query
 
 _OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged)
 
@@ -59,8 +62,27 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
         for change in changes
         if change.action is not Action.REMOVED and _is_redefined(change, applied, desired)
     }
+    redefined |= _following(renamed, applied, desired)
     kept = {renamed.get(key, key) for key in after}
     return ObjectChanges(tuple(sorted(redefined)), renamed, tuple(sorted(before - kept)))
+
+
+def _following(renamed: dict[str, str], applied: Program, desired: Program) -> set[str]:
+    """The views whose query is another and may yet be no change, as it follows renames."""
+    if not desired.moves:
+        return set()
+    as_spelled = applied.names_are_data or desired.names_are_data
+    found = set()
+    for name, view in desired.views.items():
+        key = object_key("view", name)
+        before = applied.views.get(renamed.get(key, key).partition(":")[2])
+        if before is not None and _query(before, applied, as_spelled) != _query(view, desired, as_spelled):
+            found.add(key)
+    return found
+
+
+def _query(view: View, program: Program, as_spelled: bool) -> str:
+    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
 
 
 def _is_redefined(change: RelationChange, applied: Program, desired: Program) -> bool:

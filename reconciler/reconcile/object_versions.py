@@ -10,7 +10,6 @@
 - Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
 - What was applied before there were versions is version 0 of what the next apply finds. A head that lost its numbers to an
   older version of reconciler, which does not write them, gets them from the histories.
-- A view that only follows the rename of what it reads keeps its version, which goes on holding the query as first recorded.
 """
 
 import json

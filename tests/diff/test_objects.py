@@ -131,29 +131,35 @@ def test_a_table_that_becomes_a_view_is_another_object() -> None:
 MOVED = "spec: {{evolution: evolve, moved: [{}]}}"
 
 
-def test_a_rename_is_no_new_meaning_nor_for_who_follows_it() -> None:
+def test_a_rename_is_no_new_meaning_but_a_query_that_follows_it_is_another() -> None:
     after = SQL.replace("TABLE t", "TABLE tt").replace("FROM t", "FROM tt").replace("VIEW v", "VIEW vv")
     found, _ = changes(after=after, spec_after=MOVED.format("{from: t, to: tt}, {from: v, to: vv}"))
-    assert found == ObjectChanges((), {"table:tt": "table:t", "view:vv": "view:v"}, ())
+    assert found == ObjectChanges(("view:l",), {"table:tt": "table:t", "view:vv": "view:v"}, ())
 
 
 def test_a_rename_of_a_local_view() -> None:
     after = SQL.replace("VIEW l", "VIEW ll").replace("FROM l", "FROM ll")
     found, _ = changes(after=after, spec_after=MOVED.format("{from: l, to: ll}"))
-    assert found == ObjectChanges((), {"view:ll": "view:l"}, ())
+    assert found == ObjectChanges(("view:w",), {"view:ll": "view:l"}, ())
 
 
 def test_a_rename_together_with_a_change() -> None:
     after = SQL.replace("TABLE t (", "TABLE tt (more INT, ").replace("FROM t", "FROM tt").replace("VIEW v", "VIEW vv")
     after = after.replace("g(X) AS y", "g(X) + 1 AS y")
     found, _ = changes(after=after, spec_after=MOVED.format("{from: t, to: tt}, {from: v, to: vv}"))
-    assert found == ObjectChanges(("table:tt", "view:vv"), {"table:tt": "table:t", "view:vv": "view:v"}, ())
+    assert found == ObjectChanges(("table:tt", "view:l", "view:vv"), {"table:tt": "table:t", "view:vv": "view:v"}, ())
 
 
 def test_a_column_that_is_renamed_is_another_schema() -> None:
     after = SQL.replace("note STRING", "remark STRING")
     found, _ = changes(after=after, spec_after=MOVED.format("{from: t.note, to: t.remark}"))
     assert found == ObjectChanges(("table:t",), {}, ())
+    query = SQL.replace("id, X FROM t", "id, X, note FROM t")
+    followed = after.replace("id, X FROM t", "id, X, remark AS note FROM t")
+    found, _ = changes(query, followed, spec_after=MOVED.format("{from: t.note, to: t.remark}"))
+    assert found == ObjectChanges(("table:t", "view:l"), {}, ())
+    # What was moved before and stays in the file does no harm.
+    assert changes(followed, followed, spec_after=MOVED.format("{from: t.note, to: t.remark}"))[0].redefined == ()
 
 
 def test_a_new_view_by_which_names_become_data_redefines_none_that_is_there() -> None:
@@ -161,3 +167,4 @@ def test_a_new_view_by_which_names_become_data_redefines_none_that_is_there() ->
     assert changes(after=more)[0].redefined == ("view:j",)
     assert changes(before=more)[0] == ObjectChanges((), {}, ("view:j",))
     assert changes(before=more, after=more.replace("id, X FROM t", "id, x FROM t"))[0].redefined == ("view:l", "view:w")
+    assert changes(after=more.replace("id, X FROM t", "id, x FROM t"))[0].redefined == ("view:j", "view:l", "view:w")
