@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 
 from reconciler import __version__
 from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import EngineError, RegistryError
+from reconciler.errors import EngineError, LeaseHeld, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import Outcome, Plan
@@ -106,7 +106,11 @@ def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuild
         if head is not None and head.journal is not None:
             return None
         desired = read_desired(target, pipeline)
-        plan = plan_between(target, pipeline, applied, desired)
+        try:
+            plan = plan_between(target, pipeline, applied, desired)
+        except LeaseHeld:
+            # What it makes is there now, and so is its head.
+            continue
         if plan.changes_nothing:
             return plan
         require_approval(target, plan, measure_hazards(target, plan, applied, desired))

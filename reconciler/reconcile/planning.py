@@ -11,7 +11,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
 from reconciler.diff.model import Action
 from reconciler.diff.moves import resolve_moves
-from reconciler.errors import ManifestInvalid, ReconcileError
+from reconciler.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy, stricter
 from reconciler.names import fold
 from reconciler.plan.make import make_plan
@@ -51,7 +51,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
 
     The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
     judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
-    `moved` entries that are wrong about what is applied.
+    `moved` entries that are wrong about what is applied; LeaseHeld where another first apply is under way.
     """
     if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
@@ -63,7 +63,14 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     policies = _policies(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
     plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies, last.follows if last else None)
-    _require_vacant(target, plan, applied)
+    try:
+        _require_vacant(target, plan, applied)
+    except ReconcileError:
+        # Another first apply may have made them, since the registry was asked.
+        if applied.head is None and target.registry.head(pipeline) is not None:
+            message = f"somebody else applies {pipeline} for the first time"
+            raise LeaseHeld("A503", message, "plan again when that is done") from None
+        raise
     return plan
 
 
