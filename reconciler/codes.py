@@ -232,6 +232,7 @@ _USAGE: Final[dict[str, str]] = {
     "U817": "no such table or view",
     "U818": "not the name of an object or a version",
     "U819": "not a time",
+    "U820": "not a name for a version",
 }
 
 _HAZARDS: Final = {

@@ -1,9 +1,10 @@
 """`reconcile versions`: look at the versions of tables, views and functions."""
 
 import difflib
+import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -11,6 +12,7 @@ from reconciler.cli.options import format_option, project_of, target_of, target_
 from reconciler.cli.output import as_text, note, paint, show_json, show_table
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
+from reconciler.reconcile.aliases import put_alias, take_alias_away
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
@@ -20,6 +22,7 @@ from reconciler.reconcile.versions import (
     VersionDifference,
     VersionList,
     VersionSummary,
+    aliases_by_number,
     compare_versions,
     find_object,
     list_versions,
@@ -28,11 +31,15 @@ from reconciler.reconcile.versions import (
 )
 from reconciler.snapshot.objects import KINDS
 
+_ACTIONS: Final = ("list", "show", "diff", "alias", "unalias")
+
 
 @click.command()
-@click.argument("action", type=click.Choice(["list", "show", "diff"]), metavar="list|show|diff")
-@click.argument("name", metavar="[PIPELINE.]NAME[@vN]")
-@click.argument("other", required=False, metavar="[NAME@vN]")
+@click.argument(
+    "action", type=click.Choice(["list", "show", "diff", "alias", "unalias"]), metavar="list|show|diff|alias|unalias"
+)
+@click.argument("name", metavar="[PIPELINE.]NAME[@VERSION]")
+@click.argument("other", required=False, metavar="[NAME@VERSION]")
 @target_options
 @format_option("text", "json")
 @click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
@@ -55,16 +62,19 @@ def command(
     sample: int,
     limit: int,
 ) -> int:
-    """List the versions of a table, view or function, show one of them, or compare two.
+    """List the versions of a table, view or function, show one of them, compare two, or give one a name.
 
-    What is shown without @vN is the active version; `diff` with one name compares that version with the active one.
+    VERSION is v2, or an alias. What is shown without one is the active version; `diff` with one name compares that version
+    with the active one. `alias revenue@stable v2` has revenue@stable stand for revenue@v2 from now on.
 
     Needs no Java, but for --data.
 
     Example: reconcile versions diff revenue@v1 revenue@v3
     """
-    if (other is not None) and action != "diff":
+    if (other is not None) and action not in ("diff", "alias"):
         raise click.UsageError(f"{action} takes one name")
+    if action == "alias" and other is None:
+        raise click.UsageError("alias needs a version: reconcile versions alias revenue@stable v2")
     if data and action != "diff":
         raise click.UsageError(f"{action} takes no --data")
     if key is not None and not data:
@@ -73,6 +83,8 @@ def command(
     match action:
         case "list":
             return _list(target, name, kind, form, limit)
+        case "alias" | "unalias":
+            return _alias(target, name, other, kind, form)
         case "show":
             return _show(_version(target, name, kind), form)
         case _:
@@ -85,6 +97,24 @@ def command(
                 by = tuple(one.strip() for one in key.split(",")) if key else ()
                 rows = compare_rows(target, project.engine_for(before.found.pipeline), before, after, by, sample)
             return _diff(difference, form, rows)
+
+
+def _alias(target: Target, text: str, version: str | None, kind: str | None, form: str) -> int:
+    name, by = versioned_name(text), getpass.getuser()
+    if name.version is None:
+        raise ReconcileError("U818", f"{text!r} names no alias", f"{text}@stable")
+    found = find_object(target, name, kind)
+    if version is None:
+        move = take_alias_away(target, found, name.version, by)
+    else:
+        move = put_alias(target, found, name.version, version.rpartition("@")[2], by)
+    if form == "json":
+        show_json({"form": "reconciler/alias/v1", "pipeline": found.pipeline, "name": found.name, **asdict(move)})
+        return 0
+    before = f", and stood for v{move.before}" if move.before not in (None, move.after) else ""
+    stands = f"stands for v{move.after}{before}" if move.after is not None else f"is no more{before}"
+    click.echo(f"{found.pipeline}.{found.name}@{move.alias} {stands}")
+    return 0
 
 
 def _version(target: Target, text: str, kind: str | None) -> ObjectVersion:
@@ -101,8 +131,13 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         show_json(_list_as_json(found))
         return 0
     active = found.found.versions.active
+    names = aliases_by_number(found.aliases)
+
+    def state(number: int) -> str:
+        return ", ".join([*(["active"] if number == active else []), *names.get(number, ())])
+
     rows = [
-        [f"v{one.number}", one.at, one.by, one.commit[:12], _approval(one), "active" if one.number == active else ""]
+        [f"v{one.number}", one.at, one.by, one.commit[:12], _approval(one), state(one.number)]
         for one in reversed(found.versions)
     ]
     show_table(["VERSION", "RECORDED", "BY", "COMMIT", "APPROVAL", "STATE"], rows)
@@ -120,6 +155,7 @@ def _list_as_json(found: VersionList) -> dict[str, Any]:
         **_object_as_json(found.found),
         "versions": [{**asdict(one), "version": f"v{one.number}", "active": one.number == active} for one in found.versions],
         "whole": found.is_whole,
+        "aliases": {alias: f"v{number}" for alias, number in sorted(found.aliases.items())},
     }
 
 

@@ -26,6 +26,7 @@ from reconciler.engine.resources import Resources, with_resources
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.program.settings import meaning_settings
+from reconciler.reconcile.aliases import put_alias, take_alias_away
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
@@ -67,7 +68,7 @@ from reconciler.reconcile.versions import (
     read_version,
     versioned_name,
 )
-from reconciler.registry.model import Wish
+from reconciler.registry.model import AliasMove, Wish
 from reconciler.registry.protocol import History
 
 
@@ -266,6 +267,18 @@ class Pipeline:
     def compare_versions(self, before: str, after: str, kind: str | None = None) -> VersionDifference:
         """What differs between two versions of an object: `revenue@v1`, `revenue@v3`."""
         return compare_versions(self.version(before, kind), self.version(after, kind))
+
+    def put_alias(self, alias: str, version: str, kind: str | None = None) -> AliasMove:
+        """Have an alias (`revenue@stable`) stand for a version (`v2`)."""
+        target, given = self._project.target, versioned_name(alias)
+        found = find_object(target, VersionedName(self.name, given.name, None), kind)
+        return put_alias(target, found, given.version or "", version, getpass.getuser())
+
+    def take_alias_away(self, alias: str, kind: str | None = None) -> AliasMove:
+        """Take an alias (`revenue@stable`) away."""
+        target, given = self._project.target, versioned_name(alias)
+        found = find_object(target, VersionedName(self.name, given.name, None), kind)
+        return take_alias_away(target, found, given.version or "", getpass.getuser())
 
     def compare_rows(
         self, before: str, after: str, kind: str | None = None, key: Sequence[str] = (), samples: int = 10

@@ -23,7 +23,7 @@ from reconciler.reconcile.reading import functions_for, published_place, sources
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import FoundObject, find_object, no_such_version, version_number, versioned_name
+from reconciler.reconcile.versions import FoundObject, find_object, no_such_version, number_of, versioned_name
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 
@@ -92,7 +92,7 @@ def _require_same_meaning(name: str, program: Program, then: Program, functions:
 
 def _last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:
     """The state at the last step, not after `at_step`, at which the version was active, and the object's name then."""
-    number = version_number(version)
+    number = number_of(target, found, version)
     columns = ("number", "name", "step")
     rows = target.registry.last_rows(History.ACTIVATIONS, head.pipeline, columns, "step", None, object=found.versions.id)
     withdrawn = withdrawn_steps(target.registry, head.pipeline)

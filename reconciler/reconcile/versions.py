@@ -1,13 +1,13 @@
 """Looking at versions of objects: listed, shown, compared. What records them: `object_versions`.
 
-An object is named `[PIPELINE.]NAME`, a version of it `[PIPELINE.]NAME@vN`, as written anywhere. A name that several
-pipelines know has to say which; one that stands for a relation and a function means the relation.
+An object is named `[PIPELINE.]NAME`, a version of it `[PIPELINE.]NAME@vN`, or by an alias (`aliases`), as written anywhere.
+A name that several pipelines know has to say which; one that stands for a relation and a function means the relation.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.digest import JsonObject
@@ -80,11 +80,12 @@ class ObjectVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionList:
-    """The last versions of an object, oldest first. `is_whole`: there are no others."""
+    """The last versions of an object, oldest first. `is_whole`: there are no others. `aliases` are all there are."""
 
     found: FoundObject
     versions: tuple[VersionSummary, ...]
     is_whole: bool
+    aliases: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +151,13 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     rows = target.registry.last_rows(History.VERSIONS, found.pipeline, _SUMMARY, "number", more, object=found.versions.id)
     withdrawn = withdrawn_steps(target.registry, found.pipeline)
     summaries = tuple(_summary(row) for row in rows if is_published(found.head, row, withdrawn))
-    return VersionList(found, summaries if limit is None else summaries[-limit:], limit is None or len(summaries) <= limit)
+    shown = summaries if limit is None else summaries[-limit:]
+    return VersionList(found, shown, len(shown) == len(summaries), aliases_of(target, found))
 
 
 def read_version(target: Target, found: FoundObject, version: str | None) -> ObjectVersion:
     """One version of an object: the one that is named, else the active one. Raises NotFound (A522)."""
-    number = found.versions.active if version is None else version_number(version)
+    number = found.versions.active if version is None else number_of(target, found, version)
     rows = () if number is None else _rows(target, found, number)
     if not rows:
         raise no_such_version(target, found, version)
@@ -168,6 +170,23 @@ def read_version(target: Target, found: FoundObject, version: str | None) -> Obj
     return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content)
 
 
+def number_of(target: Target, found: FoundObject, version: str) -> int | None:
+    """The number that `vN` or an alias stands for; None for what is neither."""
+    number = version_number(version)
+    return number if number is not None else aliases_of(target, found).get(fold(version))
+
+
+def aliases_of(target: Target, found: FoundObject) -> Mapping[str, int]:
+    """The aliases of an object's versions (folded), and the numbers that they stand for."""
+    stored = target.registry.aliases(found.pipeline)
+    return stored.value.numbers.get(found.versions.id, {}) if stored is not None else {}
+
+
+def aliases_by_number(aliases: Mapping[str, int]) -> dict[int, tuple[str, ...]]:
+    """The aliases of each number that has any, sorted."""
+    return {number: tuple(sorted(a for a, n in aliases.items() if n == number)) for number in sorted(aliases.values())}
+
+
 def version_number(version: str) -> int | None:
     """The number of `vN`; None for what is none."""
     return int(version[1:]) if _VERSION.fullmatch(version) else None
@@ -176,7 +195,7 @@ def version_number(version: str) -> int | None:
 def no_such_version(target: Target, found: FoundObject, version: str | None) -> NotFound:
     """The error for a version that does not exist, with those that do."""
     known = list_versions(target, found, limit=20)
-    names = ", ".join(f"v{one.number}" for one in known.versions)
+    names = ", ".join([*(f"v{one.number}" for one in known.versions), *sorted(aliases_of(target, found))])
     there = f"there are {'' if known.is_whole else '…, '}{names}" if names else "none is recorded"
     if version is None:
         return NotFound("A522", f"{found.pipeline}.{found.name} has no active version", there)

@@ -1,4 +1,4 @@
-"""Heads, leases and controls to JSON and back.
+"""Heads, leases, controls and aliases to JSON and back.
 
 Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
 that does not have the shape it should is damaged (G602).
@@ -13,6 +13,8 @@ from reconciler.engine.stored import ColumnType
 from reconciler.errors import RegistryError
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.model import (
+    Aliases,
+    AliasMove,
     Applied,
     Approval,
     Controls,
@@ -77,7 +79,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
             versions=_versions(value.get("versions", {})),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
 
 
@@ -122,6 +124,21 @@ def controls_from_json(value: JsonObject, where: str) -> Controls:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the controls in {where} are damaged: {error!r}") from error
+
+
+def aliases_to_json(aliases: Aliases) -> JsonObject:
+    """The aliases as a JSON object with their `format`."""
+    return {"format": FORMAT, **asdict(aliases)}
+
+
+def aliases_from_json(value: JsonObject, where: str) -> Aliases:
+    """The aliases of a JSON object. Raises RegistryError (G602, G606)."""
+    check_format(value, where)
+    try:
+        numbers = {key: {alias: int(number) for alias, number in of.items()} for key, of in value["numbers"].items()}
+        return Aliases(numbers, tuple(AliasMove(**move) for move in value["moves"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RegistryError("G602", f"the aliases in {where} are damaged: {error!r}") from error
 
 
 def _output(value: Mapping[str, Any]) -> OutputState:

@@ -4,6 +4,7 @@
     _registry/<pipeline>/head                 one document, compare-and-set
     _registry/<pipeline>/lease                one document, compare-and-set
     _registry/<pipeline>/controls             one document, compare-and-set
+    _registry/<pipeline>/aliases              one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
     _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations}
@@ -30,7 +31,7 @@ from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Controls, Head, Lease, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
 
 REGISTRY_FOLDER = "_registry"
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
@@ -106,6 +107,21 @@ class DeltaRegistry:
 
         written = self._document(pipeline, "controls").replace(token, controls_to_json(controls), write_id)
         return Stored(written.version, controls)
+
+    def aliases(self, pipeline: str) -> "Stored[Aliases] | None":
+        from reconciler.registry.codec import aliases_from_json
+        from reconciler.registry.model import Stored
+
+        table = self._document(pipeline, "aliases")
+        document = table.read()
+        return None if document is None else Stored(document.version, aliases_from_json(document.value, table.location))
+
+    def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
+        from reconciler.registry.codec import aliases_to_json
+        from reconciler.registry.model import Stored
+
+        written = self._document(pipeline, "aliases").replace(token, aliases_to_json(aliases), write_id)
+        return Stored(written.version, aliases)
 
     def report(self, pipeline: str) -> JsonObject | None:
         document = self._document(pipeline, "report").read()

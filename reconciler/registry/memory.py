@@ -7,6 +7,8 @@ from typing import Any
 from reconciler.digest import JsonObject, canonical_json, digest_text
 from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import (
+    aliases_from_json,
+    aliases_to_json,
     controls_from_json,
     controls_to_json,
     head_from_json,
@@ -15,7 +17,7 @@ from reconciler.registry.codec import (
     lease_to_json,
 )
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.model import Controls, Head, Lease, Stored
+from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 
@@ -57,6 +59,14 @@ class MemoryRegistry:
     def replace_controls(self, pipeline: str, token: int | None, controls: Controls, write_id: str) -> Stored[Controls]:
         text = canonical_json(controls_to_json(controls))
         return Stored(self._replace(pipeline, "controls", token, text, write_id), controls)
+
+    def aliases(self, pipeline: str) -> Stored[Aliases] | None:
+        found = self._documents.get((pipeline, "aliases"))
+        return None if found is None else Stored(found[0], aliases_from_json(json.loads(found[1]), pipeline))
+
+    def replace_aliases(self, pipeline: str, token: int | None, aliases: Aliases, write_id: str) -> Stored[Aliases]:
+        text = canonical_json(aliases_to_json(aliases))
+        return Stored(self._replace(pipeline, "aliases", token, text, write_id), aliases)
 
     def report(self, pipeline: str) -> JsonObject | None:
         found = self._reports.get(pipeline)

@@ -237,6 +237,27 @@ class Controls:
 
 
 @dataclass(frozen=True, slots=True)
+class AliasMove:
+    """An alias of an object (its id) was put to a version; None: it was taken away, or was not there before."""
+
+    object: str
+    alias: str
+    before: int | None
+    after: int | None
+    at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Names that people give to versions: by object (its id), alias (folded) → number. `moves` are how they came to be, in
+    their order: they change together."""
+
+    numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    moves: tuple[AliasMove, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """Who writes a pipeline. Times are UTC, ISO 8601. `process` is the holder's process and its start, to tell whether
     it lives when asked on the same host. `handover_to` is set by one who asks a live `run` to let go."""

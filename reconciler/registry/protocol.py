@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from reconciler.digest import JsonObject
-    from reconciler.registry.model import Controls, Head, Lease, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
 
 
 class History(StrEnum):
@@ -114,6 +114,14 @@ class Registry(Protocol):
 
     def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
         """Compare-and-set of the controls."""
+        ...
+
+    def aliases(self, pipeline: str) -> "Stored[Aliases] | None":
+        """The aliases of versions, or None when nobody ever gave one."""
+        ...
+
+    def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
+        """Compare-and-set of the aliases."""
         ...
 
     def report(self, pipeline: str) -> "JsonObject | None":

@@ -14,6 +14,8 @@ from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
+    Aliases,
+    AliasMove,
     Applied,
     Approval,
     Controls,
@@ -29,6 +31,7 @@ from reconciler.registry.model import (
     Published,
     Seek,
     Sending,
+    Stored,
     Wish,
 )
 from reconciler.registry.protocol import History, Registry
@@ -188,7 +191,7 @@ def test_a_head_without_versions_is_read() -> None:
     assert found == replace(FULL_HEAD, versions={}, journal=replace(FULL_HEAD.journal, versions={}))
 
 
-@pytest.mark.parametrize("damage", [{"view:v": [1]}, {"view:v": 1}])
+@pytest.mark.parametrize("damage", [{"view:v": [1]}, {"view:v": 1}, [1, 2]])
 def test_versions_that_are_damaged_are_an_error(damage: object) -> None:
     with pytest.raises(RegistryError) as caught:
         head_from_json({**head_to_json(FULL_HEAD), "versions": damage}, "here")
@@ -292,6 +295,18 @@ def test_controls_are_replaced_by_who_saw_them(registry: Registry) -> None:
     assert second.value == CONTROLS
     with pytest.raises(RegistryConflict):
         registry.replace_controls("shop", first.token, Controls(), "three")
+
+
+def test_aliases_are_replaced_by_who_saw_them(registry: Registry) -> None:
+    assert registry.aliases("shop") is None
+    aliases = Aliases({"view:v": {"stable": 2}}, (AliasMove("view:v", "stable", None, 2, "2025-01-01", "somebody"),))
+    first = registry.replace_aliases("shop", None, aliases, "w1")
+    assert registry.aliases("shop") == Stored(first.token, aliases)
+    second = registry.replace_aliases("shop", first.token, Aliases(), "w2")
+    with pytest.raises(RegistryConflict):
+        registry.replace_aliases("shop", first.token, aliases, "w3")
+    assert registry.aliases("shop") == second
+    assert registry.replace_aliases("shop", first.token, Aliases(), "w2").token == second.token
 
 
 def test_a_report_is_what_was_told_last(registry: Registry) -> None:
