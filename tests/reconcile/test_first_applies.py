@@ -1,4 +1,4 @@
-"""Two first applies of one pipeline at the same moment: one does it, the other finds it done; neither speaks of lost data."""
+"""Two first applies of one pipeline at the same moment: one does it, the other finds it done; none speaks of lost data."""
 
 from collections.abc import Callable
 from dataclasses import replace
