@@ -250,6 +250,7 @@ _HAZARDS: Final = {
     "H912": "a view reads much to be computed",
     "H913": "a table's column is removed with its values",
     "H914": "a table gets a Delta feature that its readers must know",
+    "H915": "what is read elsewhere is removed or loses columns",
 }
 
 CODES: Final[dict[str, str]] = (

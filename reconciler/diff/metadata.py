@@ -31,6 +31,9 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
             found.append(MetadataChange(relation.name, "version", *versions))
         if before.descriptions.get(key) != after.descriptions.get(key):
             found.append(MetadataChange(relation.name, "description"))
+        if before.used_by.get(key) != after.used_by.get(key):
+            readers = [", ".join(one.used_by.get(key, ())) or "nobody" for one in (before, after)]
+            found.append(MetadataChange(relation.name, "used_by", *readers))
         if (key in before.protected) != (key in after.protected):
             found.append(
                 MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])

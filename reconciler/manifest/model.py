@@ -192,7 +192,8 @@ class Settings:
     `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
     relations, sorted. `version_reads`: queries may read versions that are not active.
-    `pins` say which versions views (folded) are to have, whatever their SQL says.
+    `pins` say which versions views (folded) are to have, whatever their SQL says. `used_by` names who reads a relation
+    (folded) from outside, in the author's words, sorted.
     """
 
     name: str
@@ -211,6 +212,7 @@ class Settings:
     checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
     version_reads: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,6 +203,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")),
         version_reads=part(value, "spec", "versions", "reads") is True,
         pins=_pins(_mapping(value, "spec", "views")),
+        used_by=_used_by(value),
     )
 
 
@@ -228,6 +229,16 @@ def _table_evolution(tables: Mapping[str, Any]) -> dict[str, Evolution]:
 def _protected(value: Mapping[str, Any]) -> tuple[str, ...]:
     relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
     return tuple(sorted({fold(name) for name, entry in relations if part(entry, "protect") is True}))
+
+
+def _used_by(value: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
+    found = {fold(name): part(entry, "used_by") for name, entry in relations}
+    return {
+        name: tuple(sorted({reader for reader in readers if isinstance(reader, str)}))
+        for name, readers in sorted(found.items())
+        if isinstance(readers, list) and readers
+    }
 
 
 def _pins(views: Mapping[str, Any]) -> dict[str, Pin]:

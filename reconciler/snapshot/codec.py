@@ -90,6 +90,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "evolution": Evolution(settings.get("evolution", Evolution.CLEAR)),
                 "table_evolution": {key: Evolution(one) for key, one in settings.get("table_evolution", {}).items()},
                 "protected": tuple(settings.get("protected", ())),
+                "used_by": {relation: tuple(readers) for relation, readers in settings.get("used_by", {}).items()},
                 "pins": {view: Pin(**pin) for view, pin in settings.get("pins", {}).items()},
             }
         ),
@@ -113,6 +114,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
             else None
         ),
         "version_reads": settings.version_reads,
+        "used_by": {relation: list(readers) for relation, readers in settings.used_by.items()},
         "pins": {view: _pin(pin) for view, pin in settings.pins.items()},
     }
     return {

@@ -20,6 +20,7 @@ from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
+from reconciler.plan.hazards.readers import readers_lose
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
@@ -49,4 +50,5 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     cross_joins_added,
     features_added,
     protection_broken,
+    readers_lose,
 )

@@ -1,0 +1,1 @@
+CREATE TABLE orders (id BIGINT, customer STRING, price INT);
