@@ -8,8 +8,8 @@ import click
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import paint, show_json, show_table
 from reconciler.digest import canonical_json
-from reconciler.reconcile.history import PastObject, PastProgram, list_applies, program_at, time_of
-from reconciler.reconcile.pipelines import known_pipelines, require_known
+from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
+from reconciler.reconcile.pipelines import require_known
 
 _NOT_SHOWN = ("sql", "name")
 
@@ -29,11 +29,13 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     """
     target = target_of(repo, environment)
     for name in pipelines:
-        require_known(target, name)
-    chosen = pipelines or known_pipelines(target)
+        if target.registry.head(name) is None:
+            require_known(target, name)
+    # Also of pipelines that are gone: it may be that which somebody wants to know.
+    chosen = tuple(dict.fromkeys(pipelines)) or target.registry.pipelines()
     if at is not None:
         time = time_of(at)
-        found = [program_at(target, pipeline, time) for pipeline in chosen]
+        found = programs_at(target, chosen, time, all_of_them=bool(pipelines))
         if form == "json":
             programs = [_as_json(one) for one in found]
             show_json({"form": "reconciler/program/v1", "at": time.isoformat(), "pipelines": programs})

@@ -1,22 +1,21 @@
 """`reconcile versions`: look at the versions of tables, views and functions."""
 
-import difflib
 import getpass
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 import click
 
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import as_text, note, paint, show_json, show_table
+from reconciler.cli.output import note, paint, show_json, show_table
+from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
-from reconciler.reconcile.aliases import put_alias, take_alias_away
+from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
-    ColumnDifference,
     FoundObject,
     ObjectVersion,
     VersionDifference,
@@ -27,8 +26,10 @@ from reconciler.reconcile.versions import (
     find_object,
     list_versions,
     read_version,
+    version_number,
     versioned_name,
 )
+from reconciler.registry.model import AliasMove
 from reconciler.snapshot.objects import KINDS
 
 _ACTIONS: Final = ("list", "show", "diff", "alias", "unalias")
@@ -89,10 +90,10 @@ def command(
             return _show(_version(target, name, kind), form)
         case _:
             before = _version(target, name, kind)
-            after = _version(target, other if other is not None else name.partition("@")[0], kind)
+            after = _version(target, _other_name(name, other), kind)
             difference = compare_versions(before, after)
             if not data:
-                return _diff(difference, form)
+                return _diff(difference, form, None)
             with project_of(repo, environment) as project:
                 by = tuple(one.strip() for one in key.split(",")) if key else ()
                 rows = compare_rows(target, project.engine_for(before.found.pipeline), before, after, by, sample)
@@ -107,7 +108,7 @@ def _alias(target: Target, text: str, version: str | None, kind: str | None, for
     if version is None:
         move = take_alias_away(target, found, name.version, by)
     else:
-        move = put_alias(target, found, name.version, version.rpartition("@")[2], by)
+        move = put_alias(target, found, name.version, _version_of(target, found, version, kind), by)
     if form == "json":
         show_json({"form": "reconciler/alias/v1", "pipeline": found.pipeline, "name": found.name, **asdict(move)})
         return 0
@@ -115,6 +116,25 @@ def _alias(target: Target, text: str, version: str | None, kind: str | None, for
     stands = f"stands for v{move.after}{before}" if move.after is not None else f"is no more{before}"
     click.echo(f"{found.pipeline}.{found.name}@{move.alias} {stands}")
     return 0
+
+
+def _version_of(target: Target, found: FoundObject, text: str, kind: str | None) -> str:
+    """The version in `v2`, or in `revenue@v2`, which has to be of the same object."""
+    if "@" not in text:
+        return text
+    other = versioned_name(text)
+    if find_object(target, other, kind).versions.id != found.versions.id:
+        message = f"{text} is a version of another object than {found.pipeline}.{found.name}"
+        raise ReconcileError("A521", message, "reconcile versions alias revenue@stable v2")
+    return other.version or ""
+
+
+def _other_name(name: str, other: str | None) -> str:
+    """The second name of `diff`: as it is, the same object at another version (`v2`), or the active version."""
+    own = name.partition("@")[0]
+    if other is None:
+        return own
+    return f"{own}@{other}" if version_number(other) is not None else other
 
 
 def _version(target: Target, text: str, kind: str | None) -> ObjectVersion:
@@ -128,7 +148,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         raise ReconcileError("U818", f"{text!r} names one version", f"reconcile versions show {text}")
     found = list_versions(target, find_object(target, name, kind), limit)
     if form == "json":
-        show_json(_list_as_json(found))
+        show_json(_list_as_json(found, alias_moves(target, found.found)))
         return 0
     active = found.found.versions.active
     names = aliases_by_number(found.aliases)
@@ -148,7 +168,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     return 0
 
 
-def _list_as_json(found: VersionList) -> dict[str, Any]:
+def _list_as_json(found: VersionList, moves: Sequence[AliasMove]) -> dict[str, Any]:
     active = found.found.versions.active
     return {
         "form": "reconciler/versions/v1",
@@ -156,6 +176,7 @@ def _list_as_json(found: VersionList) -> dict[str, Any]:
         "versions": [{**asdict(one), "version": f"v{one.number}", "active": one.number == active} for one in found.versions],
         "whole": found.is_whole,
         "aliases": {alias: f"v{number}" for alias, number in sorted(found.aliases.items())},
+        "alias_moves": [asdict(move) for move in moves],
     }
 
 
@@ -207,73 +228,12 @@ def _approval(one: VersionSummary) -> str:
     return f"{one.approval} by {one.approved_by}" if one.approved_by else one.approval
 
 
-def _diff(difference: VersionDifference, form: str, rows: RowDifference | None = None) -> int:
-    names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
+def _diff(difference: VersionDifference, form: str, rows: RowDifference | None) -> int:
     if form == "json":
         show_json(_diff_as_json(difference) | ({} if rows is None else {"rows": asdict(rows)}))
-        return 0
-    if difference.same_meaning:
-        click.echo(f"{names[0]} and {names[1]} mean the same")
-    before, after = (one.sql.strip().splitlines() for one in (difference.before, difference.after))
-    for line in difflib.unified_diff(before, after, names[0], names[1], lineterm=""):
-        style = {"+": "added", "-": "removed"}.get(line[:1])
-        click.echo(paint(line, style) if style else line)
-    if difference.columns:
-        click.echo("\ncolumns:")
-        for column in difference.columns:
-            click.echo(_column(column))
-    if difference.reads:
-        click.echo("\nreads:")
-        for relation, columns in difference.reads.items():
-            click.echo(_reads(relation, *columns))
-    if rows is not None:
-        _show_rows(rows)
+    else:
+        show_difference(difference, rows)
     return 0
-
-
-def _show_rows(rows: RowDifference) -> None:
-    by = f"by {', '.join(rows.key)}" if rows.key else "as multisets"
-    changed = f", {rows.changed} changed" if rows.key else ""
-    click.echo(f"\nrows, {by}: {rows.added} added, {rows.removed} removed{changed}")
-    for row in rows.sample:
-        copies = f" ({row.copies} copies)" if row.copies > 1 else ""
-        if row.before is None and row.after is not None:
-            click.echo(paint(f"  + {_values(row.after)}{copies}", "added"))
-        elif row.after is None and row.before is not None:
-            click.echo(paint(f"  - {_values(row.before)}{copies}", "removed"))
-        elif row.before is not None and row.after is not None:
-            click.echo(paint(f"  ~ {_changed_values(row.before, row.after, rows.key)}", "modified"))
-    left = rows.added + rows.removed + rows.changed - sum(row.copies for row in rows.sample)
-    if left:
-        note(f"{left} more")
-    note(f"as of steps {rows.steps[0]} and {rows.steps[1]}")
-
-
-def _values(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {as_text(value)}" for name, value in row.items())
-
-
-def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], key: Sequence[str]) -> str:
-    parts = [f"{name} {as_text(after[name])}" for name in key]
-    parts += [f"{name} {as_text(before[name])} → {as_text(after[name])}" for name in after if before[name] != after[name]]
-    return ", ".join(parts)
-
-
-def _column(column: ColumnDifference) -> str:
-    if column.before is None:
-        return paint(f"  + {column.name} {column.after}".rstrip(), "added")
-    if column.after is None:
-        return paint(f"  - {column.name} {column.before}".rstrip(), "removed")
-    return paint(f"  ~ {column.name} {column.before} → {column.after}", "modified")
-
-
-def _reads(relation: str, before: tuple[str, ...] | None, after: tuple[str, ...] | None) -> str:
-    if before is None:
-        return paint(f"  + {relation} ({', '.join(after or ())})", "added")
-    if after is None:
-        return paint(f"  - {relation} ({', '.join(before)})", "removed")
-    more = [f"+{name}" for name in after if name not in before] + [f"-{name}" for name in before if name not in after]
-    return paint(f"  ~ {relation} ({', '.join(more)})", "modified")
 
 
 def _diff_as_json(difference: VersionDifference) -> dict[str, Any]:

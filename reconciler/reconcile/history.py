@@ -81,6 +81,23 @@ def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
     return PastProgram(last, tuple(objects))
 
 
+def programs_at(target: Target, pipelines: Iterable[str], time: datetime, *, all_of_them: bool) -> tuple[PastProgram, ...]:
+    """The programs of these pipelines that were in force at a time. Raises NotFound (A523) when none was, or not
+    `all_of_them`."""
+    found: list[PastProgram] = []
+    missing: NotFound | None = None
+    for pipeline in pipelines:
+        try:
+            found.append(program_at(target, pipeline, time))
+        except NotFound as error:
+            if all_of_them:
+                raise
+            missing = error
+    if not found:
+        raise missing or NotFound("A523", "nothing was ever applied")
+    return tuple(found)
+
+
 def time_of(text: str) -> datetime:
     """A time as people write it: a date, or ISO 8601; UTC unless it says otherwise. Raises ReconcileError (U819)."""
     try:

@@ -130,7 +130,8 @@ def record_versions(
 
 def _with_types(found: VersionedObject, placements: Mapping[str, Placement]) -> JsonObject:
     placement = placements.get(fold(found.name)) if found.kind == "view" else None
-    if placement is None or not placement.columns:
+    known = [fold(one["name"]) for one in found.content["columns"]] if placement is not None else []
+    if placement is None or known not in ([], [fold(one.name) for one in placement.columns]):
         return found.content
     return {**found.content, "columns": [{"name": one.name, "type": one.type} for one in placement.columns]}
 

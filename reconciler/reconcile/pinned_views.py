@@ -16,14 +16,15 @@ from reconciler.diagnostics import errors_among
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Pin
+from reconciler.names import fold
 from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, find_object, read_version, versioned_name
+from reconciler.reconcile.versions import ObjectVersion, VersionedName, find_object, read_version
 from reconciler.registry.model import Head
 from reconciler.snapshot.codec import decode_manifest, encode_program
-from reconciler.snapshot.objects import object_key, same_meaning
+from reconciler.snapshot.objects import object_key, same_meaning, versioned_objects
 
 
 def with_pinned_views(target: Target, program: Program) -> Program:
@@ -41,26 +42,52 @@ def with_pinned_views(target: Target, program: Program) -> Program:
     found = {}
     for view, version in versions.items():
         key = object_key("view", view)
+        _require_the_same(pinned, view, version)
         if same_meaning(program, pinned, key):
             found[view] = Pin(pins[view])
-        elif _is_known(target, program, applied, view, pins[view]):
+        elif _is_known(target, program, applied, view):
             found[view] = Pin(pins[view], _stored(program, view))
         else:
             raise _conflict(program, applied, view, version)
     return replace(pinned, settings=replace(pinned.settings, pins=found))
 
 
-def _is_known(target: Target, program: Program, applied: Program | None, view: str, number: int) -> bool:
-    """Whether the files define a view as it is active, or as they did when this pin was applied."""
+def _require_the_same(pinned: Program, view: str, version: ObjectVersion) -> None:
+    """A definition may mean something else today: `*` of another table, or under other settings."""
+    key = object_key("view", view)
+    today = versioned_objects(pinned, frozenset({key}))[key]
+    if not version.known_as or not {*today.sought_as, today.written_as}.isdisjoint(version.known_as):
+        return
+    then = [str(one["name"]) for one in version.content.get("columns", [])]
+    now = list(pinned.views[view].column_names)
+    what = f"columns ({', '.join(now)}) instead of ({', '.join(then)})" if now != then else "another meaning"
+    name = f"{version.found.pipeline}.{pinned.views[view].name}@v{version.summary.number}"
+    raise ReconcileError(
+        "A526",
+        f"{name} can't be active: its definition has {what} in today's program",
+        "define the view anew in the files, naming its columns",
+    )
+
+
+def _is_known(target: Target, program: Program, applied: Program | None, view: str) -> bool:
+    """Whether the files define a view as it is active, or as they did when the pin in force was applied."""
     if applied is None:
         return False
-    key = object_key("view", view)
-    pin = applied.settings.pins.get(view)
-    if pin is None or pin.number != number or pin.written is None:
-        return same_meaning(program, applied, key)
-    return same_meaning(program, applied, key) or same_meaning(
-        program, _replaced(target, program, {view: pin.written}).program, key
-    )
+    former = _former(program, view) if view not in applied.views else view
+    pin = applied.settings.pins.get(former)
+    if same_meaning(program, applied, object_key("view", view), object_key("view", former)):
+        return True
+    if pin is None or pin.written is None:
+        return False
+    return same_meaning(program, _replaced(target, program, {view: pin.written}).program, object_key("view", view))
+
+
+def _former(program: Program, view: str) -> str:
+    """The name (folded) that a view had before the moves that its author declares."""
+    for move in program.moves:
+        if fold(move.target) == view:
+            return fold(move.source)
+    return view
 
 
 def _stored(program: Program, view: str) -> JsonObject:
@@ -71,9 +98,10 @@ def _stored(program: Program, view: str) -> JsonObject:
 
 def _pinned(target: Target, program: Program, head: Head | None, view: str, number: int) -> ObjectVersion:
     name = program.views[view].name
-    if head is None or object_key("view", view) not in head.versions:
+    former = view if head is None or object_key("view", view) in head.versions else _former(program, view)
+    if head is None or object_key("view", former) not in head.versions:
         raise NotFound("A522", f"{program.name}.{name} is pinned at v{number}, but no version of it was ever applied")
-    found = find_object(target, replace(versioned_name(name), pipeline=program.name), "view")
+    found = find_object(target, VersionedName(program.name, former, None), "view")
     return read_version(target, found, f"v{number}")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.engine.protocol import FunctionSource, InlineSource, Source
 from reconciler.errors import NotFound, ReconcileError
+from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
@@ -70,6 +71,9 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
     state, spelled = _last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
+    view = then.views.get(fold(spelled))
+    if view is not None and view.kind is ViewKind.LOCAL:
+        raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
     place = published_place(then, target.warehouse, state.relations)
     sources = sources_for(then, [spelled], place)
     functions = functions_for(then, (), [spelled])
@@ -98,6 +102,9 @@ def _last_state(target: Target, head: Head, found: FoundObject, version: str, at
     withdrawn = withdrawn_steps(target.registry, head.pipeline)
     spans = [row for row in rows if is_published(head, row, withdrawn) and int(row["step"]) <= at_step]
     active = [index for index, row in enumerate(spans) if number is not None and row["number"] == str(number)]
+    if not active and number is not None and any(row["number"] == str(number) for row in rows):
+        name = f"{found.pipeline}.{found.name}@{version}"
+        raise NotFound("A522", f"{name} was not active at step {at_step}, nor before", "ask for a later step")
     if not active:
         raise no_such_version(target, found, version)
     begin = spans[active[-1]]

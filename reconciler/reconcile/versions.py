@@ -63,7 +63,7 @@ class VersionSummary:
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
     """One version whole. `definition` is what its author wrote, with the declared types; `content` its canonical query,
-    columns, and what it reads and calls."""
+    columns, and what it reads and calls. `known_as` are digests of what it means, by which it is known again."""
 
     found: FoundObject
     summary: VersionSummary
@@ -71,6 +71,7 @@ class ObjectVersion:
     fingerprint: str
     definition: JsonObject
     content: JsonObject
+    known_as: tuple[str, ...] = ()
 
     @property
     def sql(self) -> str:
@@ -101,12 +102,13 @@ class ColumnDifference:
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
     """Two versions of an object compared. `reads` maps relations to the columns read before and after (None: it does not
-    read that)."""
+    read that), `settings` those that decide results and differ to their values."""
 
     before: ObjectVersion
     after: ObjectVersion
     columns: tuple[ColumnDifference, ...]
     reads: Mapping[str, tuple[tuple[str, ...] | None, tuple[str, ...] | None]]
+    settings: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
     @property
     def same_meaning(self) -> bool:
@@ -164,10 +166,10 @@ def read_version(target: Target, found: FoundObject, version: str | None) -> Obj
     row = rows[0]
     try:
         definition, content = json.loads(row["definition"]), json.loads(row["content"])
-        content.pop("known_as", None)
+        known_as = tuple(content.pop("known_as", ()))
     except ValueError as error:
         raise ReconcileError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
-    return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content)
+    return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content, known_as)
 
 
 def number_of(target: Target, found: FoundObject, version: str) -> int | None:
@@ -216,7 +218,13 @@ def compare_versions(before: ObjectVersion, after: ObjectVersion) -> VersionDiff
         after,
         _column_differences(before.content.get("columns", []), after.content.get("columns", [])),
         {name: (reads[0].get(name), reads[1].get(name)) for name in differing},
+        _setting_differences(before.content.get("settings", {}), after.content.get("settings", {})),
     )
+
+
+def _setting_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    return {name: (before.get(name), after.get(name)) for name in names}
 
 
 def _column_differences(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> tuple[ColumnDifference, ...]:

@@ -111,7 +111,7 @@ def _content(program: Program, kind: str, key: str) -> JsonObject:
         case "table":
             return _of_table(program.tables[key])
         case "view":
-            return _of_view(program.views[key])
+            return _of_view(program.views[key], meaning_settings(program.settings.spark))
         case _:
             return _of_function(program.functions[key])
 
@@ -121,8 +121,9 @@ def _of_table(table: Table) -> JsonObject:
     return {"columns": columns, "primary_key": list(table.primary_key)}
 
 
-def _of_view(view: View) -> JsonObject:
+def _of_view(view: View, settings: Mapping[str, str]) -> JsonObject:
     return {
+        **({"settings": dict(sorted(settings.items()))} if settings else {}),
         "canonical": view.canonical,
         "kind": view.kind.value,
         "columns": [{"name": name} for name in view.column_names],
@@ -144,10 +145,14 @@ def _without_name(content: Mapping[str, Any]) -> dict[str, Any]:
     return {part: value for part, value in content.items() if part != "name"}
 
 
-def same_meaning(program: Program, other: Program, key: str) -> bool:
-    """Whether two programs have the object of this key, and mean the same by it."""
+def same_meaning(program: Program, other: Program, key: str, other_key: str | None = None) -> bool:
+    """Whether two programs have the object of this key (of `other_key` in the other), and mean the same by it."""
     as_spelled = program.names_are_data or other.names_are_data
-    kind, _, name = key.partition(":")
-    if not {key} <= set(object_keys(program)) & set(object_keys(other)):
+    keys = key, other_key or key
+    if keys[0] not in object_keys(program) or keys[1] not in object_keys(other):
         return False
-    return _meaning(program, kind, name, as_spelled) == _meaning(other, kind, name, as_spelled)
+    kind = key.partition(":")[0]
+    meanings = [
+        _meaning(one, kind, name.partition(":")[2], as_spelled) for one, name in zip((program, other), keys, strict=True)
+    ]
+    return meanings[0] == meanings[1]

@@ -132,3 +132,48 @@ def test_a_pin_needs_an_approval_as_any_change(shop: Shop) -> None:
     assert shop.active() == "v2"
     shop("plan", "shop", "--write-lock")
     assert "MATERIALIZED" not in shop("plan", "shop", "--check-lock", code=0)
+
+
+def test_a_pin_moves_from_one_old_version_to_another_while_the_files_stay(shop: Shop) -> None:
+    shop.write(LAST, "v0")
+    shop("apply", "shop")
+    shop.write(LAST, "v1")
+    shop("apply", "shop")
+    assert shop.active() == "v1"
+    assert NO_CHANGES in shop("plan", "shop").lower()
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "more", "said"),
+    [
+        ("SELECT *", "SELECT *", "", "columns (id, price, note) instead of (id, price)"),
+        ("SELECT id", "SELECT id", "  runtime: {spark: {spark.sql.ansi.enabled: 'false'}}\n", "another meaning"),
+    ],
+)
+def test_a_definition_that_means_something_else_today_is_not_that_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], then: str, now: str, more: str, said: str
+) -> None:
+    shop = Shop(tmp_path, capsys)
+    view = f"CREATE MATERIALIZED VIEW total AS {then} FROM orders;\n"
+    shop.write(TABLE + view)
+    shop("apply", "shop")
+    later = TABLE.replace("price INT", "price INT, note STRING") + view.replace(then, now)
+    write_shop(tmp_path, later, more="  evolution: evolve\n" + more)
+    shop("apply", "shop")
+    assert shop.active() == "v1"
+    write_shop(tmp_path, later, more="  evolution: evolve\n  views: {total: {version: v0}}\n" + more)
+    refused = shop("plan", "shop", code=1)
+    assert "A526" in refused
+    assert said in refused
+    assert shop.active() == "v1"
+
+
+def test_a_pinned_view_may_have_another_name(shop: Shop) -> None:
+    shop.write(LAST, "v1")
+    shop("apply", "shop")
+    renamed = "  moved: [{from: total, to: sum}]\n  views: {sum: {version: v1}}\n"
+    write_shop(shop.root, LAST.replace("VIEW total", "VIEW sum"), more=renamed)
+    shop("apply", "shop")
+    assert "v1" in shop("versions", "list", "sum").splitlines()[3]
+    assert "active" in shop("versions", "list", "sum").splitlines()[3]
+    assert NO_CHANGES in shop("plan", "shop").lower()

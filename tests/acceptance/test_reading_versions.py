@@ -17,6 +17,7 @@ FIRST = """\
 CREATE TABLE orders (id BIGINT, price INT);
 CREATE MATERIALIZED VIEW total AS SELECT SUM(price) AS total FROM orders;
 CREATE VIEW dear AS SELECT id, price FROM orders WHERE price > 10;
+CREATE LOCAL VIEW hidden AS SELECT id FROM orders;
 CREATE MATERIALIZED VIEW dear_ones AS SELECT COUNT(*) AS n FROM dear;
 """
 SECOND = FIRST.replace("SUM(price) AS total", "SUM(price) * 2 AS total, COUNT(*) AS n").replace("price > 10", "price > 100")
@@ -81,6 +82,7 @@ def test_a_version_at_a_past_step(shop: Pipeline) -> None:
     with pytest.raises(NotFound) as caught:
         rows(shop, "SELECT * FROM total@v1", 1)
     assert caught.value.code == "A522"
+    assert "was not active at step 1" in caught.value.message
 
 
 def test_a_version_that_came_back_goes_on(shop: Pipeline, apply: Apply) -> None:
@@ -97,12 +99,13 @@ def test_a_version_that_came_back_goes_on(shop: Pipeline, apply: Apply) -> None:
         ("SELECT * FROM total@latest", "A522", "there are v0, v1"),
         ("SELECT * FROM totl@v0", "A520", "did you mean 'total'?"),
         ("SELECT * FROM `other.total@v0`", "X722", "total@v0"),
+        ("SELECT * FROM hidden@v0", "X722", ""),
     ],
 )
 def test_what_is_no_version(shop: Pipeline, sql: str, code: str, said: str) -> None:
     with pytest.raises(ReconcileError) as caught:
         rows(shop, sql)
-    assert (caught.value.code, caught.value.hint) == (code, caught.value.hint)
+    assert caught.value.code == code
     assert said in str(caught.value.hint)
 
 

@@ -1,11 +1,13 @@
 """Aliases of versions: moved in one piece, by several at once, over renames; what can be none."""
 
+import json
 import threading
 from pathlib import Path
 
 import pytest
 
 from reconciler import Project
+from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
@@ -113,3 +115,23 @@ def test_an_alias_taken_away_by_two_at_once_is_away(shop: Pipeline) -> None:
     with pytest.raises(ReconcileError):
         take_alias_away(shop._project.target, found(shop), "stable", "two")
     assert read_version(shop._project.target, found(shop), None).summary.number == 2
+
+
+def test_the_command_takes_a_version_of_the_same_object_only(
+    shop: Pipeline, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def call(*words: str) -> int:
+        return run([*words, "--repo", str(tmp_path)])
+
+    assert call("versions", "alias", "v@stable", "shop.v@v1") == 0
+    assert call("versions", "alias", "v@stable", "t@v0") == 1
+    assert "A521" in capsys.readouterr().err
+    assert call("versions", "alias", "v@stable", "nothing@v0") == 1
+    assert shop.version("v@stable").summary.number == 1
+    capsys.readouterr()
+    assert call("versions", "list", "v", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["aliases"] == {"stable": "v1"}
+    assert [move["after"] for move in found["alias_moves"]] == [1]
+    assert call("versions", "diff", "v@stable", "v2") == 0
+    assert "+CREATE MATERIALIZED VIEW v AS SELECT id, x + 2 AS x FROM t" in capsys.readouterr().out

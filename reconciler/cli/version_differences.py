@@ -1,0 +1,90 @@
+"""Two versions of an object compared, for reading."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from reconciler.cli.output import as_text, note, paint
+from reconciler.reconcile.version_rows import RowDifference
+from reconciler.reconcile.versions import ColumnDifference, VersionDifference
+
+
+def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:
+    """The difference for reading: texts, columns, reads and settings, rows."""
+    names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
+    before, after = (one.sql.strip().splitlines() for one in (difference.before, difference.after))
+    texts = difflib.unified_diff(before, after, names[0], names[1], lineterm="")
+    parts = [
+        [f"{names[0]} and {names[1]} mean the same"] if difference.same_meaning else [],
+        [_line(line) for line in texts],
+        _titled("columns", [_column(column) for column in difference.columns]),
+        _titled("reads", [_reads(relation, *columns) for relation, columns in difference.reads.items()]),
+        _titled("settings that decide results", [_setting(name, *of) for name, of in difference.settings.items()]),
+    ]
+    click.echo("\n\n".join("\n".join(part) for part in parts if part))
+    if rows is not None:
+        _show_rows(rows)
+
+
+def _titled(title: str, lines: list[str]) -> list[str]:
+    return [f"{title}:", *lines] if lines else []
+
+
+def _line(line: str) -> str:
+    style = {"+": "added", "-": "removed"}.get(line[:1])
+    return paint(line, style) if style else line
+
+
+def _setting(name: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return paint(f"  + {name} {after}", "added")
+    if after is None:
+        return paint(f"  - {name} {before}", "removed")
+    return paint(f"  ~ {name} {before} → {after}", "modified")
+
+
+def _show_rows(rows: RowDifference) -> None:
+    by = f"by {', '.join(rows.key)}" if rows.key else "as multisets"
+    changed = f", {rows.changed} changed" if rows.key else ""
+    click.echo(f"\nrows, {by}: {rows.added} added, {rows.removed} removed{changed}")
+    for row in rows.sample:
+        copies = f" ({row.copies} copies)" if row.copies > 1 else ""
+        if row.before is None and row.after is not None:
+            click.echo(paint(f"  + {_values(row.after)}{copies}", "added"))
+        elif row.after is None and row.before is not None:
+            click.echo(paint(f"  - {_values(row.before)}{copies}", "removed"))
+        elif row.before is not None and row.after is not None:
+            click.echo(paint(f"  ~ {_changed_values(row.before, row.after, rows.key)}", "modified"))
+    left = rows.added + rows.removed + rows.changed - sum(row.copies for row in rows.sample)
+    if left:
+        note(f"{left} more")
+    note(f"as of steps {rows.steps[0]} and {rows.steps[1]}")
+
+
+def _values(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {as_text(value)}" for name, value in row.items())
+
+
+def _changed_values(before: Mapping[str, Any], after: Mapping[str, Any], key: Sequence[str]) -> str:
+    parts = [f"{name} {as_text(after[name])}" for name in key]
+    parts += [f"{name} {as_text(before[name])} → {as_text(after[name])}" for name in after if before[name] != after[name]]
+    return ", ".join(parts)
+
+
+def _column(column: ColumnDifference) -> str:
+    if column.before is None:
+        return paint(f"  + {column.name} {column.after}".rstrip(), "added")
+    if column.after is None:
+        return paint(f"  - {column.name} {column.before}".rstrip(), "removed")
+    return paint(f"  ~ {column.name} {column.before} → {column.after}", "modified")
+
+
+def _reads(relation: str, before: tuple[str, ...] | None, after: tuple[str, ...] | None) -> str:
+    if before is None:
+        return paint(f"  + {relation} ({', '.join(after or ())})", "added")
+    if after is None:
+        return paint(f"  - {relation} ({', '.join(before)})", "removed")
+    more = [f"+{name}" for name in after if name not in before] + [f"-{name}" for name in before if name not in after]
+    return paint(f"  ~ {relation} ({', '.join(more)})", "modified")

@@ -1,0 +1,86 @@
+"""`reconcile history`: what was applied, also of what is gone; and the program as it was, of those that were in force."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
+from tests.acceptance.shop import write_shop
+from tests.engine.delta_writer import DeltaWriter
+
+PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
+
+
+class Repository:
+    """Its command line."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self._capsys = root, capsys
+        self._engine = RecordingEngine(DeltaWriter())
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        self._capsys.readouterr()
+        found = run([*words, "--repo", str(self.root)], self._engine)
+        printed = self._capsys.readouterr()
+        assert found == code, printed.err
+        return printed.out + printed.err
+
+    def write(self, pipeline: str, program: str) -> None:
+        write_shop(self.root, program)
+        if pipeline != "shop":
+            folder = self.root / "pipelines" / pipeline
+            shutil.rmtree(folder, ignore_errors=True)
+            (self.root / "pipelines" / "shop").rename(folder)
+            (folder / "pipeline.yaml").write_text((folder / "pipeline.yaml").read_text().replace("shop", pipeline))
+
+
+@pytest.fixture
+def repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Repository:
+    return Repository(tmp_path, capsys)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def test_the_program_as_it_was(repository: Repository) -> None:
+    before = now()
+    repository.write("old", PROGRAM)
+    repository("apply", "old")
+    first = now()
+    repository.write("old", PROGRAM.replace("SELECT id", "SELECT id + 1 AS id"))
+    repository("apply", "old")
+    assert "-- view v v0\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t" in repository("history", "old", "--at", first)
+    assert "-- view v v1\nCREATE MATERIALIZED VIEW v AS SELECT id + 1" in repository("history", "old", "--at", now())
+    assert "A523" in repository("history", "old", "--at", before, code=1)
+    assert "U819" in repository("history", "old", "--at", "yesterday", code=1)
+    assert len(repository("history", "old", "old").splitlines()) == 2 + 2, "each apply once"
+    assert len(json.loads(repository("history", "--limit", "1", "--format", "json"))["applies"]) == 1
+
+
+def test_of_several_pipelines_those_that_were_in_force_are_shown(repository: Repository) -> None:
+    repository.write("old", PROGRAM)
+    repository("apply", "old")
+    between = now()
+    repository.write("young", PROGRAM)
+    repository("apply", "young")
+    found = json.loads(repository("history", "--at", between, "--format", "json"))
+    assert [one["pipeline"] for one in found["pipelines"]] == ["old"]
+    assert "A523" in repository("history", "old", "young", "--at", between, code=1)
+
+
+def test_a_pipeline_that_was_removed_still_has_a_history(repository: Repository) -> None:
+    repository.write("old", PROGRAM)
+    repository("apply", "old")
+    there = now()
+    shutil.rmtree(repository.root / "pipelines" / "old")
+    repository("apply", "old")
+    assert len(repository("history").splitlines()) == 2 + 2
+    assert repository("history", "old") == repository("history")
+    assert "-- table t v0" in repository("history", "old", "--at", there)
+    assert "was removed" in repository("history", "old", "--at", now(), code=1)
+    assert "U812" in repository("history", "other", code=1)
