@@ -134,6 +134,7 @@ def _written(root: Path, count: int) -> Path:
                 **same,
                 "number": str(number),
                 "step": str(number),
+                "author": "bench",
                 "approval": "policy",
                 "approved_by": "",
                 "plan_digest": plan_digest,

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import paint, show_json, show_table
+from reconciler.cli.output import note, paint, show_json, show_table
 from reconciler.digest import canonical_json
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.reconcile.pipelines import require_known
@@ -43,14 +43,17 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
             for program in found:
                 _show(program)
         return 0
-    applies = list_applies(target, chosen, limit)
+    found_applies = list_applies(target, chosen, limit + 1)
+    applies, is_whole = found_applies[-limit:], len(found_applies) <= limit
     if form == "json":
-        show_json({"form": "reconciler/history/v1", "applies": [asdict(one) for one in applies]})
+        show_json({"form": "reconciler/history/v1", "applies": [asdict(one) for one in applies], "whole": is_whole})
         return 0
     show_table(
         ["APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
         [[one.at, one.pipeline, one.by, one.commit[:12], one.approval, one.summary] for one in applies],
     )
+    if not is_whole:
+        note(f"the last {limit}; older ones with --limit")
     return 0
 
 

@@ -157,10 +157,10 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         return ", ".join([*(["active"] if number == active else []), *names.get(number, ())])
 
     rows = [
-        [f"v{one.number}", one.at, one.by, one.commit[:12], _approval(one), state(one.number)]
+        [f"v{one.number}", one.at, one.author or one.by, one.commit[:12], _approval(one), state(one.number)]
         for one in reversed(found.versions)
     ]
-    show_table(["VERSION", "RECORDED", "BY", "COMMIT", "APPROVAL", "STATE"], rows)
+    show_table(["VERSION", "RECORDED", "AUTHOR", "COMMIT", "APPROVAL", "STATE"], rows)
     if active is None:
         note(f"{found.found.name} is not part of {found.found.pipeline} any more")
     if not found.is_whole:
@@ -198,7 +198,8 @@ def _show(version: ObjectVersion, form: str) -> int:
     click.echo(paint(f"{version.found.kind} {version.found.pipeline}.{summary.name}@v{summary.number}{active}", "title"))
     for label, value in (
         ("recorded", f"{summary.at}, step {summary.step}"),
-        ("by", summary.by),
+        ("applied by", summary.by),
+        ("author", summary.author),
         ("commit", summary.commit),
         ("approval", _approval(summary)),
         ("plan", summary.plan_digest),

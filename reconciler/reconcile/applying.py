@@ -46,7 +46,7 @@ from reconciler.reconcile.progress import in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.source import read_commit
+from reconciler.reconcile.source import author_of, read_commit
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
@@ -301,6 +301,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         journal.approval,
         journal.plan_digest,
         journal.apply_id,
+        author_of(target.root, journal.commit),
         published.relations,
     )
     record_versions(target.registry, head, journal.versions, desired, switch)

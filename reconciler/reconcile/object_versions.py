@@ -38,7 +38,8 @@ _FEW: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """What brings other versions: an apply or a restore, at its step. `placements` know the types of views' columns."""
+    """What brings other versions: an apply or a restore, at its step. `author` wrote the commit. `placements` know the
+    types of views' columns."""
 
     step: int
     at: str
@@ -47,6 +48,7 @@ class Switch:
     approval: Approval
     plan_digest: str
     apply_id: str
+    author: str = ""
     placements: Mapping[str, Placement] = field(default_factory=dict)
 
 
@@ -103,6 +105,7 @@ def record_versions(
             "object": after[key].id,
             "number": str(after[key].active),
             "name": one.name,
+            "author": switch.author,
             "approval": switch.approval.kind,
             "approved_by": switch.approval.by,
             "plan_digest": switch.plan_digest,

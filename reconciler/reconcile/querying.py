@@ -19,7 +19,7 @@ from reconciler.reconcile.reading import functions_for, published_place, sources
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_sources import VersionSources, told_apart, version_sources
+from reconciler.reconcile.version_sources import VersionSources, is_versioned, told_apart, version_sources
 from reconciler.registry.model import Head, Placement
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
@@ -128,7 +128,9 @@ def _require_data(sources: Iterable[Source], step: int, gone: frozenset[str]) ->
             require_version(source.location, source.version)
         except EngineError as error:
             message = f"{source.name} can't be read at step {step} any more: {error.message}"
-            raise EngineError(error.code, message, "ask for a later step, or leave that relation out") from error
+            # A version that is not active has no later step.
+            hint = "leave it out" if is_versioned(source.name) else "ask for a later step, or leave that relation out"
+            raise EngineError(error.code, message, hint) from error
 
 
 def require_relations(program: Program, statement: Select | Insert | Delete) -> None:

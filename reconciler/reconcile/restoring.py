@@ -81,7 +81,7 @@ def carry_out_restore(
     )
     _record(target, head.pipeline, details, now)
     approval = Approval("restored", details["by"], now)
-    switch = Switch(intent.step, now, details["by"], "", approval, "", details["apply_id"], work.placements)
+    switch = Switch(intent.step, now, details["by"], "", approval, "", details["apply_id"], placements=work.placements)
     record_versions(target.registry, head, done.versions, snapshot, switch)
     record_step(target.registry, head, done, RESTORE)
     boundary(f"history:{RECORDED}")

@@ -187,6 +187,20 @@ def read_commit(root: Path) -> Commit:
         return Commit(repository.head.commit.hexsha if repository.head.is_valid() else "", author)
 
 
+def author_of(root: Path, commit: str) -> str:
+    """Who wrote a commit, as git tells it; empty where the repository does not have it."""
+    from git import GitCommandError
+
+    repository = open_repository(root) if commit else None
+    if repository is None:
+        return ""
+    with repository:
+        try:
+            return str(repository.git.log("-1", "--format=%an", commit, "--"))
+        except GitCommandError:
+            return ""
+
+
 def uncommitted(root: Path, folder: Path, files: tuple[Path, ...]) -> tuple[str, ...] | None:
     """Of the files below `folder`, and of `files`, those whose content is not what the commit holds; sorted, relative to
     git's top. None outside of git.

@@ -133,7 +133,8 @@ def _require_unique(ask: Callable[[str], Answer], names: Sequence[str], key: Seq
     for name in names:
         twice = f"SELECT {listed} FROM {_quoted(name)} GROUP BY {listed} HAVING count(*) > 1 ORDER BY {listed} LIMIT 1"
         for row in ask(twice).rows.rows:
-            found = ", ".join(f"{column} = {value}" for column, value in zip(key, row, strict=True))
+            pairs = zip(key, row, strict=True)
+            found = ", ".join(f"{column} = {'NULL' if value is None else value}" for column, value in pairs)
             raise ReconcileError("X731", f"{', '.join(key)} is no key of {name}: {found} stands there more than once")
 
 

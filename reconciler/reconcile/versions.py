@@ -20,7 +20,7 @@ from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import KINDS, object_key
 
 _VERSION = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII | re.IGNORECASE)
-_SUMMARY = ("number", "name", "at", "step", "by", "commit", "approval", "approved_by", "plan_digest", "apply_id")
+_SUMMARY = ("number", "name", "at", "step", "by", "commit", "author", "approval", "approved_by", "plan_digest", "apply_id")
 _WHOLE = (*_SUMMARY, "reconciler", "fingerprint", "definition", "content")
 
 
@@ -46,7 +46,7 @@ class FoundObject:
 
 @dataclass(frozen=True, slots=True)
 class VersionSummary:
-    """One version: when it was recorded, at which step, by whom, from which commit, and why it might be."""
+    """One version: when it was recorded, at which step, who applied it (`by`), from whose commit, and why it might be."""
 
     number: int
     name: str
@@ -54,6 +54,7 @@ class VersionSummary:
     step: int
     by: str
     commit: str
+    author: str
     approval: str
     approved_by: str
     plan_digest: str

@@ -58,6 +58,7 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
         "step",
         "by",
         "commit",
+        "author",
         "approval",
         "approved_by",
         "plan_digest",

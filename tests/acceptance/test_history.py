@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,3 +85,20 @@ def test_a_pipeline_that_was_removed_still_has_a_history(repository: Repository)
     assert "-- table t v0" in repository("history", "old", "--at", there)
     assert "was removed" in repository("history", "old", "--at", now(), code=1)
     assert "U812" in repository("history", "other", code=1)
+
+
+def test_a_version_says_who_wrote_it_and_who_applied_it(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role, name in (("AUTHOR", "Ann"), ("COMMITTER", "Bea")):
+        monkeypatch.setenv(f"GIT_{role}_NAME", name)
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.com")
+    repository.write("shop", PROGRAM)
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "the first"]):
+        subprocess.run(["git", "-C", str(repository.root), *words], check=True)
+    monkeypatch.delenv("GIT_AUTHOR_NAME")
+    monkeypatch.setenv("GIT_COMMITTER_NAME", "Cleo")
+    repository("apply", "shop")
+    (found,) = json.loads(repository("versions", "list", "v", "--format", "json"))["versions"]
+    assert (found["author"], found["by"], len(found["commit"])) == ("Ann", "Cleo", 40)
+    shown = repository("versions", "show", "v")
+    assert "author:      Ann" in shown
+    assert "applied by:  Cleo" in shown
