@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler import Project
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
+from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 
@@ -177,3 +179,26 @@ def test_a_pinned_view_may_have_another_name(shop: Shop) -> None:
     assert "v1" in shop("versions", "list", "sum").splitlines()[3]
     assert "active" in shop("versions", "list", "sum").splitlines()[3]
     assert NO_CHANGES in shop("plan", "shop").lower()
+
+
+BOUNDARIES = [
+    f"{kind}:{point}"
+    for kind in ("open", "bootstrap_view", "publish_view", "commit_snapshot")
+    for point in POINTS
+    if kind != "open" or point in ("before", "recorded")
+]
+
+
+@pytest.mark.parametrize("name", BOUNDARIES)
+def test_a_pin_whose_apply_dies_anywhere_is_in_force_after_the_next(shop: Shop, name: str) -> None:
+    shop.write(LAST, "v1")
+    pipeline = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
+    with pytest.raises(Crash):
+        pipeline.apply(boundary=crash_at(name))
+    shop("apply", "shop")
+    assert shop.active() == "v1"
+    assert len(shop("versions", "list", "total").splitlines()) == 2 + 3, "no number was given anew"
+    assert NO_CHANGES in shop("plan", "shop").lower()
+    shop.write(LAST)
+    shop("apply", "shop")
+    assert shop.active() == "v2"
