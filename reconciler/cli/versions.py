@@ -249,6 +249,7 @@ def _diff_as_json(difference: VersionDifference) -> dict[str, Any]:
             name: {"before": None if old is None else list(old), "after": None if new is None else list(new)}
             for name, (old, new) in difference.reads.items()
         },
+        "settings": {name: {"before": old, "after": new} for name, (old, new) in difference.settings.items()},
         "definition": sorted(
             part for part in {*before, *after} if canonical_json(before.get(part)) != canonical_json(after.get(part))
         ),

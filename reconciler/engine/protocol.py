@@ -233,7 +233,8 @@ class Emitted:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """An ad-hoc SELECT over pinned sources."""
+    """An ad-hoc SELECT over pinned sources, each after what it reads. A name may come again: what stands before keeps what
+    it read under it, the query and what follows read the later one."""
 
     sql: str
     sources: tuple[Source, ...]

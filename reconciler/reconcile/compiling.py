@@ -20,7 +20,6 @@ from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
-from reconciler.reconcile.pinned_views import with_pinned_views
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -71,7 +70,12 @@ def compile_desired(target: Target, pipeline: str, files: Mapping[str, str] | No
     errors = errors_among(validated.diagnostics)
     if errors or validated.program is None:
         raise ManifestInvalid(errors)
-    program = with_pinned_views(target, validated.program)
+    program = validated.program
+    if program.settings.pins:
+        # Few pipelines have any.
+        from reconciler.reconcile.pinned_views import with_pinned_views
+
+        program = with_pinned_views(target, program)
     snapshot = take_snapshot(program)
     if not program.settings.pins:
         # What a pin stands for is in the registry, which is another one elsewhere.

@@ -21,7 +21,7 @@ from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, VersionedName, find_object, read_version
+from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
 from reconciler.registry.model import Head
 from reconciler.snapshot.codec import decode_manifest, encode_program
 from reconciler.snapshot.objects import object_key, same_meaning, versioned_objects
@@ -101,7 +101,7 @@ def _pinned(target: Target, program: Program, head: Head | None, view: str, numb
     former = view if head is None or object_key("view", view) in head.versions else _former(program, view)
     if head is None or object_key("view", former) not in head.versions:
         raise NotFound("A522", f"{program.name}.{name} is pinned at v{number}, but no version of it was ever applied")
-    found = find_object(target, VersionedName(program.name, former, None), "view")
+    found = find_in_head(head, former, "view")
     return read_version(target, found, f"v{number}")
 
 

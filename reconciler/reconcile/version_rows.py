@@ -16,7 +16,7 @@ from reconciler.errors import ReconcileError
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.querying import Answer, query
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion
+from reconciler.reconcile.versions import ObjectVersion, find_in_head
 
 _BEFORE, _AFTER = "before", "after"
 _COPIES = "reconcile copies"
@@ -64,6 +64,9 @@ def compare_rows(
     Raises ReconcileError (A524, X722, X731), EngineError (X730 where rows are gone).
     """
     pipeline = before.found.pipeline
+    if find_in_head(before.found.head, before.found.name).versions.id != before.found.versions.id:
+        message = f"a query takes {before.found.name} for another object than the {before.found.kind}"
+        raise ReconcileError("A521", message, "rows can be compared of what has the name by itself")
     names = [f"{one.found.name}@v{one.summary.number}" for one in (before, after)]
     first = query(target, pipeline, f"SELECT * FROM {_quoted(names[0])} LIMIT 0", engine)
 

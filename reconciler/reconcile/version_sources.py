@@ -24,7 +24,7 @@ from reconciler.reconcile.reading import functions_for, published_place, sources
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import FoundObject, find_object, no_such_version, number_of, versioned_name
+from reconciler.reconcile.versions import FoundObject, find_in_head, no_such_version, number_of, versioned_name
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 
@@ -66,7 +66,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     given = versioned_name(name)
     if given.pipeline is not None:
         raise ReconcileError("X722", f"{name} names a pipeline", f"a query reads one pipeline: {name.partition('.')[2]}")
-    found = find_object(target, replace(given, pipeline=head.pipeline))
+    found = find_in_head(head, given.name)
     if found.kind == "function":
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
     state, spelled = _last_state(target, head, found, given.version or "", at_step)

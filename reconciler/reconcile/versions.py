@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reconciler.digest import JsonObject
-from reconciler.errors import NotFound, ReconcileError
+from reconciler.errors import NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.object_versions import is_published, withdrawn_steps
 from reconciler.reconcile.target import Target
@@ -148,6 +148,15 @@ def find_object(target: Target, name: VersionedName, kind: str | None = None) ->
     return found[0]
 
 
+def find_in_head(head: Head, name: str, kind: str | None = None) -> FoundObject:
+    """The object of that name in a head that was read already. Raises NotFound (A520)."""
+    found = _in_head(head, name, kind)
+    if found is None:
+        known = {key.partition(":")[2] for key in head.versions}
+        raise NotFound("A520", f"no version of {name!r} is known in pipeline {head.pipeline!r}", did_you_mean(name, known))
+    return found
+
+
 def list_versions(target: Target, found: FoundObject, limit: int | None = None) -> VersionList:
     """The last versions of an object. Costs what these do, however many there are."""
     more = None if limit is None else limit + 1
@@ -155,7 +164,7 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     withdrawn = withdrawn_steps(target.registry, found.pipeline)
     summaries = tuple(_summary(row) for row in rows if is_published(found.head, row, withdrawn))
     shown = summaries if limit is None else summaries[-limit:]
-    return VersionList(found, shown, len(shown) == len(summaries), aliases_of(target, found))
+    return VersionList(found, shown, limit is None or len(rows) <= limit, aliases_of(target, found))
 
 
 def read_version(target: Target, found: FoundObject, version: str | None) -> ObjectVersion:
@@ -168,8 +177,8 @@ def read_version(target: Target, found: FoundObject, version: str | None) -> Obj
     try:
         definition, content = json.loads(row["definition"]), json.loads(row["content"])
         known_as = tuple(content.pop("known_as", ()))
-    except ValueError as error:
-        raise ReconcileError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
+    except (AttributeError, ValueError) as error:
+        raise RegistryError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
     return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content, known_as)
 
 

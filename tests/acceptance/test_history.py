@@ -8,27 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.main import run
-from reconciler.engine.recording import RecordingEngine
+from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
-from tests.engine.delta_writer import DeltaWriter
 
 PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"
 
 
-class Repository:
+class Repository(CommandLine):
     """Its command line."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root, self._capsys = root, capsys
-        self._engine = RecordingEngine(DeltaWriter())
-
-    def __call__(self, *words: str, code: int = 0) -> str:
-        self._capsys.readouterr()
-        found = run([*words, "--repo", str(self.root)], self._engine)
-        printed = self._capsys.readouterr()
-        assert found == code, printed.err
-        return printed.out + printed.err
 
     def write(self, pipeline: str, program: str) -> None:
         write_shop(self.root, program)
@@ -102,3 +89,14 @@ def test_a_version_says_who_wrote_it_and_who_applied_it(repository: Repository, 
     shown = repository("versions", "show", "v")
     assert "author:      Ann" in shown
     assert "applied by:  Cleo" in shown
+
+
+def test_a_difference_that_is_only_one_of_settings_is_shown(repository: Repository) -> None:
+    repository.write("shop", PROGRAM)
+    repository("apply", "shop")
+    write_shop(repository.root, PROGRAM, more="  runtime: {spark: {spark.sql.ansi.enabled: 'false'}}\n")
+    repository("apply", "shop")
+    assert "  + spark.sql.ansi.enabled false" in repository("versions", "diff", "v@v0", "v1")
+    found = json.loads(repository("versions", "diff", "v@v0", "v1", "--format", "json"))
+    assert found["settings"] == {"spark.sql.ansi.enabled": {"before": None, "after": "false"}}
+    assert found["same_meaning"] is False

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 
@@ -20,22 +20,11 @@ LAST = TABLE + VIEWS[2]
 NO_CHANGES = "no changes"
 
 
-class Shop:
+class Shop(CommandLine):
     """A repository and its command line."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.root, self._capsys = root, capsys
-        self._engine = RecordingEngine(DeltaWriter())
 
     def write(self, program: str, version: str = "", policy: str = "allow") -> None:
         write_shop(self.root, program, policy, f"  views: {{Total: {{version: {version}}}}}\n" if version else "")
-
-    def __call__(self, *words: str, code: int = 0) -> str:
-        self._capsys.readouterr()
-        found = run([*words, "--repo", str(self.root)], self._engine)
-        printed = self._capsys.readouterr()
-        assert found == code, printed.err
-        return printed.out + printed.err
 
     def active(self) -> str:
         (line,) = [one for one in self("versions", "list", "total").splitlines() if one.endswith("active")]
@@ -132,8 +121,12 @@ def test_a_pin_needs_an_approval_as_any_change(shop: Shop) -> None:
     shop.write(LAST, "v1", "await_approval")
     shop("apply", "shop", code=2)
     assert shop.active() == "v2"
+    shop("plan", "shop", "--check-lock", code=2)
     shop("plan", "shop", "--write-lock")
-    assert "MATERIALIZED" not in shop("plan", "shop", "--check-lock", code=0)
+    shop("plan", "shop", "--check-lock")
+    assert "view total" in (shop.root / "pipelines" / "shop" / "plan.lock").read_text()
+    shop.write(LAST, "v0", "await_approval")
+    shop("plan", "shop", "--check-lock", code=2)
 
 
 def test_a_pin_moves_from_one_old_version_to_another_while_the_files_stay(shop: Shop) -> None:

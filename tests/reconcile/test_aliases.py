@@ -109,7 +109,7 @@ def test_of_many_who_move_at_once_none_is_lost(shop: Pipeline) -> None:
         assert [move.after for move in moves if move.alias == f"a{number}"] == [0, 1, 2]
 
 
-def test_an_alias_taken_away_by_two_at_once_is_away(shop: Pipeline) -> None:
+def test_an_alias_that_was_taken_away_is_there_for_nobody(shop: Pipeline) -> None:
     shop.put_alias("v@stable", "v1")
     take_alias_away(shop._project.target, found(shop), "STABLE", "one")
     with pytest.raises(ReconcileError):

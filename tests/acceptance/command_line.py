@@ -1,0 +1,24 @@
+"""The command line on a repository, over the recording engine and real Delta tables: what a user reads, and exit codes."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
+from tests.engine.delta_writer import DeltaWriter
+
+
+class CommandLine:
+    """Called with the words of a command, it gives stdout and stderr together."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root, self._capsys = root, capsys
+        self._engine = RecordingEngine(DeltaWriter())
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        self._capsys.readouterr()
+        found = run([*words, "--repo", str(self.root)], self._engine)
+        printed = self._capsys.readouterr()
+        assert found == code, printed.err
+        return printed.out + printed.err
