@@ -3,14 +3,14 @@
 A row of that history is written just before its switch; one whose apply is still open is none yet.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
-from reconciler.reconcile.object_versions import is_published, withdrawn_steps
+from reconciler.reconcile.object_versions import published_rows, versions_at
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
@@ -122,21 +122,7 @@ def _applies(target: Target, pipeline: str) -> list[PastApply]:
 
 def _numbers(target: Target, head: Head, last: PastApply) -> dict[str, int]:
     """The active versions once an apply had switched, by key."""
-    columns = ("object", "number", "name", "at", "step")
-    rows: tuple[Mapping[str, Any], ...] = target.registry.last_rows(
-        History.ACTIVATIONS, last.pipeline, columns, "step", None
-    )
-    withdrawn = withdrawn_steps(target.registry, last.pipeline)
-    found: dict[str, int] = {}
-    ids: dict[str, str] = {}
-    for row in rows:
-        if row["at"] > last.at or not is_published(head, row, withdrawn):
-            continue
-        # An object that was renamed is known by its last name.
-        if row["object"] in ids:
-            found.pop(ids[row["object"]], None)
-        key = f"{row['object'].partition(':')[0]}:{row['name']}"
-        ids[row["object"]] = key
-        if row["number"]:
-            found[key] = int(row["number"])
-    return found
+    rows = published_rows(target.registry, head, History.ACTIVATIONS, ("at", "step"))
+    step = max((int(row["step"]) for row in rows if row["at"] <= last.at), default=None)
+    then = versions_at(target.registry, head, step) if step is not None else {}
+    return {key: one.active for key, one in then.items() if one.active is not None}

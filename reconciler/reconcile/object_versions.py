@@ -13,7 +13,7 @@
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -158,11 +158,10 @@ def versions_restored(
 
 def versions_at(registry: Registry, head: Head, step: int | None) -> dict[str, ObjectVersions]:
     """The versions of all objects as of a published step (None: the last one), as the histories tell them."""
-    withdrawn = withdrawn_steps(registry, head.pipeline)
 
     def rows(history: History, *columns: str) -> list[Mapping[str, str]]:
-        found = registry.last_rows(history, head.pipeline, ("object", "number", "step", *columns), "step", None)
-        return [row for row in found if is_published(head, row, withdrawn) and (step is None or int(row["step"]) <= step)]
+        found = published_rows(registry, head, history, ("object", "number", "step", *columns))
+        return [row for row in found if step is None or int(row["step"]) <= step]
 
     last: dict[str, int] = {}
     for row in rows(History.VERSIONS):
@@ -177,16 +176,22 @@ def versions_at(registry: Registry, head: Head, step: int | None) -> dict[str, O
     return dict(sorted(found.items()))
 
 
-def withdrawn_steps(registry: Registry, pipeline: str) -> frozenset[int]:
-    """The steps that were put back: what the histories tell of them did not take place."""
-    rows = registry.last_rows(History.STEPS, pipeline, ("step",), "step", None, kind=WITHDRAWN)
-    return frozenset(int(row["step"]) for row in rows)
-
-
-def is_published(head: Head, row: Mapping[str, str], withdrawn: Collection[int] = ()) -> bool:
-    """Whether a row of these histories tells of a switch that took place. `withdrawn`: the steps that were put back."""
-    step = int(row["step"])
-    return step not in withdrawn and step <= (head.published.step if head.published is not None else head.last_step)
+def published_rows(
+    registry: Registry,
+    head: Head,
+    history: History,
+    columns: Sequence[str],
+    by: str = "step",
+    limit: int | None = None,
+    **equal: str,
+) -> tuple[Mapping[str, str], ...]:
+    """`Registry.last_rows` of these histories (`step` among the columns), less those that tell of a switch that did not take
+    place: of a step that was put back, or is not published."""
+    rows = registry.last_rows(history, head.pipeline, columns, by, limit, **equal)
+    put_back = registry.last_rows(History.STEPS, head.pipeline, ("step",), "step", None, kind=WITHDRAWN)
+    withdrawn = {int(row["step"]) for row in put_back}
+    last = head.published.step if head.published is not None else head.last_step
+    return tuple(row for row in rows if (step := int(row["step"])) <= last and step not in withdrawn)
 
 
 def _known(registry: Registry, head: Head) -> Mapping[str, ObjectVersions]:
@@ -239,14 +244,13 @@ def _meanings(registry: Registry, head: Head, ids: set[str]) -> dict[str, dict[s
         rows = [
             row
             for one in sorted(ids)
-            for row in registry.last_rows(History.VERSIONS, head.pipeline, columns, "number", None, object=one)
+            for row in published_rows(registry, head, History.VERSIONS, columns, "number", object=one)
         ]
     else:
-        rows = [*registry.last_rows(History.VERSIONS, head.pipeline, columns, "number", None)]
-    withdrawn = withdrawn_steps(registry, head.pipeline)
+        rows = [*published_rows(registry, head, History.VERSIONS, columns, "number")]
     found: dict[str, dict[str, str]] = {}
     for row in rows:
-        if row["object"] in ids and is_published(head, row, withdrawn):
+        if row["object"] in ids:
             known_as = json.loads(row["content"]).get("known_as", [])
             texts = [one for one in known_as if row["reconciler"] != __version__ or not one.startswith("written:")]
             found.setdefault(row["object"], {}).update(dict.fromkeys(texts, row["number"]))

@@ -19,7 +19,7 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.object_versions import is_published, withdrawn_steps
+from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.reading import functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
@@ -98,9 +98,8 @@ def _last_state(target: Target, head: Head, found: FoundObject, version: str, at
     """The state at the last step, not after `at_step`, at which the version was active, and the object's name then."""
     number = number_of(target, found, version)
     columns = ("number", "name", "step")
-    rows = target.registry.last_rows(History.ACTIVATIONS, head.pipeline, columns, "step", None, object=found.versions.id)
-    withdrawn = withdrawn_steps(target.registry, head.pipeline)
-    spans = [row for row in rows if is_published(head, row, withdrawn) and int(row["step"]) <= at_step]
+    rows = published_rows(target.registry, head, History.ACTIVATIONS, columns, object=found.versions.id)
+    spans = [row for row in rows if int(row["step"]) <= at_step]
     active = [index for index, row in enumerate(spans) if number is not None and row["number"] == str(number)]
     if not active and number is not None and any(row["number"] == str(number) for row in rows):
         name = f"{found.pipeline}.{found.name}@{version}"

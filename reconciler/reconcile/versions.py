@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, fold
-from reconciler.reconcile.object_versions import is_published, withdrawn_steps
+from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
@@ -160,11 +160,11 @@ def find_in_head(head: Head, name: str, kind: str | None = None) -> FoundObject:
 def list_versions(target: Target, found: FoundObject, limit: int | None = None) -> VersionList:
     """The last versions of an object. Costs what these do, however many there are."""
     more = None if limit is None else limit + 1
-    rows = target.registry.last_rows(History.VERSIONS, found.pipeline, _SUMMARY, "number", more, object=found.versions.id)
-    withdrawn = withdrawn_steps(target.registry, found.pipeline)
-    summaries = tuple(_summary(row) for row in rows if is_published(found.head, row, withdrawn))
-    shown = summaries if limit is None else summaries[-limit:]
-    return VersionList(found, shown, limit is None or len(rows) <= limit, aliases_of(target, found))
+    key = found.versions.id
+    rows = published_rows(target.registry, found.head, History.VERSIONS, _SUMMARY, "number", more, object=key)
+    shown = tuple(_summary(row) for row in (rows if limit is None else rows[-limit:]))
+    # Numbers begin with 0.
+    return VersionList(found, shown, not shown or shown[0].number == 0, aliases_of(target, found))
 
 
 def read_version(target: Target, found: FoundObject, version: str | None) -> ObjectVersion:
@@ -269,11 +269,8 @@ def _in_head(head: Head, name: str, kind: str | None) -> FoundObject | None:
 
 
 def _rows(target: Target, found: FoundObject, number: int) -> tuple[Mapping[str, Any], ...]:
-    rows = target.registry.last_rows(
-        History.VERSIONS, found.pipeline, _WHOLE, "step", None, object=found.versions.id, number=str(number)
-    )
-    withdrawn = withdrawn_steps(target.registry, found.pipeline)
-    return tuple(row for row in rows if is_published(found.head, row, withdrawn))
+    key = found.versions.id
+    return published_rows(target.registry, found.head, History.VERSIONS, _WHOLE, object=key, number=str(number))
 
 
 def _summary(row: Mapping[str, Any]) -> VersionSummary:

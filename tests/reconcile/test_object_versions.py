@@ -16,11 +16,11 @@ from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.applying import Applying, apply_pipeline
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.history import program_at, time_of
-from reconciler.reconcile.object_versions import is_published, withdrawn_steps
+from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.target import Target, open_target
 from reconciler.reconcile.versions import find_object, list_versions, read_version, versioned_name
 from reconciler.registry.model import Head, Lease, ObjectVersions
-from reconciler.registry.protocol import History
+from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from tests.acceptance.faults import WRITES, Fault, Faults, Faulty, Style
 from tests.acceptance.shop import contents, write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -83,9 +83,8 @@ def active(root: Path, pipeline: str = "shop") -> dict[str, int | None]:
 def rows_of(root: Path, history: History, pipeline: str = "shop") -> list[dict[str, Any]]:
     """Of what took place, by step."""
     registry, head = target_of(root).registry, head_of(root, pipeline)
-    withdrawn = withdrawn_steps(registry, pipeline)
-    rows = sorted(registry.history(history, pipeline), key=lambda row: (int(row["step"]), row["object"]))
-    return [dict(row) for row in rows if is_published(head, row, withdrawn)]
+    rows = published_rows(registry, head, history, HISTORY_COLUMNS[history])
+    return sorted(map(dict, rows), key=lambda row: (int(row["step"]), row["object"]))
 
 
 def recorded(root: Path, pipeline: str = "shop") -> list[tuple[str, int]]:
