@@ -68,7 +68,8 @@ def make_plan(
 def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -> dict[str, Any]:
     """What decides the steps without being part of what either side means: declared renames, and rows that outlive a
     change of their table. An approval to keep rows must not serve for deleting them. And what is protected, so that a plan
-    which breaks that is another than the same one once the protection is gone."""
+    which breaks that is another than the same one once the protection is gone; and who loses what, so that an approval given
+    before a reader was named does not serve after."""
     kept = {
         fold(change.name): change.fate.value
         for change in diff.relations
@@ -80,7 +81,12 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "connectors": dict(renames.connectors),
     }
     protected = sorted(fold(hazard.subject) for hazard in hazards if hazard.code == "H911")
-    found = {"kept": kept, "renamed": renamed if any(renamed.values()) else {}, "protected": protected}
+    found = {
+        "kept": kept,
+        "renamed": renamed if any(renamed.values()) else {},
+        "protected": protected,
+        "readers": sorted(hazard.message for hazard in hazards if hazard.code == "H915"),
+    }
     return {name: part for name, part in found.items() if part}
 
 
