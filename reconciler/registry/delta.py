@@ -18,9 +18,9 @@ Codecs are imported where they are used: a glance at a head, which is all that m
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
@@ -32,6 +32,8 @@ from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 if TYPE_CHECKING:
     from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
+
+Value = TypeVar("Value")
 
 REGISTRY_FOLDER = "_registry"
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
@@ -80,48 +82,48 @@ class DeltaRegistry:
 
     def lease(self, pipeline: str) -> "Stored[Lease] | None":
         from reconciler.registry.codec import lease_from_json
-        from reconciler.registry.model import Stored
 
-        table = self._document(pipeline, "lease")
-        document = table.read()
-        return None if document is None else Stored(document.version, lease_from_json(document.value, table.location))
+        return self._stored(pipeline, "lease", lease_from_json)
 
     def replace_lease(self, pipeline: str, token: int | None, lease: "Lease", write_id: str) -> "Stored[Lease]":
         from reconciler.registry.codec import lease_to_json
-        from reconciler.registry.model import Stored
 
-        written = self._document(pipeline, "lease").replace(token, lease_to_json(lease), write_id)
-        return Stored(written.version, lease)
+        return self._replaced(pipeline, "lease", token, lease, lease_to_json, write_id)
 
     def controls(self, pipeline: str) -> "Stored[Controls] | None":
         from reconciler.registry.codec import controls_from_json
-        from reconciler.registry.model import Stored
 
-        table = self._document(pipeline, "controls")
-        document = table.read()
-        return None if document is None else Stored(document.version, controls_from_json(document.value, table.location))
+        return self._stored(pipeline, "controls", controls_from_json)
 
     def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
         from reconciler.registry.codec import controls_to_json
-        from reconciler.registry.model import Stored
 
-        written = self._document(pipeline, "controls").replace(token, controls_to_json(controls), write_id)
-        return Stored(written.version, controls)
+        return self._replaced(pipeline, "controls", token, controls, controls_to_json, write_id)
 
     def aliases(self, pipeline: str) -> "Stored[Aliases] | None":
         from reconciler.registry.codec import aliases_from_json
-        from reconciler.registry.model import Stored
 
-        table = self._document(pipeline, "aliases")
-        document = table.read()
-        return None if document is None else Stored(document.version, aliases_from_json(document.value, table.location))
+        return self._stored(pipeline, "aliases", aliases_from_json)
 
     def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
         from reconciler.registry.codec import aliases_to_json
+
+        return self._replaced(pipeline, "aliases", token, aliases, aliases_to_json, write_id)
+
+    def _stored(self, pipeline: str, name: str, decode: Callable[[JsonObject, str], Value]) -> "Stored[Value] | None":
         from reconciler.registry.model import Stored
 
-        written = self._document(pipeline, "aliases").replace(token, aliases_to_json(aliases), write_id)
-        return Stored(written.version, aliases)
+        table = self._document(pipeline, name)
+        document = table.read()
+        return None if document is None else Stored(document.version, decode(document.value, table.location))
+
+    def _replaced(
+        self, pipeline: str, name: str, token: int | None, value: Value, encode: Callable[[Value], JsonObject], write_id: str
+    ) -> "Stored[Value]":
+        from reconciler.registry.model import Stored
+
+        written = self._document(pipeline, name).replace(token, encode(value), write_id)
+        return Stored(written.version, value)
 
     def report(self, pipeline: str) -> JsonObject | None:
         document = self._document(pipeline, "report").read()
