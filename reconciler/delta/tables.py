@@ -7,7 +7,8 @@ Rules:
   conflict (G605), nothing is overwritten.
 - `publish` commits files that are already written below the table's folder (a staging folder), so that a new version of
   a view appears at its permanent path in one commit, without copying a row and without a JVM.
-- Nothing here deletes data files; what the newest version no longer names is removed by retention.
+- Nothing here deletes data files; what the newest version no longer names is removed by retention (`delta.retention`). So no
+  table that is made here cleans its log up by itself: how far back that must reach, Delta can't know.
 """
 
 import json
@@ -16,7 +17,7 @@ import shutil
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import delta_schema
@@ -28,6 +29,10 @@ from reconciler.errors import RegistryConflict
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
     from deltalake.transaction import AddAction
+
+
+KEEPS_ITS_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
+"""Of a table whose log no writer cleans up by itself, which every one does after a month otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
                 location,
                 schema=delta_schema(columns),
                 mode="error",
+                configuration=dict(KEEPS_ITS_LOG),
                 commit_properties=commit_properties(transaction),
             )
         except DeltaError:
@@ -190,7 +196,13 @@ def _overwrite(
     try:
         if current is None:
             create_table_with_add_actions(
-                location, schema, actions, mode="error", partition_by=[], commit_properties=properties
+                location,
+                schema,
+                actions,
+                mode="error",
+                partition_by=[],
+                configuration=dict(KEEPS_ITS_LOG),
+                commit_properties=properties,
             )
         else:
             replacing = _told_apart(current.schema(), schema)

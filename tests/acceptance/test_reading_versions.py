@@ -1,6 +1,8 @@
 """Versions in queries, on Spark: `v@v1`, joined with others, as of earlier steps; what is not allowed, and what is gone."""
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -160,3 +162,14 @@ def test_rows_that_are_gone_are_said_to_be(apply: Apply, tmp_path: Path) -> None
         rows(shop, "SELECT * FROM total@v0")
     assert caught.value.code == "X730"
     assert "total@v0 can't be read at step 1" in caught.value.message
+
+
+def test_what_was_replaced_long_ago_is_read(apply: Apply, tmp_path: Path) -> None:
+    """Delta by itself refuses what was replaced more than a week ago, though its files are there."""
+    shop = build(apply)
+    long_ago = time.time() - 400 * 86400
+    for log in tmp_path.rglob("total/_delta_log"):
+        for number, path in enumerate(sorted(log.iterdir())):
+            os.utime(path, (long_ago + number, long_ago + number))
+    assert rows(shop, "SELECT * FROM total@v0") == [{"total": 30}]
+    assert rows(shop, "SELECT * FROM total", 2) == [{"total": 60, "n": 2}]

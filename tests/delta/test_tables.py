@@ -73,6 +73,21 @@ def test_a_table_of_somebody_else_is_not_taken(place: str) -> None:
         create_table(place, COLUMNS, at(2))
 
 
+def test_no_writer_cleans_up_a_log_by_itself(place: str) -> None:
+    """How far back a log must reach only retention knows."""
+    create_table(place, COLUMNS, at(1))
+    stage(place, "v-x", [1])
+    publish(place, "v-x", 0, at(2))
+    clear_table(place, COLUMNS, 1, at(3))
+    published = f"{place}-published"
+    stage(published, "v-x", [1])
+    publish(published, "v-x", None, at(1))
+    for location in (place, published):
+        table = open_table(location)
+        assert table is not None
+        assert table.metadata().configuration == {"delta.enableExpiredLogCleanup": "false"}
+
+
 def test_clearing_changes_columns_and_rows_in_one_commit(place: str) -> None:
     stage(place, "v-1", [1, 2])
     assert publish(place, "v-1", None, at(1)) == 0

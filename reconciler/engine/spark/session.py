@@ -157,6 +157,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
         # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
         "spark.sql.codegen.cache.maxEntries": "400",
+        # Delta refuses to read what was replaced a week ago (delta.deletedFileRetentionDuration), be its files there or not.
+        # How long that is readable is the pipeline's to say.
+        "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     }
     if given.get(_PAGE) != "true":
         settings |= _WITHOUT_PAGE
