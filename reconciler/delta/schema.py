@@ -1,4 +1,4 @@
-"""From canonical SQL types to Delta's schema.
+"""From canonical SQL types to Delta's schema, and back to types as Spark names them.
 
 CHAR(n) and VARCHAR(n) are stored as strings (`sql.types.storage_type`): any Delta reader reads them, and their length is
 part of the declaration, not of the file.
@@ -28,6 +28,7 @@ _PRIMITIVES = {
     "TIMESTAMP": "timestamp",
     "TIMESTAMP_NTZ": "timestamp_ntz",
 }
+_SPARK_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)$")
 _LENGTH = re.compile(r"(CHAR|VARCHAR)\(\d+\)$")
 
@@ -37,6 +38,25 @@ def delta_schema(columns: Iterable[ColumnType]) -> "Schema":
     from deltalake import Schema
 
     return Schema.from_json(json.dumps(_struct(columns)))
+
+
+def column_types(schema: "Schema") -> tuple[ColumnType, ...]:
+    """The columns of a Delta schema, their types as Spark names them."""
+    fields = json.loads(schema.to_json())["fields"]
+    return tuple(ColumnType(field["name"], _type_text(field["type"]), field["nullable"]) for field in fields)
+
+
+def _type_text(found: Any) -> str:
+    if isinstance(found, str):
+        return _SPARK_NAMES.get(found, found)
+    match found["type"]:
+        case "array":
+            return f"array<{_type_text(found['elementType'])}>"
+        case "map":
+            return f"map<{_type_text(found['keyType'])},{_type_text(found['valueType'])}>"
+        case _:
+            parts = [f"{one['name']}:{_type_text(one['type'])}" for one in found["fields"]]
+            return f"struct<{','.join(parts)}>"
 
 
 def _struct(columns: Iterable[ColumnType]) -> dict[str, Any]:

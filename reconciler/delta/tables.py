@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
-from reconciler.delta.schema import delta_schema
+from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import commit_properties, has_transaction
 from reconciler.digest import JsonObject, digest_text
 from reconciler.engine.stored import ColumnType, Transaction
@@ -58,6 +58,12 @@ def table_columns(location: str, version: int | None = None) -> tuple[tuple[str,
         return ()
     fields = json.loads(table.schema().to_json())["fields"]
     return tuple((field["name"], json.dumps(field["type"])) for field in fields)
+
+
+def typed_columns(location: str, version: int | None = None) -> tuple[ColumnType, ...]:
+    """The columns with their types as Spark names them, in order. Empty when there is no table."""
+    table = open_table(location, version)
+    return () if table is None else column_types(table.schema())
 
 
 def statistics(location: str, version: int | None = None) -> TableStatistics | None:

@@ -32,17 +32,18 @@ from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.compiling import read_desired
-from reconciler.reconcile.effects import Effects, built_folder, placements_after
+from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.journal import OpenJournal
+from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.object_versions import Switch, record_versions, versions_after
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
 from reconciler.reconcile.progress import Progress as Progress
-from reconciler.reconcile.progress import in_rows
+from reconciler.reconcile.progress import in_kept_rows, in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
@@ -117,7 +118,7 @@ def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuild
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
             return None
         try:
-            beside.build(plan, head, desired)
+            beside.build(plan, head, applied.snapshot, desired)
         except EngineError:
             now = target.registry.head(pipeline)
             if now is not None and now.value.applied == head.applied and now.value.journal is None:
@@ -209,7 +210,8 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         return ()
     desired, program = _desired(target, head, journal)
     placements = head.published.relations if head.published else {}
-    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder)
+    kept_rows = KeptRows(target, head, program, journal.versions)
+    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows)
     total = len(journal.entries)
     done: list[str] = []
 
@@ -226,7 +228,9 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         applying.report(Progress(int(entry.id), total, words, done=False))
         result = effects.run(step, entry.intent)
         detail = ""
-        if "rows" in result:
+        if KEPT in entry.intent and "rows" in result:
+            detail = in_kept_rows(result["rows"], entry.intent[KEPT]["number"])
+        elif "rows" in result:
             published = head.published.step if head.published else None
             detail = in_rows(result["rows"]) + beside.describe(built_folder(entry.intent), published)
         applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))

@@ -7,7 +7,8 @@
 
 A view is bootstrapped from: what is published, for relations that stay, with NULL in the columns that a table is extended
 by; no rows, for tables that are created or cleared; the staging folder, for tables evolved and views bootstrapped before it
-in the same plan. Nothing of this depends on when or how often it runs.
+in the same plan; the version of its table that has them, for views before it that take rows which are kept (`kept_rows`).
+Nothing of this depends on when or how often it runs.
 
 Rules for the names of staging folders:
 - A folder is named by everything that its contents are computed from: query or columns, settings, functions, the version of
@@ -65,6 +66,7 @@ class Building:
         self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
         self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
         self._staged: dict[str, str] = {}
+        self._kept: dict[str, tuple[int, int]] = {}
         self._rows: dict[str, int] = {}
 
     @property
@@ -91,6 +93,33 @@ class Building:
         if rows is not None:
             self._rows[fold(relation)] = rows
         return staging
+
+    def take_kept(self, relation: str, version: int, step: int) -> None:
+        """Take rows that are kept in a relation's table, at this version, as of this step: nothing is built."""
+        self._kept[fold(relation)] = version, step
+
+    def drop_kept(self, relation: str) -> None:
+        """Build a relation after all: the rows that it was to take are gone."""
+        self._kept.pop(fold(relation), None)
+
+    def kept_version(self, relation: str) -> int | None:
+        """The version of a relation's table whose rows it takes; None where it takes none that are kept."""
+        kept = self._kept.get(fold(relation))
+        return None if kept is None else kept[0]
+
+    def kept_step(self, relation: str) -> int | None:
+        """As of which step the rows are that a relation takes; None where it takes none that are kept."""
+        kept = self._kept.get(fold(relation))
+        return None if kept is None else kept[1]
+
+    def stored_version(self, relation: str) -> int | None:
+        """The version of a relation's own table that has its rows once the plan is done; None where there is none yet."""
+        key = fold(relation)
+        if key in self._kept:
+            return self._kept[key][0]
+        if key in self._emptied | self._builds | set(self._extended) or key not in self._placements:
+            return None
+        return self._placements[key].version
 
     def is_complete(self, relation: str) -> bool:
         """Whether a relation's staging folder holds a result: then it will never be written again."""
@@ -155,6 +184,10 @@ class Building:
             if key in self._emptied:
                 table = self._desired.tables[key]
                 return EmptySource(table.name, table_columns(table))
+            if key in self._kept:
+                return StoredSource(
+                    self._desired.views[key].name, join_location(self._warehouse, self.folder(key)), self._kept[key][0]
+                )
             if key in self._builds:
                 relation = self._desired.tables.get(key) or self._desired.views[key]
                 return StoredSource(relation.name, self._absolute(relation.name), 0)

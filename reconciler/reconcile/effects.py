@@ -5,10 +5,12 @@
 | create_table | version that is there (None) | empty Delta table | sees its own transaction, does nothing |
 | evolve_table | staging folder, version to read | the engine writes the rows there | finds the folder complete |
 | bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
+| bootstrap_view, rows kept | the version of its table that has them | none | the same |
 | clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
 | extend_table | version to follow | one commit: more columns, no file | sees its own transaction |
 | publish_table | version to follow, staging folder | one commit: the staged files | sees its own transaction |
 | publish_view | version to follow, staging folder | one commit: the staged files | sees its own transaction |
+| publish_view, rows kept | versions to follow and to have again | one commit: the files of then | sees its own transaction |
 | rename_relation | its folder | none: the last step writes it under its new name | the same |
 | drop_relation | location, the table's id, a folder aside | the folder is moved aside and removed | finds nothing |
 
@@ -17,7 +19,8 @@ process that takes an apply over pins folders of its own for builds that are not
 may still be alive and write. Whatever such a one does later meets a version, a transaction or an id that is not the one
 that it expects: it can change nothing of what came after it. (Where no table stands any more it can still make one: an
 empty one, or what it had built, if it was stopped between looking and its very first publication there. The next plan that
-wants the place names it: A505.) Folders are `folders`' to tell: a renamed relation stays where it is.
+wants the place names it: A505.) Folders are `folders`' to tell: a renamed relation stays where it is. Whether a view's rows
+are kept, and current, is `kept_rows`' to find; that is settled when its bootstrap is pinned.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +29,17 @@ from typing import assert_never
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_table, table_identity
-from reconciler.delta.tables import clear_table, create_table, extend_table, publish, remove_local, table_version
+from reconciler.delta.restoring import restore
+from reconciler.delta.tables import (
+    clear_table,
+    create_table,
+    extend_table,
+    publish,
+    remove_local,
+    statistics,
+    table_version,
+    typed_columns,
+)
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
 from reconciler.names import fold
@@ -48,10 +61,14 @@ from reconciler.program.model import Program, Table
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.folders import folder_for, journal_renames, renamed_placements
 from reconciler.reconcile.folders import staging_folder as staging_folder
+from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.reading import table_columns
 from reconciler.registry.model import Journal, Placement
 
 APPLY_TRANSACTION = "reconcile/apply"
+
+KEPT = "kept"
+"""In an intent: rows of a view that its table has had before, and gets again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +92,10 @@ class Effects:
         journal: Journal,
         placements: Mapping[str, Placement],
         builder: Builder,
+        kept_rows: KeptRows | None = None,
     ) -> None:
         self._engine = engine
+        self._kept_rows = kept_rows
         self._warehouse = warehouse
         self._desired = desired
         self._apply_id = journal.apply_id
@@ -89,6 +108,8 @@ class Effects:
         for entry in journal.entries:
             if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
                 self._building.keep(entry.step["relation"], entry.intent["staging"], entry.result.get("rows"))
+            if entry.step["kind"] == "bootstrap_view" and KEPT in entry.intent:
+                self._take_kept(entry.step["relation"], entry.intent[KEPT])
 
     def pin(self, step: Step) -> JsonObject:
         """What the step's intent records."""
@@ -98,7 +119,12 @@ class Effects:
             case ClearTable():
                 return {"location": self._folder(step.table), "expected": self._found(step.table)}
             case BootstrapView():
-                return {"location": self._folder(step.view), "staging": self._building.choose(step)}
+                location = self._folder(step.view)
+                kept = self._kept_rows.find(step.view, self._building) if self._kept_rows is not None else None
+                if kept is None:
+                    return {"location": location, "staging": self._building.choose(step)}
+                self._take_kept(step.view, kept.as_json())
+                return {"location": location, KEPT: kept.as_json()}
             case EvolveTable():
                 read = self._building.placements[fold(step.table)].version
                 return {"location": self._folder(step.table), "staging": self._building.choose(step), "read": read}
@@ -124,8 +150,13 @@ class Effects:
 
     def pin_again(self, step: Step, intent: JsonObject) -> JsonObject:
         """What the intent of a step that another process began records from now on: another folder, where its own is not
-        complete, since that process may still write there."""
+        complete, since that process may still write there. Rows that are kept stay the same, unless they went meanwhile."""
         match step:
+            case BootstrapView() if KEPT in intent:
+                if self._kept_rows is None or self._kept_rows.are_there(intent[KEPT], intent["location"]):
+                    return intent
+                self._building.drop_kept(step.view)
+                return self.pin(step)
             case BootstrapView() if not self._building.is_complete(step.view):
                 return self.pin(step)
             case EvolveTable() if not self._building.is_complete(step.table):
@@ -140,6 +171,8 @@ class Effects:
                 return self._empty(self._table(step.table), intent)
             case ClearTable():
                 return self._empty(self._table(step.table), intent)
+            case BootstrapView() if KEPT in intent:
+                return self._kept(intent)
             case BootstrapView() | EvolveTable():
                 return self._measured(self._building.build(step), self._built.get(built_folder(intent)))
             case ExtendTable():
@@ -160,6 +193,19 @@ class Effects:
             case _:
                 assert_never(step)
 
+    def _take_kept(self, view: str, kept: JsonObject) -> None:
+        self._building.take_kept(view, kept["version"], kept["step"])
+
+    def _kept(self, intent: JsonObject) -> JsonObject:
+        location, version = self._absolute(intent), intent[KEPT]["version"]
+        found = statistics(location, version)
+        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in typed_columns(location, version)]
+        return {
+            "rows": found.rows if found is not None else None,
+            "bytes": found.bytes if found is not None else None,
+            "columns": columns,
+        }
+
     def _measured(self, result: JsonObject, before: JsonObject | None) -> JsonObject:
         """The result of a build; how long it took, if that was before the journal was opened."""
         if before is None or result.get("seconds", 0.0) is not None:
@@ -173,10 +219,14 @@ class Effects:
         return {"version": clear_table(location, columns, intent["expected"], self._transaction)}
 
     def _publication(self, relation: str) -> JsonObject:
-        location, staging = self._folder(relation), self._building.staged(relation)
-        return {"location": location, "staging": staging, "expected": self._found(relation)}
+        intent = {"location": self._folder(relation), "expected": self._found(relation)}
+        kept = self._building.kept_version(relation)
+        return {**intent, "staging": self._building.staged(relation)} if kept is None else {**intent, KEPT: kept}
 
     def _publish(self, intent: JsonObject, columns: tuple[ColumnType, ...] = ()) -> JsonObject:
+        if KEPT in intent:
+            version = restore(self._absolute(intent), intent[KEPT], intent["expected"], self._transaction)
+            return {"version": version}
         location, staging = self._absolute(intent), intent["staging"]
         return {"version": publish(location, staging, intent["expected"], self._transaction, columns)}
 

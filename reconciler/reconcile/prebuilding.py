@@ -7,6 +7,7 @@ Rules:
 - Under the lease the apply chooses its staging folders from the step published by then. Where nothing moved that a build
   reads, directly or through others, that is the folder which is complete already, and nothing is computed again. Where
   something moved it is another folder, and that is what catching up costs.
+- A view whose rows are kept, and current as of that step (`kept_rows`), is not built; under the lease that is asked again.
 - Folders that the apply did not come to use are removed at its end, whether it succeeds or is refused. Only folders that
   this very process chose and never pinned in a journal are: no table's version can name their files. What a process leaves
   that was killed while it built, nobody knows of; it is below the relation's folder, named by no version of its table, and
@@ -30,7 +31,9 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.effects import Builder, remove
+from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import is_free, this_process
+from reconciler.reconcile.object_versions import versions_after
 from reconciler.reconcile.progress import Applying, Progress, in_rows
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head
@@ -64,7 +67,7 @@ class Prebuilding:
         """Who builds, for the journal."""
         return Builder(self._builder, self._applying.clock, self._built)
 
-    def build(self, plan: Plan, head: Head, desired: Snapshot | None) -> None:
+    def build(self, plan: Plan, head: Head, applied: Snapshot | None, desired: Snapshot | None) -> None:
         """Build what the plan stages from what the head publishes. Raises EngineError."""
         steps = [step for step in plan.steps if isinstance(step, BootstrapView | EvolveTable)]
         self.plan_digest = plan.digest
@@ -74,13 +77,20 @@ class Prebuilding:
         engine, warehouse, clock = self._applying.engine, self._target.warehouse, self._applying.clock
         program = _as_stored(self._target, desired.program)
         building = Building(engine, warehouse, program, plan.steps, head.published.relations, self._builder, clock)
+        versions = versions_after(self._target.registry, head, applied.program if applied else None, desired, plan.diff)
+        kept_rows = KeptRows(self._target, head, program, versions)
         self._applying.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
         for number, step in enumerate(steps, start=1):
             self._applying.boundary(f"prebuild:{BEFORE}")
             words = describe_step(step)
+            kept = kept_rows.find(step.view, building) if isinstance(step, BootstrapView) else None
+            if kept is not None:
+                # It is looked for again under the lease: by then what it reads may have moved.
+                building.take_kept(_relation(step), kept.version, kept.step)
+                continue
             self._applying.report(Progress(number, len(steps), words, done=False))
             staging = building.choose(step)
-            location = building.folder(step.table if isinstance(step, EvolveTable) else step.view)
+            location = building.folder(_relation(step))
             self._chosen.append((location, staging))
             result = building.build(step)
             self._applying.boundary(f"prebuild:{EFFECTED}")
@@ -109,6 +119,10 @@ class Prebuilding:
                     remove(self._applying.engine, join_location(place, staging))
                 remove_if_empty(place)
         self._chosen.clear()
+
+
+def _relation(step: BootstrapView | EvolveTable) -> str:
+    return step.table if isinstance(step, EvolveTable) else step.view
 
 
 @contextmanager

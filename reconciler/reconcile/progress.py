@@ -34,3 +34,10 @@ class Applying:
 def in_rows(count: int) -> str:
     """A number of rows, for people."""
     return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def in_kept_rows(count: int | None, number: int | None) -> str:
+    """The same of rows that a view's table has had before; `number` is that of the view's version."""
+    whose = "its" if number is None else f"v{number}'s"
+    words = f"{whose} rows are kept and current: nothing computed"
+    return words if count is None else f"{in_rows(count)}; {words}"

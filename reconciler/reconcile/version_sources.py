@@ -108,10 +108,10 @@ def _last_state(target: Target, head: Head, found: FoundObject, version: str, at
         raise no_such_version(target, found, version)
     begin = spans[active[-1]]
     end = int(spans[active[-1] + 1]["step"]) - 1 if active[-1] + 1 < len(spans) else at_step
-    return _published_state(target, head, int(begin["step"]), end), str(begin["name"])
+    return published_state(target, head, int(begin["step"]), end), str(begin["name"])
 
 
-def _published_state(target: Target, head: Head, begin: int, end: int) -> StepState:
+def published_state(target: Target, head: Head, begin: int, end: int) -> StepState:
     """The last state from `end` back to `begin`: steps in between may have been withdrawn."""
     for step in range(end, begin, -1):
         try:

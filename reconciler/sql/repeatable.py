@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final
 
-from reconciler.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
+from reconciler.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, non_deterministic_calls
+from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.words import spark_aggregates, spark_functions
 
 # aes_encrypt draws its own initialization vector unless given one.
@@ -49,6 +50,20 @@ class Number(Enum):
     INTEGER = auto()
     DECIMAL = auto()
     NULL = auto()
+
+
+def takes_from_outside(query: str) -> bool:
+    """Whether a query may take chance, clock or session besides the rows that it reads: what it gave once says nothing then
+    of what it gives now. What depends on the order of rows does not count: each order is as good."""
+    if non_deterministic_calls(query):
+        return True
+    tokens = list(query_tokens(query))
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        word = token.text.strip("`").lower() if token.kind in (Kind.WORD, Kind.QUOTED) else ""
+        is_called = word.startswith("current_") or (after is not None and after.is_symbol("("))
+        if word == "tablesample" or (word in _OF_THE_SESSION and is_called):
+            return True
+    return False
 
 
 def number_of_type(column_type: str | None) -> Number | None:

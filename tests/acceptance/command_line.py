@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
+from reconciler.engine.protocol import Engine
 from reconciler.engine.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 
 class CommandLine:
-    """Called with the words of a command, it gives stdout and stderr together."""
+    """Called with the words of a command, it gives stdout and stderr together. `engine`: another than the recording one."""
 
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str], engine: Engine | None = None) -> None:
         self.root, self._capsys = root, capsys
-        self._engine = RecordingEngine(DeltaWriter())
+        self._engine = engine or RecordingEngine(DeltaWriter())
 
     def __call__(self, *words: str, code: int = 0) -> str:
         self._capsys.readouterr()
