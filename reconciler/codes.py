@@ -116,6 +116,12 @@ _PROGRAM: Final[dict[str, str]] = {
     "P330": "a move between two names that are both applied",
     "P331": "a move of an applied table to a view, or the other way round",
     "P332": "a move of a name that is not applied, but much like one that goes",
+    "P370": "a relation of another pipeline that can't be read",
+    "P371": "a relation of this pipeline is named with its pipeline",
+    "P372": "a relation of an unknown pipeline",
+    "P373": "pipelines read each other in a circle",
+    "P374": "a pipeline that is read has errors",
+    "P375": "a view reads a version",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {
@@ -161,6 +167,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A524": "reading versions is not allowed",
     "A525": "a view is pinned and changed at the same time",
     "A526": "a pinned version does not fit the program",
+    "A560": "another pipeline is to be applied first",
+    "A561": "a run does not follow what it reads of another pipeline",
 }
 
 _REGISTRY: Final = {
@@ -196,6 +204,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X723": "a step was refused and put back",
     "X724": "too many records of an input were rejected",
     "X731": "a key that tells no rows apart",
+    "X738": "what was read of another pipeline is gone",
     "X730": "a Delta version that is needed is gone",
     "X740": "no Kafka broker answers",
     "X741": "a topic does not exist",

@@ -59,6 +59,13 @@ class PlanRejected(ReconcileError):
     """`bootstrap_policy: reject` and the plan modifies something. Nothing was touched."""
 
 
+class UpstreamDiffers(ReconcileError):
+    """Another pipeline, which this one reads, is not what the plan was made for: it is to be applied first. Nothing was
+    touched."""
+
+    exit_code = EXIT_PENDING
+
+
 class EngineError(ReconcileError):
     """Spark refused or failed. The journal keeps what was done; applying again goes on from there."""
 

@@ -23,6 +23,11 @@ def is_identifier(name: str) -> bool:
     return _IDENTIFIER.match(name) is not None
 
 
+def is_foreign(name: str) -> bool:
+    """Whether a relation's name, or its key, is that of another pipeline's relation: `pipeline.name`."""
+    return "." in name
+
+
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was most likely meant to be, or None when nothing is close."""
     import difflib

@@ -19,7 +19,8 @@ from reconciler.reconcile.pipelines import require_known
 @target_options
 @format_option("text", "json")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str) -> int:
-    """Derive the plans of pipelines (all by default) again, check their approval, and carry them out.
+    """Derive the plans of pipelines (all by default) again, check their approval, and carry them out; each after those that
+    it reads.
 
     Killed anywhere, it finishes when run again. A plan that is not approved touches nothing: exit 2.
 
@@ -30,7 +31,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     with project_of(repo, environment) as project:
         for name in pipelines:
             require_known(project.target, name)
-        for name in pipelines or project.pipelines():
+        for name in project.in_order(pipelines or project.pipelines()):
             try:
                 result = project.pipeline(name).apply(ProgressLines(), note, boundary_from_environment(os.environ))
             except ReconcileError as error:

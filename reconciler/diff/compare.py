@@ -14,11 +14,14 @@ Beyond the seed:
   relation and is untouched all the same is `spared`, and the diff says why. When unsure: modified.
 - A relation of another kind, or added anew under a name that is read, changes any row for its readers.
 - `moved` (`moves`) makes two names one: nothing is removed or added for a rename.
+- A relation of another pipeline is a change upstream like any other. How far it reaches, whoever compared the two states of
+  that pipeline says (`foreign`); where nobody does and its meaning differs, any row.
 - LOCAL views never appear, though their changes flow on to their readers.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.extent import (
@@ -34,6 +37,7 @@ from reconciler.diff.extent import (
     unrepeatable,
     uses_places,
 )
+from reconciler.diff.foreign import ForeignChange, unknown_change
 from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
@@ -46,6 +50,7 @@ from reconciler.diff.model import (
     DefaultChanged,
     Diff,
     Fate,
+    FunctionChange,
     LatenessChanged,
     NullabilityChanged,
     QueryChanged,
@@ -61,7 +66,7 @@ from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import own_causes, own_extent, under_desired_names
 from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
+from reconciler.names import fold, is_foreign
 from reconciler.program.model import Program, Read, View
 from reconciler.snapshot.fingerprint import table_content
 from reconciler.snapshot.model import Snapshot
@@ -79,18 +84,13 @@ class _Found:
     spared: list[Spared] = field(default_factory=list)
 
 
-def compare(applied: Snapshot, desired: Snapshot) -> Diff:
-    """What differs, with causes. Cost: linear in the number of relations and reads."""
+def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignChange] = MappingProxyType({})) -> Diff:
+    """What differs, with causes. `foreign` are the changes of other pipelines' relations, by key. Cost: linear in the number
+    of relations and reads."""
     before, after = applied.program, desired.program
     renames = resolve_moves(before, after).renames
     functions = compare_functions(applied, desired)
-    paths = changed_paths(applied, desired, functions)
-    found = _Found()
-    for key in after.order:
-        if key in after.tables:
-            _compare_table(key, before, after, renames, found)
-        else:
-            _compare_view(key, before, after, renames, paths, found)
+    found = _compare_relations(applied, desired, renames, functions, foreign)
     successors = {renames.applied_key(key): key for key in (*after.tables, *after.views)}
     removed = [
         change
@@ -106,7 +106,7 @@ def compare(applied: Snapshot, desired: Snapshot) -> Diff:
         for key, action in local_views.items()
         if action is Action.REMOVED
     ]
-    shown = [change for key, change in found.changes.items() if not _is_local(after, key)]
+    shown = [change for key, change in found.changes.items() if not _is_local(after, key) and not is_foreign(key)]
     spared = sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))
     return Diff(
         relations=tuple(sorted([*shown, *removed], key=lambda change: (fold(change.name), change.kind, change.action))),
@@ -119,6 +119,44 @@ def compare(applied: Snapshot, desired: Snapshot) -> Diff:
         local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
         metadata=compare_metadata(before, after) if applied.record != desired.record else (),
     )
+
+
+def relation_changes(
+    applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignChange] = MappingProxyType({})
+) -> dict[str, ForeignChange]:
+    """Every relation (by its desired key) of which anything may differ for whoever reads it, as its readers see it."""
+    renames = resolve_moves(applied.program, desired.program).renames
+    found = _compare_relations(applied, desired, renames, compare_functions(applied, desired), foreign)
+    return {
+        key: ForeignChange(found.changes[key], extent, found.clearing.get(key))
+        for key, extent in sorted(found.extents.items())
+        if not is_foreign(key)
+    }
+
+
+def _compare_relations(
+    applied: Snapshot,
+    desired: Snapshot,
+    renames: Renames,
+    functions: tuple[FunctionChange, ...],
+    foreign: Mapping[str, ForeignChange],
+) -> _Found:
+    before, after = applied.program, desired.program
+    paths = changed_paths(applied, desired, functions)
+    found = _Found()
+    for key, relation in after.foreign.items():
+        known = before.foreign.get(key)
+        if known is not None and known.meaning != relation.meaning:
+            change = foreign.get(key) or unknown_change(relation)
+            found.changes[key], found.extents[key] = change.change, change.extent
+            if change.clearing is not None:
+                found.clearing[key] = change.clearing
+    for key in after.order:
+        if key in after.tables:
+            _compare_table(key, before, after, renames, found)
+        else:
+            _compare_view(key, before, after, renames, paths, found)
+    return found
 
 
 def _compare_table(key: str, before: Program, after: Program, renames: Renames, found: _Found) -> None:
@@ -233,6 +271,8 @@ def _column_count(program: Program, key: str) -> int | None:
     """How many columns a relation has, if that is known."""
     if key in program.tables:
         return len(program.tables[key].columns)
+    if key in program.foreign:
+        return len(program.foreign[key].columns)
     return len(program.views[key].column_names) or None
 
 

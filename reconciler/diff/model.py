@@ -185,6 +185,12 @@ class ReadsChanged:
     origin: "Cause | None"
 
 
+@dataclass(frozen=True, slots=True)
+class MeaningChanged:
+    """A relation of another pipeline means something else than it did, and nothing more is known of it here: what it meant
+    can't be looked up any more."""
+
+
 TableCause: TypeAlias = (
     ColumnAdded
     | ColumnRemoved
@@ -208,7 +214,7 @@ ViewCause: TypeAlias = (
     | ReadsChanged
     | RelationRenamed
 )
-Cause: TypeAlias = TableCause | ViewCause
+Cause: TypeAlias = TableCause | ViewCause | MeaningChanged
 
 
 class Fate(StrEnum):

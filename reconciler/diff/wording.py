@@ -19,6 +19,7 @@ from reconciler.diff.model import (
     FunctionChanged,
     KindChanged,
     LatenessChanged,
+    MeaningChanged,
     NullabilityChanged,
     PrimaryKeyChanged,
     PropertyChanged,
@@ -90,6 +91,8 @@ def _describe_cause(cause: Cause) -> str:
             return f"settings that decide results changed: {', '.join(cause.settings)}"
         case ReadsChanged():
             return _describe_reads(cause)
+        case MeaningChanged():
+            return "it means something else"
         case _:
             assert_never(cause)
 
@@ -137,6 +140,8 @@ def _origin(origin: Cause | None) -> str:
             return "which is new"
         case QueryChanged():
             return "whose query changed"
+        case MeaningChanged():
+            return "which changed"
         case _:
             return f"which changed ({describe_cause(origin)})"
 

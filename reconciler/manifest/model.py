@@ -216,8 +216,32 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignRelation:
+    """A table or materialized view of another pipeline that this one reads, as far as it has to be known here.
+
+    `columns` are its columns in order with their types where they are declared. `meaning` is the digest of what it means,
+    with all that it is computed from in its pipeline; `record` names the definitions of that pipeline which were looked at,
+    for comparing. `names_are_data`: the letter case of names can reach its rows.
+    """
+
+    pipeline: str
+    name: str
+    kind: str
+    columns: tuple[tuple[str, str | None], ...]
+    meaning: str
+    record: str
+    names_are_data: bool = False
+
+    @property
+    def qualified_name(self) -> str:
+        """`pipeline.name`, as queries write it."""
+        return f"{self.pipeline}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """One pipeline as written. Declarations stand in no particular order; `program.compile` orders them."""
+    """One pipeline as written. Declarations stand in no particular order; `program.compile` orders them. `foreign` is what
+    is known of other pipelines' relations: nothing that its author wrote, so it comes from whoever has looked."""
 
     settings: Settings
     tables: tuple[TableDeclaration, ...]
@@ -226,3 +250,4 @@ class Manifest:
     location: Location | None = field(default=None, compare=False)
     functions: tuple[FunctionDeclaration, ...] = ()
     moves: tuple[Move, ...] = ()
+    foreign: tuple[ForeignRelation, ...] = ()

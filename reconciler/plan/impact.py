@@ -17,7 +17,7 @@ from statistics import median
 
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationKind
-from reconciler.names import fold
+from reconciler.names import fold, is_foreign
 from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, Plan
 from reconciler.program.model import Program
 
@@ -168,7 +168,7 @@ class _Known:
 
     def _measure(self, applied_key: str) -> Measure:
         view = self._applied.views.get(applied_key)
-        is_stored = applied_key in self._applied.tables or (view is not None and view.is_stored)
+        is_stored = applied_key in self._applied.tables or (view is not None and view.is_stored) or is_foreign(applied_key)
         return self._measures.get(applied_key, Measure()) if is_stored else Measure()
 
 

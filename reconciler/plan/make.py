@@ -3,9 +3,12 @@
 The steps are `plan.steps`', what becomes of connectors `plan.connectors`', hazards `plan.hazards`'.
 """
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from reconciler.diff.compare import compare
+from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action, Diff, Fate, QueryChanged
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.manifest.model import ViewKind
@@ -13,6 +16,7 @@ from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
+from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
@@ -27,18 +31,23 @@ def make_plan(
     desired: Snapshot | None,
     policies: Policies,
     follows: str | None = None,
+    foreign: Mapping[str, ForeignChange] = MappingProxyType({}),
+    readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
 ) -> Plan:
     """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
-    is the digest of the plan applied last (None: there was none)."""
+    is the digest of the plan applied last (None: there was none). `foreign` are the changes of other pipelines' relations by
+    key, `readers` the views of other pipelines that read this one's relations, by folded name."""
     known = desired or applied
     if known is None:
         raise ValueError("neither applied nor desired")
     nothing = take_snapshot(empty_program(known.program.settings))
     before, after = applied or nothing, desired or nothing
-    diff = compare(before, after)
+    diff = compare(before, after, foreign)
     renames = resolve_moves(before.program, after.program).renames
     limits = policies.policy.limits if policies.policy is not None else None
-    hazards = find_hazards(diff, before.program, after.program, removes_pipeline=desired is None, limits=limits)
+    hazards = find_hazards(
+        diff, before.program, after.program, removes_pipeline=desired is None, limits=limits, readers=readers
+    )
     return Plan(
         pipeline=pipeline,
         environment=environment,

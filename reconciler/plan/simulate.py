@@ -31,11 +31,13 @@ Not here: whether lineage and canonical texts are right about rows (tests comput
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
 
 from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
 from reconciler.digest import digest_json
-from reconciler.names import fold
+from reconciler.manifest.model import ForeignRelation
+from reconciler.names import fold, is_foreign
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -83,6 +85,9 @@ class Contents:
         return dict(self.columns).get(column, f"no column {column}")
 
 
+_NOTHING_FOREIGN: Final[Mapping[str, Contents]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
     """A stored relation. `types` are the declared ones of a table; `computed_by` names the plan that computed a view,
@@ -123,25 +128,28 @@ class StoredState:
     names_are_data: bool = False
 
 
-def state_of(program: Program, loaded: bool = False, computed_by: str = "") -> StoredState:
+def state_of(
+    program: Program, loaded: bool = False, computed_by: str = "", foreign: Mapping[str, Contents] = _NOTHING_FOREIGN
+) -> StoredState:
     """What a first apply leaves: empty tables, and views over them, computed by the plan of that digest. `loaded`: with rows
-    in the tables, and the views following them, as they are once something was read in."""
+    in the tables, and the views following them, as they are once something was read in. `foreign` is what other pipelines'
+    relations hold, by key; where it does not say, they hold what they mean."""
     relations: dict[str, StoredRelation] = {}
     for key, table in program.tables.items():
         names = [fold(column.name) for column in table.columns]
         contents = Contents(f"rows of {key}", tuple((name, f"{key}.{name}") for name in names)) if loaded else _empty(table)
         relations[key] = StoredRelation(table.name, RelationKind.TABLE, key, contents, _types(table))
     definitions = {key: _fresh(program, view) for key, view in program.views.items()}
-    evaluation = _Evaluation(program, definitions, lambda key: relations[key].contents)
+    evaluation = _Evaluation(program, definitions, lambda key: relations[key].contents, foreign)
     for view in _stored_views(program):
         contents, read = evaluation.evaluate(view, computed_by)
         key = fold(view.name)
-        folders = frozenset(relations[one].folder for one in read)
+        folders = frozenset(relations[one].folder for one in read if not is_foreign(one))
         relations[key] = StoredRelation(view.name, RelationKind.VIEW, key, contents, (), computed_by, folders)
     return StoredState(dict(sorted(relations.items())), definitions, program.names_are_data)
 
 
-def meant_by(program: Program, state: StoredState) -> StoredState:
+def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Contents] = _NOTHING_FOREIGN) -> StoredState:
     """The state with exactly the relations of the program, under its columns, and every stored view as the program says over
     the state's tables. A table that the state lacks is empty."""
     relations: dict[str, StoredRelation] = {}
@@ -151,7 +159,7 @@ def meant_by(program: Program, state: StoredState) -> StoredState:
         contents = Contents(old.contents.rows, tuple((n, old.contents.term(n)) for n in names)) if old else _empty(table)
         folder = old.folder if old else key
         relations[key] = StoredRelation(table.name, RelationKind.TABLE, folder, contents, _types(table))
-    evaluation = _Evaluation(program, state.definitions, lambda key: relations[key].contents)
+    evaluation = _Evaluation(program, state.definitions, lambda key: relations[key].contents, foreign)
     for view in _stored_views(program):
         key = fold(view.name)
         old = state.relations.get(key, StoredRelation(view.name, RelationKind.VIEW, key, Contents("", ())))
@@ -160,10 +168,12 @@ def meant_by(program: Program, state: StoredState) -> StoredState:
     return StoredState(dict(sorted(relations.items())), state.definitions, state.names_are_data)
 
 
-def simulate(plan: Plan, applied: StoredState, desired: Program) -> StoredState:
+def simulate(
+    plan: Plan, applied: StoredState, desired: Program, foreign: Mapping[str, Contents] = _NOTHING_FOREIGN
+) -> StoredState:
     """The state after the plan's steps. `applied` is the state that the plan was made for, `desired` the program that it was
     made for (an empty one where the pipeline is removed). Raises IllegalStep and Contradiction."""
-    simulation = _Simulation(plan, applied, desired)
+    simulation = _Simulation(plan, applied, desired, foreign)
     for index, step in enumerate(plan.steps):
         simulation.take(step, plan.steps[index + 1 :])
     return simulation.result()
@@ -172,8 +182,8 @@ def simulate(plan: Plan, applied: StoredState, desired: Program) -> StoredState:
 class _Simulation:
     """One run over the steps. Relations are known under their names after the renames, but for what is dropped."""
 
-    def __init__(self, plan: Plan, applied: StoredState, desired: Program) -> None:
-        self._plan, self._applied, self._desired = plan, applied, desired
+    def __init__(self, plan: Plan, applied: StoredState, desired: Program, foreign: Mapping[str, Contents]) -> None:
+        self._plan, self._applied, self._desired, self._foreign = plan, applied, desired, foreign
         renamed = {fold(one.applied): fold(one.desired) for one in plan.steps if isinstance(one, RenameRelation)}
         self._stored = {renamed.get(key, key): one for key, one in applied.relations.items()}
         self._definitions = _definitions_after(plan, applied, desired)
@@ -261,11 +271,11 @@ class _Simulation:
         view = self._desired.views.get(fold(step.view))
         if view is None or not view.is_stored:
             raise IllegalStep(f"{step.view} is no stored view")
-        evaluation = _Evaluation(self._desired, self._definitions, self._at_bootstrap)
+        evaluation = _Evaluation(self._desired, self._definitions, self._at_bootstrap, self._foreign)
         contents, read = evaluation.evaluate(view, self._plan.digest)
         if tuple(sorted(read)) != tuple(sorted(map(fold, step.reads))):
             raise IllegalStep(f"{step.view} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
-        folders = frozenset(self._folder(one) for one in read)
+        folders = frozenset(self._folder(one) for one in read if not is_foreign(one))
         self._staged[fold(step.view)] = contents, folders
 
     def _at_bootstrap(self, key: str) -> Contents:
@@ -377,8 +387,14 @@ class _Simulation:
 class _Evaluation:
     """Evaluates views over what `source` says is stored, and notes what of it was read."""
 
-    def __init__(self, program: Program, definitions: Mapping[str, Definition], source: Callable[[str], Contents]) -> None:
-        self._program, self._definitions, self._source = program, definitions, source
+    def __init__(
+        self,
+        program: Program,
+        definitions: Mapping[str, Definition],
+        source: Callable[[str], Contents],
+        foreign: Mapping[str, Contents],
+    ) -> None:
+        self._program, self._definitions, self._source, self._foreign = program, definitions, source, foreign
         self._read: set[str] = set()
 
     def evaluate(self, view: View, computed_by: str) -> tuple[Contents, frozenset[str]]:
@@ -417,7 +433,10 @@ class _Evaluation:
         if view is not None and not view.is_stored:
             return self._contents(view, computed_by)
         self._read.add(key)
-        return self._source(key)
+        relation = self._program.foreign.get(key)
+        if relation is None:
+            return self._source(key)
+        return self._foreign.get(key) or _of_another_pipeline(relation)
 
 
 def _empty(table: Table) -> Contents:
@@ -493,3 +512,9 @@ def _going_on(old: Definition, fresh: Definition, changed: frozenset[str]) -> De
 
     same = [name for index, name in enumerate(fresh.names) if is_same(index, name)]
     return replace(fresh, rows=old.rows, columns={**fresh.columns, **{name: old.columns[name] for name in same}})
+
+
+def _of_another_pipeline(relation: ForeignRelation) -> Contents:
+    """What another pipeline's relation holds: whatever it means there."""
+    columns = tuple((fold(name), digest_json([relation.meaning, fold(name)])) for name, _ in relation.columns)
+    return Contents(relation.meaning, columns)

@@ -90,6 +90,29 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
     return (*sorted(steps, key=lambda step: _ORDER.index(type(step))), CommitSnapshot())
 
 
+def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[str]) -> tuple[Step, ...]:
+    """The steps of an apply that reads other pipelines at newer steps than what is published does.
+
+    `moved` are the keys of their relations that stand elsewhere now. Stored views that read one of them are computed as
+    well, changed or not, and so are those that read such a view: what an apply publishes agrees with itself.
+    """
+    computed = {fold(step.view) for step in steps if isinstance(step, BootstrapView)}
+    changed = set(moved)
+    followers: list[Step] = []
+    for key in desired.order:
+        view = desired.views.get(key)
+        if view is None or not view.is_stored or changed.isdisjoint(map(fold, stored_reads(desired, key))):
+            continue
+        changed.add(key)
+        computed.add(key)
+    for key in desired.order:
+        if key in computed:
+            name = desired.views[key].name
+            followers += (BootstrapView(name, stored_reads(desired, key)), PublishView(name))
+    others = [step for step in steps if not isinstance(step, BootstrapView | PublishView)]
+    return tuple(sorted([*others, *followers], key=lambda step: _ORDER.index(type(step))))
+
+
 def _is_computed(change: RelationChange | None, applied: Program, desired: Program, key: str) -> bool:
     """Whether a view's rows are written: it is stored, and new or recomputed; or was not stored until now."""
     if not desired.views[key].is_stored:
@@ -152,6 +175,8 @@ def _is_stored(program: Program, key: str) -> bool:
 
 def _name(program: Program, key: str) -> str:
     relation = program.relation(key)
+    if relation is None and key in program.foreign:
+        return program.foreign[key].qualified_name
     return relation.name if relation is not None else key
 
 
@@ -165,9 +190,15 @@ def base_reads(program: Program, key: str) -> tuple[str, ...]:
 
 
 def stored_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted."""
+    """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted. Those of other
+    pipelines (`pipeline.name`) are among them."""
     reached = _reached(program, key, through_stored=False)
-    return tuple(_name(program, target) for target in reached if _is_stored(program, target))
+    return tuple(_name(program, target) for target in reached if _is_stored(program, target) or target in program.foreign)
+
+
+def foreign_reads(program: Program, key: str) -> tuple[str, ...]:
+    """The keys of other pipelines' relations that a view reads, directly or through any views; sorted."""
+    return tuple(target for target in _reached(program, key) if target in program.foreign)
 
 
 def _reached(program: Program, key: str, *, through_stored: bool = True) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ Only of queries that parse and that nothing is wrong with: what is said of other
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +53,13 @@ class Analysed:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the meaning of a query depends on besides its text, the same for all views of a program. `functions` are the
-    numbers of parameters of the program's own, by folded name."""
+    numbers of parameters of the program's own, by folded name. `refused` are relations that can't be read, and why: what
+    names one is wrong, and never kept."""
 
     ansi: bool
     names_are_data: bool
     functions: Mapping[str, int]
+    refused: Mapping[str, Diagnostic] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -137,6 +139,7 @@ class Queries:
             ansi=surroundings.ansi,
             parsed=self._parse(view.query),
             functions=surroundings.functions,
+            refused=surroundings.refused,
         )
         # Trees are large: each goes as soon as it was looked at.
         self._parsed.pop(view.query, None)

@@ -15,18 +15,22 @@ Rules:
 
 Each query is parsed at most once, and not at all where the cache knows it (`analysis`).
 
+Relations of other pipelines (`sales.revenue`) are read as the manifest's `foreign` says they are. Those that it does not
+know are `missing`: whoever can look them up compiles again with what was found, or with the reason why they can't be read.
+
 Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from reconciler.cache import Cache, NoCache
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import Manifest, SqlBody, TableDeclaration, ViewDeclaration
-from reconciler.names import fold
+from reconciler.manifest.model import ForeignRelation, Manifest, SqlBody, TableDeclaration, ViewDeclaration
+from reconciler.names import fold, is_foreign
 from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
 from reconciler.program.functions import called_functions, compile_functions, parameter_counts
@@ -44,17 +48,26 @@ _ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309", "P322"}
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The program, and what is wrong with the manifest that it came from."""
+    """The program, and what is wrong with the manifest that it came from. `missing` are the keys of other pipelines'
+    relations that queries name and nobody has looked up."""
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]
+    missing: tuple[str, ...] = ()
 
 
-def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache | None = None) -> Compiled:
+def compile_program(
+    manifest: Manifest,
+    *,
+    complete: bool = True,
+    cache: Cache | None = None,
+    refused: Mapping[str, Diagnostic] = MappingProxyType({}),
+) -> Compiled:
     """Compile a manifest. See the module.
 
     Of a manifest that is not `complete`, names that are unknown are not reported: they may be declared in what could
-    not be read, and one mistake should not be told twice.
+    not be read, and one mistake should not be told twice. `refused` says of other pipelines' relations (by key) why they
+    can't be read.
     """
     diagnostics: list[Diagnostic] = []
     declared = _by_name(manifest, diagnostics)
@@ -62,25 +75,45 @@ def compile_program(manifest: Manifest, *, complete: bool = True, cache: Cache |
     functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
     queries = Queries(cache or NoCache())
     facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
+    named = {name for one in facts.values() for name in one.names or () if is_foreign(name)}
+    known = {fold(one.qualified_name): one for one in manifest.foreign} if named else {}
+    foreign = {key: known[key] for key in sorted(named) if key in known}
     order, circular = _order(declared, queries, facts, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
     surroundings = Surroundings(
         ansi=ansi,
         names_are_data=any(one.may_make_names_data for one in facts.values())
         or _names_in_types(tables)
-        or _names_in_functions(functions),
+        or _names_in_functions(functions)
+        or any(one.names_are_data for one in foreign.values()),
         functions=parameter_counts(functions.values()),
+        refused=refused,
     )
-    views = _views(declared, queries, facts, order, circular, functions, surroundings, diagnostics)
+    views = _views(declared, foreign, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
     views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
     check_moves(manifest.moves, tables, views, connectors, diagnostics)
     program = Program(
-        manifest.settings, tables, views, connectors, order, surroundings.names_are_data, functions, manifest.moves
+        manifest.settings,
+        tables,
+        views,
+        connectors,
+        order,
+        surroundings.names_are_data,
+        functions,
+        manifest.moves,
+        foreign,
     )
     told = diagnostics if complete else [one for one in diagnostics if one.code not in _ABOUT_UNKNOWN_NAMES]
-    return Compiled(program, in_order(told))
+    return Compiled(program, in_order(told), tuple(sorted(named - {*foreign, *refused})))
+
+
+def foreign_names(manifest: Manifest, cache: Cache) -> tuple[str, ...]:
+    """The keys of other pipelines' relations that a manifest's queries name, sorted."""
+    queries = Queries(cache)
+    named = (name for view in manifest.views for name in queries.facts(view.query).names or ())
+    return tuple(sorted({name for name in named if is_foreign(name)}))
 
 
 def _place(location: Location | None) -> str:
@@ -150,6 +183,7 @@ def _names_in_functions(functions: Mapping[str, Function]) -> bool:
 
 def _views(
     declared: _Declared,
+    foreign: Mapping[str, ForeignRelation],
     queries: Queries,
     facts: Mapping[str, Facts],
     order: tuple[str, ...],
@@ -163,6 +197,9 @@ def _views(
     for key, one in declared.items():
         if isinstance(one, TableDeclaration):
             known[key] = {column.name: column.type for column in one.columns}
+    for key, relation in foreign.items():
+        known[key] = dict(relation.columns)
+    spelled = {key: one.name for key, one in declared.items()} | {key: one.qualified_name for key, one in foreign.items()}
     digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
     views: dict[str, View] = {}
     for key in order:
@@ -176,9 +213,7 @@ def _views(
             known[key] = dict(analysed.columns)
             digests[key] = analysed.columns_digest
         # A query that could not be parsed mentions its own name without reading it.
-        reads = tuple(
-            [Read(declared[name].name, columns) for name, columns in analysed.reads if name != key or key in circular]
-        )
+        reads = tuple([Read(spelled[name], columns) for name, columns in analysed.reads if name != key or key in circular])
         calls = called_functions(one.query, functions) if functions else ()
         views[key] = View(one, analysed.canonical, reads, tuple(names), analysed.lineage, calls)
     return dict(sorted(views.items()))

@@ -13,6 +13,7 @@ from reconciler.manifest.model import (
     ColumnDeclaration,
     ConnectorDeclaration,
     Evolution,
+    ForeignRelation,
     FunctionDeclaration,
     Move,
     Settings,
@@ -45,7 +46,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a view reads of one relation: its name and the columns used, as the relation spells them, sorted by key."""
+    """What a view reads of one relation: its name (`pipeline.name` of another pipeline's) and the columns used, as the
+    relation spells them, sorted by key."""
 
     relation: str
     columns: tuple[str, ...]
@@ -128,7 +130,8 @@ class Program:
     """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
     each after everything it reads, ties by name. `names_are_data`: the letter case of names can reach rows somewhere in the
     program (`sql.spelling`), so that names spelled otherwise are other names. `moves` are the renames that the author
-    declares; they say how this program came to be and are no part of what it means."""
+    declares; they say how this program came to be and are no part of what it means. `foreign` are the relations of other
+    pipelines that views read, by key (`pipeline.name`, folded); they have no place in `order`."""
 
     settings: Settings
     tables: Mapping[str, Table]
@@ -138,6 +141,7 @@ class Program:
     names_are_data: bool = False
     functions: Mapping[str, Function] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
+    foreign: Mapping[str, ForeignRelation] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

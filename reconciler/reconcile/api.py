@@ -13,7 +13,7 @@ Errors are those of `reconciler.errors`. A project starts Spark when a call firs
 """
 
 import getpass
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -44,6 +44,7 @@ from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.history import PastApply, PastProgram, list_applies, program_at
 from reconciler.reconcile.pausing import pause_connector, put_connector
+from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
@@ -118,6 +119,10 @@ class Project:
     def pipelines(self) -> tuple[str, ...]:
         """The pipelines that have files or are applied, sorted."""
         return known_pipelines(self.target)
+
+    def in_order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Pipelines in the order in which they are to be applied: each after those that it reads."""
+        return apply_order(self.target, names)
 
     def pipeline(self, name: str) -> "Pipeline":
         """One pipeline. Raises NotFound when neither files nor registry know it."""

@@ -35,6 +35,7 @@ from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
+from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -115,10 +116,11 @@ def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuild
         if plan.changes_nothing:
             return plan
         require_approval(target, plan, measure_hazards(target, plan, applied, desired))
+        pinned = _pinned(target, plan, applied, desired)
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
             return None
         try:
-            beside.build(plan, head, applied.snapshot, desired)
+            beside.build(plan, head, applied.snapshot, desired, pinned)
         except EngineError:
             now = target.registry.head(pipeline)
             if now is not None and now.value.applied == head.applied and now.value.journal is None:
@@ -170,10 +172,13 @@ def _open_journal(
 ) -> Stored[Head]:
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
+    pinned = _pinned(target, plan, applied, desired)
     if desired is not None:
+        if desired.program.foreign:
+            register_reader(target, desired.program)
         target.registry.write_snapshot(plan.pipeline, desired.record, encode_program(desired.program))
     commit = read_commit(target.root)
-    entries = tuple(JournalEntry(f"{number:04d}", step_to_json(step)) for number, step in enumerate(plan.steps, start=1))
+    entries = tuple(JournalEntry(f"{number:04d}", step_to_json(step)) for number, step in enumerate(pinned.steps, start=1))
     journal = Journal(
         apply_id=str(uuid.uuid4()),
         plan_digest=plan.digest,
@@ -193,6 +198,7 @@ def _open_journal(
         outputs=planned_starts(plan),
         entries=entries,
         versions=versions_after(target.registry, head, before, desired, plan.diff),
+        foreign=pinned.foreign,
     )
     applying.boundary(f"open:{BEFORE}")
     written = target.registry.replace_head(
@@ -200,6 +206,13 @@ def _open_journal(
     )
     applying.boundary(f"open:{RECORDED}")
     return written
+
+
+def _pinned(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> PinnedApply:
+    """What the plan's steps read of other pipelines. Raises UpstreamDiffers (A560)."""
+    head = applied.head.value if applied.head is not None else None
+    before = applied.snapshot.program if applied.snapshot is not None else None
+    return pin_apply(target, head, before, desired.program if desired is not None else None, plan.steps)
 
 
 def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Prebuilding) -> tuple[str, ...]:
@@ -274,6 +287,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         step=next_step(head),
         at=now,
         relations=placements_after(program, journal, before.relations if before else {}),
+        foreign=journal.foreign,
     )
     kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
     closed = replace(

@@ -20,6 +20,7 @@ Rules for the names of staging folders:
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from reconciler.delta.opening import join_location
@@ -31,8 +32,17 @@ from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, Evolve
 from reconciler.plan.steps import stored_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.folders import folder_for, renamed_placements, staging_folder
-from reconciler.reconcile.reading import Place, functions_for, published_place, sources_for, table_columns
-from reconciler.registry.model import Placement
+from reconciler.reconcile.reading import (
+    Place,
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_columns,
+)
+from reconciler.registry.model import ForeignStep, Placement
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable
 
@@ -40,8 +50,8 @@ BuildStep: TypeAlias = BootstrapView | EvolveTable
 class Building:
     """The builds of one plan.
 
-    `placements` are those published, under the names that relations had before the plan; `builder` names the process that
-    builds, `clock` gives seconds, of which only differences count.
+    `placements` are those published, under the names that relations had before the plan; `foreign` is what is read of other
+    pipelines. `builder` names the process that builds, `clock` gives seconds, of which only differences count.
     """
 
     def __init__(
@@ -53,6 +63,7 @@ class Building:
         placements: Mapping[str, Placement],
         builder: str,
         clock: Callable[[], float],
+        foreign: Mapping[str, ForeignStep] = MappingProxyType({}),
     ) -> None:
         self._engine = engine
         self._warehouse = warehouse
@@ -62,6 +73,8 @@ class Building:
         steps = tuple(steps)
         renames = [(step.applied, step.desired) for step in steps if isinstance(step, RenameRelation)]
         self._placements = renamed_placements(placements, renames)
+        self._foreign_steps = foreign
+        self._foreign = foreign_placements(foreign)
         self._emptied = {fold(step.table) for step in steps if isinstance(step, CreateTable | ClearTable)}
         self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
         self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
@@ -132,6 +145,7 @@ class Building:
         if isinstance(wanted, TableBuild):
             written = self._engine.build_table(wanted)
             return {"rows": written.rows, "bytes": written.bytes}
+        require_foreign(wanted.sources, self._foreign_steps)
         built = self._engine.build_view(wanted)
         # Who finds the folder complete has not seen how long it took.
         seconds = None if built.reused else round(self._clock() - started, 3)
@@ -157,7 +171,7 @@ class Building:
         reads = [read.relation for read in view.reads]
         return ViewBuild(
             view=view.name,
-            query=view.query,
+            query=query_of(view),
             column_names=view.declaration.column_names,
             sources=sources_for(self._desired, reads, self._place()),
             staging=staging,
@@ -169,7 +183,7 @@ class Building:
         """The rows of all that the view is computed from; None when those of some are not known."""
         total = 0
         for read in map(fold, stored_reads(self._desired, key)):
-            placement = self._placements.get(read)
+            placement = self._placements.get(read) or self._foreign.get(read)
             rows = placement.rows if placement else None
             rows = 0 if read in self._emptied else self._rows.get(read, rows)
             if rows is None:
@@ -178,7 +192,7 @@ class Building:
         return total
 
     def _place(self) -> Place:
-        published = published_place(self._desired, self._warehouse, self._placements)
+        published = published_place(self._desired, self._warehouse, {**self._placements, **self._foreign})
 
         def place(key: str) -> StoredSource | EmptySource:
             if key in self._emptied:

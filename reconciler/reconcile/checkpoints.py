@@ -32,9 +32,10 @@ from reconciler.delta.tables import table_version
 from reconciler.digest import JsonObject, canonical_json, digest_json
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError, RegistryError
-from reconciler.names import did_you_mean
+from reconciler.names import did_you_mean, is_foreign
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.folders import folder_for
+from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.restoring import RESTORE, is_kept
@@ -42,8 +43,8 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
 from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target
-from reconciler.registry.codec import head_from_json, head_to_json, placement_to_json
-from reconciler.registry.model import Head, OutputState, Placement, Stored
+from reconciler.registry.codec import foreign_to_json, head_from_json, head_to_json, placement_to_json
+from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -66,6 +67,7 @@ class Checkpoint:
     relations: Mapping[str, Placement]
     positions: Mapping[str, JsonObject]
     outputs: Mapping[str, OutputState]
+    foreign: Mapping[str, ForeignStep]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def write_checkpoint(target: Target, head: Head, name: str | None, cause: str) -
         "step": str(head.published.step),
         "record": head.applied.record,
         "cause": cause,
-        "relations": canonical_json(value["published"]["relations"]),
+        "relations": canonical_json({**value["published"]["relations"], **_foreign_to_row(value["published"])}),
         "positions": canonical_json(value["positions"]),
         "outputs": canonical_json(value["outputs"]),
     }
@@ -213,6 +215,11 @@ def _foreign_details(
 ) -> JsonObject:
     theirs = read_snapshot(target, source, checkpoint.record).program
     ours = replace(theirs, settings=replace(theirs.settings, name=pipeline))
+    if any(one.pipeline == pipeline for one in ours.foreign.values()):
+        message = f"{source} reads {pipeline}: as {pipeline} it would read itself"
+        raise ReconcileError("A517", message, "take it over under another name")
+    if ours.foreign:
+        register_reader(target, ours)
     snapshot = take_snapshot(ours)
     target.registry.write_snapshot(pipeline, snapshot.record, encode_program(ours))
     head = stored.value if stored else Head(pipeline)
@@ -254,6 +261,7 @@ def _details(
         "follows": digest_json([before, checkpoint.name, apply_id]),
         "positions": dict(checkpoint.positions),
         "restored": dict(restored),
+        **({"foreign": foreign_to_json(checkpoint.foreign)} if checkpoint.foreign else {}),
     }
 
 
@@ -271,7 +279,8 @@ def _missing(checkpoint: Checkpoint, key: str, why: str) -> EngineError:
 
 def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:
     """A row as a checkpoint, by the codec of heads, whose parts it holds."""
-    published = {"step": int(row["step"]), "at": row["at"], "relations": json.loads(row["relations"])}
+    relations, foreign = _foreign_from_row(json.loads(row["relations"]))
+    published = {"step": int(row["step"]), "at": row["at"], "relations": relations, "foreign": foreign}
     parts = {"published": published, "positions": json.loads(row["positions"]), "outputs": json.loads(row["outputs"])}
     head = head_from_json({**head_to_json(Head(pipeline)), **parts}, f"the checkpoint {row['name']} of {pipeline}")
     if head.published is None:
@@ -285,4 +294,28 @@ def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:
         head.published.relations,
         head.positions,
         head.outputs,
+        head.published.foreign,
     )
+
+
+def _foreign_to_row(published: JsonObject) -> JsonObject:
+    """What was read of other pipelines, as it stands among a checkpoint's relations: by `pipeline.name`."""
+    return {
+        f"{pipeline}.{name}": {**placement, "step": one["step"], "id": one["ids"].get(name, "")}
+        for pipeline, one in published.get("foreign", {}).items()
+        for name, placement in one["relations"].items()
+    }
+
+
+def _foreign_from_row(relations: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """A checkpoint's own relations, and what was read of other pipelines, as heads have them."""
+    foreign: dict[str, Any] = {}
+    for key in sorted(key for key in relations if is_foreign(key) and "step" in relations[key]):
+        pipeline, _, name = key.partition(".")
+        placement = dict(relations[key])
+        one = foreign.setdefault(pipeline, {"step": placement.pop("step"), "relations": {}, "ids": {}})
+        placement.pop("step", None)
+        one["ids"][name] = placement.pop("id")
+        one["relations"][name] = placement
+    own = {key: place for key, place in relations.items() if not (is_foreign(key) and "step" in place)}
+    return own, foreign

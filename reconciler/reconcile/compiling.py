@@ -5,17 +5,20 @@ Three things are kept under digests of all that they depend on, so that what did
 - of each file, its declarations (`manifest.sql_files`); of each query, what is known of it (`program.analysis`).
 
 Nothing that has an error is kept: a broken file is reported anew with all that is wrong beside it.
+
+What a program reads of other pipelines is looked up on the way (`foreign`), only where it names any. As that may change
+without these files, the outline of such a program is not kept.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.errors import ManifestInvalid
 from reconciler.manifest.model import Manifest
 from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import compile_program
+from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.cache_store import flush
@@ -35,17 +38,50 @@ class Validated:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def validate_pipeline(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Validated:
-    """Read and compile a pipeline's files. Never raises for what they say."""
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The way from one pipeline through those that it reads: `chain` are the pipelines whose files are being compiled,
+    `known` what was found of others on the way, so that each is compiled once."""
+
+    chain: tuple[str, ...]
+    known: dict[str, Snapshot | Diagnostic] = field(default_factory=dict)
+
+    def below(self, pipeline: str) -> "Visit":
+        """One pipeline further."""
+        return Visit((*self.chain, pipeline), self.known)
+
+
+def validate_pipeline(
+    target: Target, pipeline: str, files: Mapping[str, str] | None = None, visit: Visit | None = None
+) -> Validated:
+    """Read and compile a pipeline's files. Never raises for what they say. `visit`: what was looked up of other pipelines
+    already, by whoever reads this one."""
     if files is None:
         files = read_pipeline_files(target.root, pipeline)
     read = read_manifest(pipeline_folder(pipeline), files, target.variables, target.cache)
     if read.manifest is None:
         return Validated(None, in_order(read.diagnostics))
     manifest = _with_environment_settings(read.manifest, target)
-    compiled = compile_program(manifest, complete=read.complete, cache=target.cache)
+    compiled = compile_manifest(target, manifest, complete=read.complete, visit=visit)
     flush(target.cache)
     return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
+
+
+def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = True, visit: Visit | None = None) -> Compiled:
+    """Compile a manifest, with what it reads of other pipelines as it is now."""
+    compiled = compile_program(manifest, complete=complete, cache=target.cache)
+    if not compiled.missing:
+        return compiled
+    from reconciler.reconcile.foreign import look_up
+
+    pipeline = manifest.settings.name
+    found = look_up(target, pipeline, compiled.missing, visit or Visit((pipeline,)))
+    return compile_program(
+        replace(manifest, foreign=(*manifest.foreign, *found.relations)),
+        complete=complete,
+        cache=target.cache,
+        refused=found.refused,
+    )
 
 
 def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
@@ -61,12 +97,15 @@ def read_desired(target: Target, pipeline: str) -> Snapshot | None:
     return compile_desired(target, pipeline, files_of(target.root, pipeline))
 
 
-def compile_desired(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Snapshot | None:
+def compile_desired(
+    target: Target, pipeline: str, files: Mapping[str, str] | None, visit: Visit | None = None
+) -> Snapshot | None:
     """The snapshot of files that were read (`source.files_of`). Raises ManifestInvalid with every error; of pins what
-    `pinned_views` says."""
+    `pinned_views` says. `visit` as for `validate_pipeline`."""
     if files is None:
         return None
-    validated = validate_pipeline(target, pipeline, files)
+    visit = visit or Visit((pipeline,))
+    validated = validate_pipeline(target, pipeline, files, visit)
     errors = errors_among(validated.diagnostics)
     if errors or validated.program is None:
         raise ManifestInvalid(errors)
@@ -76,8 +115,12 @@ def compile_desired(target: Target, pipeline: str, files: Mapping[str, str] | No
         from reconciler.reconcile.pinned_views import with_pinned_views
 
         program = with_pinned_views(target, program)
+    if program.foreign:
+        from reconciler.reconcile.foreign import with_settled_foreign
+
+        program = with_settled_foreign(target, program, visit)
     snapshot = take_snapshot(program)
-    if not program.settings.pins:
+    if not program.settings.pins and not program.foreign:
         # What a pin stands for is in the registry, which is another one elsewhere.
         target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
     flush(target.cache)

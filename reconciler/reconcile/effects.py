@@ -104,7 +104,8 @@ class Effects:
         # What is dropped is known by the name that it had before this apply.
         self._applied_placements = placements
         steps = [step_from_json(entry.step) for entry in journal.entries]
-        self._building = Building(engine, warehouse, desired, steps, placements, builder.name, builder.clock)
+        foreign = journal.foreign
+        self._building = Building(engine, warehouse, desired, steps, placements, builder.name, builder.clock, foreign)
         for entry in journal.entries:
             if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
                 self._building.keep(entry.step["relation"], entry.intent["staging"], entry.result.get("rows"))

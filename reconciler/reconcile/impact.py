@@ -15,6 +15,7 @@ from reconciler.names import fold
 from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import BootstrapView, Plan
 from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Placement
 
@@ -37,7 +38,8 @@ def impact_of(target: Target, plan: Plan, head: Head | None, applied: Program | 
 
 def measure(target: Target, head: Head | None, relations: Iterable[str]) -> Measures:
     """What is known of everything that is published; the logs of `relations` are looked at where the head lacks figures."""
-    placements = head.published.relations if head is not None and head.published is not None else {}
+    published = head.published if head is not None else None
+    placements = {**published.relations, **foreign_placements(published.foreign)} if published is not None else {}
     wanted = sorted({fold(name) for name in relations})
     lacking = [key for key in wanted if key in placements and None in (placements[key].rows, placements[key].bytes)]
     logs = {key: _log(target, placements[key]) for key in lacking[:LOGS_READ]}

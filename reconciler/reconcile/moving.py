@@ -2,6 +2,7 @@
 
 Rules:
 - A step takes what all connectors have that may run now (`orchestration`). An input that has ended is not looked at again.
+- What other pipelines have published since is read by a step of its own (`following`), before any input.
 - A connector that fails is left out until its next try (`failures`), or until somebody resumes it; the others go on. If a
   view fails over what several connectors brought, the step is made anew with one of them at a time, so that the failure
   finds its connector.
@@ -23,6 +24,7 @@ from reconciler.reconcile.boundaries import BEFORE
 from reconciler.reconcile.emitting import emit_pinned, pin_emissions
 from reconciler.reconcile.events import Event, EventLog, Happened
 from reconciler.reconcile.failures import Failures, addressed
+from reconciler.reconcile.following import ForeignStates, newer_steps
 from reconciler.reconcile.lease import HeldLease
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
@@ -31,6 +33,8 @@ from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.seeking import carry_out_seeks
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.withdrawing import FOLLOW
+from reconciler.registry.codec import foreign_to_json
 from reconciler.registry.model import Controls, Head, Stored
 
 KEPT_RESULTS: Final = 1000
@@ -53,6 +57,10 @@ class Moving:
         self._decisions: dict[str, Decision] = {}
         self._failures = Failures()
         self._suspects: set[str] = set()
+        self._states = ForeignStates(target)
+        self._held: tuple[str, ...] = ()
+        self._refused_steps: dict[str, int] = {}
+        self._refusal: EngineError | None = None
         self._heeded_at = ""
         self.stored: Stored[Head]
         self.steps: deque[StepResult] = deque(maxlen=KEPT_RESULTS)
@@ -66,6 +74,7 @@ class Moving:
         self._decisions = {key: one for key, one in self._decisions.items() if key in program.connectors}
         self._failures.keep(program.connectors)
         self._suspects.clear()
+        self._refused_steps, self._refusal = {}, None
         for result in replayed:
             self._stepped(result)
 
@@ -81,8 +90,8 @@ class Moving:
 
     @property
     def first_failure(self) -> EngineError | None:
-        """The error of the connector that fails for the longest time."""
-        return self._failures.first()
+        """The error of the connector that fails for the longest time, else of what reads other pipelines."""
+        return self._failures.first() or self._refusal
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -164,6 +173,8 @@ class Moving:
         self._decided(decisions)
         if paused:
             return False
+        if self._program.foreign and self._follow():
+            return True
         ingests = self._available(decisions)
         if self._suspects:
             ingests = [one for one in ingests if fold(one["connector"]) in self._suspects][:1]
@@ -175,6 +186,42 @@ class Moving:
         if not ingests:
             return False
         self._carry_out(ingests)
+        return True
+
+    def _follow(self) -> bool:
+        """One step that reads other pipelines at newer steps of theirs. Whether one was tried. What the engine refused is
+        not tried again before they have published something else."""
+        found = newer_steps(self._states, self.stored.value, self._program)
+        if found.held != self._held:
+            self._held = found.held
+            if found.held:
+                names = ", ".join(found.held)
+                message = f"{names} changed, and {self._pipeline} goes on with what it has read"
+                self._running.tell(f"A561: {message}; to follow: reconcile apply {self._pipeline}")
+        newer = {name: one for name, one in found.newer.items() if self._refused_steps.get(name) != one.step}
+        if not newer:
+            return False
+        self._running.boundary(f"intent:{BEFORE}")
+        self.stored = write_intent(self._target, self.stored, FOLLOW, {"foreign": foreign_to_json(newer)})
+        self._dirty = False
+        intent = self.stored.value.intent
+        step = intent.step if intent is not None else None
+        try:
+            self.stored, result = carry_out(
+                self._target, self.stored, self._program, self._running.engine, self._running.boundary, self._lease.check
+            )
+        except EngineError as error:
+            self._log.record(Event.STEP_WITHDRAWN, "", step, {"code": error.code, "message": error.message})
+            self._running.tell(f"{error.code}: {error.message}; {', '.join(newer)} will be followed at a later step")
+            self._refused_steps |= {name: one.step for name, one in newer.items()}
+            self._refusal = error
+            stored = self._target.registry.head(self._pipeline)
+            if stored is None:
+                raise
+            self.stored = stored
+            return True
+        self._refusal = None
+        self._stepped(result)
         return True
 
     def _available(self, decisions: dict[str, Decision]) -> list[JsonObject]:
@@ -316,6 +363,8 @@ def _event_between(
 
 def _details(result: StepResult) -> JsonObject:
     details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
+    if result.followed:
+        details["followed"] = dict(sorted(result.followed.items()))
     for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
         found = {connector: count for connector, count in sorted(counts.items()) if count}
         if found:

@@ -17,8 +17,9 @@ from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Pin
 from reconciler.names import fold
-from reconciler.program.compile import Compiled, compile_program
+from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
+from reconciler.reconcile.compiling import compile_manifest
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
@@ -114,7 +115,7 @@ def _replaced(target: Target, program: Program, definitions: Mapping[str, JsonOb
 
     manifest = decode_manifest([definition(row) for row in encode_program(program)])
     # What only says how a program came to be is not stored.
-    return compile_program(replace(manifest, moves=program.moves), cache=target.cache)
+    return compile_manifest(target, replace(manifest, moves=program.moves))
 
 
 def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Program:

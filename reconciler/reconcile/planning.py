@@ -4,16 +4,18 @@ Safety rules: "never applied" is believed only if the registry can be read, does
 where the pipeline's relations would stand (A505). Anything else is an error, never an everything-is-new plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
+from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action
 from reconciler.diff.moves import resolve_moves
 from reconciler.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy, stricter
 from reconciler.names import fold
+from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
@@ -60,9 +62,20 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         wrong = resolve_moves(applied.snapshot.program, desired.program).diagnostics
         if wrong:
             raise ManifestInvalid(wrong)
+    foreign: Mapping[str, ForeignChange] = {}
+    if applied.snapshot is not None and desired is not None and desired.program.foreign:
+        from reconciler.reconcile.foreign import foreign_changes
+
+        foreign = foreign_changes(target, applied.snapshot.program, desired.program)
     policies = _policies(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
-    plan = make_plan(pipeline, target.environment.name, applied.snapshot, desired, policies, last.follows if last else None)
+    follows = last.follows if last else None
+    environment = target.environment.name
+    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign)
+    if any(change.action is not Action.ADDED for change in plan.diff.relations):
+        readers = _readers(target, pipeline)
+        if readers:
+            plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers)
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:
@@ -72,6 +85,15 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
             raise LeaseHeld("A503", message, "plan again when that is done") from None
         raise
     return plan
+
+
+def _readers(target: Target, pipeline: str) -> Mapping[str, Sequence[ForeignReader]]:
+    """The views of other pipelines that read this one, by folded name of what they read. Most pipelines have none."""
+    if target.registry.readers(pipeline) is None:
+        return {}
+    from reconciler.reconcile.following import find_readers
+
+    return find_readers(target, pipeline)
 
 
 def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:

@@ -31,6 +31,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.effects import Builder, remove
+from reconciler.reconcile.following import PinnedApply
 from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.object_versions import versions_after
@@ -67,16 +68,18 @@ class Prebuilding:
         """Who builds, for the journal."""
         return Builder(self._builder, self._applying.clock, self._built)
 
-    def build(self, plan: Plan, head: Head, applied: Snapshot | None, desired: Snapshot | None) -> None:
-        """Build what the plan stages from what the head publishes. Raises EngineError."""
-        steps = [step for step in plan.steps if isinstance(step, BootstrapView | EvolveTable)]
+    def build(self, plan: Plan, head: Head, applied: Snapshot | None, desired: Snapshot | None, pinned: PinnedApply) -> None:
+        """Build what the plan stages from what the head publishes, and from what is pinned of other pipelines. Raises
+        EngineError."""
+        steps = [step for step in pinned.steps if isinstance(step, BootstrapView | EvolveTable)]
         self.plan_digest = plan.digest
         if not steps or desired is None or head.published is None:
             return
         self._step = head.published.step
         engine, warehouse, clock = self._applying.engine, self._target.warehouse, self._applying.clock
         program = _as_stored(self._target, desired.program)
-        building = Building(engine, warehouse, program, plan.steps, head.published.relations, self._builder, clock)
+        placements, foreign = head.published.relations, pinned.foreign
+        building = Building(engine, warehouse, program, pinned.steps, placements, self._builder, clock, foreign)
         versions = versions_after(self._target.registry, head, applied.program if applied else None, desired, plan.diff)
         kept_rows = KeptRows(self._target, head, program, versions)
         self._applying.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")

@@ -15,12 +15,12 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
-from reconciler.reconcile.reading import functions_for, published_place, sources_for
+from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_sources import VersionSources, is_versioned, told_apart, version_sources
-from reconciler.registry.model import Head, Placement
+from reconciler.registry.model import ForeignStep, Head, Placement
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
 
@@ -50,6 +50,7 @@ class _Published:
     placements: Mapping[str, Placement]
     gone: frozenset[str]
     is_last: bool
+    foreign: Mapping[str, ForeignStep]
 
     @property
     def head_step(self) -> int:
@@ -95,7 +96,8 @@ def _published(target: Target, pipeline: str, at_step: int | None) -> _Published
     last = stored.value.published.step
     state = read_step(target.registry, stored.value, last if at_step is None else at_step)
     program = read_snapshot(target, pipeline, state.record).program
-    return _Published(stored.value, state.step, program, state.relations, state.gone, state.step == last)
+    placements = {**state.relations, **foreign_placements(state.foreign)}
+    return _Published(stored.value, state.step, program, placements, state.gone, state.step == last, state.foreign)
 
 
 def _select(
@@ -104,9 +106,11 @@ def _select(
     program = published.program
     place = published_place(program, target.warehouse, published.placements)
     sources = sources_for(program, select.relations, place)
+    require_foreign(sources, published.foreign)
     if not published.is_last:
         _require_data(sources, published.step, published.gone)
     for version in versions:
+        require_foreign(version.sources, version.state.foreign)
         if version.step != published.head_step:
             _require_data(version.sources, version.step, version.state.gone)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)

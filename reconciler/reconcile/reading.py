@@ -1,13 +1,15 @@
 """Reading: the sources that a query needs, each pinned, in dependency order.
 
 A table or stored view is read where it stands at the version that its placement names; a plain or LOCAL view is computed
-in place, over its own sources. Nothing is ever read "as it is now".
+in place, over its own sources. Nothing is ever read "as it is now". Relations of other pipelines are sources as any, under
+their keys (`pipeline.name`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, assert_never
 
 from reconciler.delta.opening import join_location
+from reconciler.delta.removal import table_identity
 from reconciler.engine.protocol import (
     ColumnType,
     EmptySource,
@@ -17,12 +19,12 @@ from reconciler.engine.protocol import (
     Source,
     StoredSource,
 )
-from reconciler.errors import RegistryError
+from reconciler.errors import EngineError, RegistryError
 from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
-from reconciler.names import fold
-from reconciler.program.model import Program, Table
+from reconciler.names import fold, is_foreign
+from reconciler.program.model import Program, Table, View
 from reconciler.program.order import topological
-from reconciler.registry.model import Placement
+from reconciler.registry.model import ForeignStep, Placement
 from reconciler.sql.types import storage_type
 
 Place: TypeAlias = Callable[[str], StoredSource | EmptySource]
@@ -45,7 +47,7 @@ def table_defaults(table: Table) -> dict[str, str]:
 def sources_for(program: Program, wanted: Iterable[str], place: Place) -> tuple[Source, ...]:
     """The sources for a query that names these relations (any spelling); `place` pins a stored relation by folded name."""
     needed = _needed(program, wanted)
-    return tuple(_source(program, key, place) for key in program.order if key in needed)
+    return tuple(_source(program, key, place) for key in (*program.foreign, *program.order) if key in needed)
 
 
 def _needed(program: Program, wanted: Iterable[str]) -> set[str]:
@@ -100,18 +102,46 @@ def _function(declaration: FunctionDeclaration) -> FunctionSource:
 def _source(program: Program, key: str, place: Place) -> Source:
     view = program.views.get(key)
     if view is not None and not view.is_stored:
-        return InlineSource(view.name, view.query, view.declaration.column_names)
+        return InlineSource(view.name, query_of(view), view.declaration.column_names)
     return place(key)
 
 
+def query_of(view: View) -> str:
+    """A view's query as the engine is to run it."""
+    if not any(is_foreign(read.relation) for read in view.reads):
+        return view.query
+    from reconciler.sql.qualified_names import with_single_names
+
+    return with_single_names(view.query)
+
+
+def foreign_placements(foreign: Mapping[str, ForeignStep]) -> dict[str, Placement]:
+    """Where other pipelines' relations are read, by key."""
+    return {f"{name}.{key}": placement for name, one in foreign.items() for key, placement in one.relations.items()}
+
+
 def published_place(program: Program, warehouse: str, placements: Mapping[str, Placement]) -> Place:
-    """Pins relations at the published step."""
+    """Pins relations at the published step. `placements` also has those of other pipelines that are read."""
 
     def place(key: str) -> StoredSource:
         placement = placements.get(key)
         relation = program.relation(key)
-        if placement is None or relation is None:
+        foreign = program.foreign.get(key)
+        if placement is None or (relation is None and foreign is None):
             raise RegistryError("G602", f"the registry publishes no placement of {key!r}")
-        return StoredSource(relation.name, join_location(warehouse, placement.location), placement.version)
+        name = relation.name if relation is not None else key
+        return StoredSource(name, join_location(warehouse, placement.location), placement.version)
 
     return place
+
+
+def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep]) -> None:
+    """Raise EngineError (X738) unless the tables of other pipelines among these sources are those that were pinned."""
+    for source in sources:
+        if not isinstance(source, StoredSource) or not is_foreign(source.name) or "@" in source.name:
+            continue
+        pipeline, _, name = source.name.partition(".")
+        pinned = foreign[pipeline]
+        if table_identity(source.location) != pinned.ids.get(name):
+            message = f"what {source.name} held at step {pinned.step} of {pipeline} is gone: its table was removed"
+            raise EngineError("X738", message, "it may be there anew: reconcile plan tells, and apply reads it")

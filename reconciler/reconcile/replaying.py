@@ -82,6 +82,7 @@ def replay_intent(
 
 def describe_step_result(pipeline: str, result: StepResult) -> str:
     """A step in one line."""
-    rows = ", ".join(f"{name} {count} rows" for name, count in sorted(result.rows.items()))
+    done = [f"{name} {count} rows" for name, count in sorted(result.rows.items())]
+    done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
     views = ", ".join(result.views) or "none"
-    return f"{pipeline} step {result.step}: {rows}; views brought up to date: {views}"
+    return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"

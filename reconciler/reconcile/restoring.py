@@ -32,13 +32,21 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.object_versions import Switch, record_versions, versions_restored
-from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns
+from reconciler.reconcile.reading import (
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_columns,
+)
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
 from reconciler.reconcile.withdrawing import view_transaction
-from reconciler.registry.codec import placement_from_json
+from reconciler.registry.codec import foreign_from_json, placement_from_json
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot
@@ -72,7 +80,7 @@ def carry_out_restore(
     done = replace(
         head,
         applied=_applied(details, now),
-        published=Published(intent.step, now, _with_those_in_the_way(head, work.placements)),
+        published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
         positions=dict(sorted(details["positions"].items())),
         outputs=_outputs(head, program, work.placements),
         intent=None,
@@ -123,6 +131,7 @@ class _Restore:
             "inputs": {"checkpoint": head.intent.details["checkpoint"]},
         }
         self.placements: dict[str, Placement] = {}
+        self.foreign = foreign_from_json(head.intent.details.get("foreign", {}))
 
     def bring_back(self, key: str, pinned: JsonObject) -> None:
         location = join_location(self._target.warehouse, pinned["location"])
@@ -150,13 +159,16 @@ class _Restore:
             return self._engine.build_table(TableBuild(table.name, source, columns, names, staging))
         view = self._program.views[key]
         reads = [read.relation for read in view.reads]
-        place = published_place(self._program, self._target.warehouse, self.placements)
+        placements = {**self.placements, **foreign_placements(self.foreign)}
+        place = published_place(self._program, self._target.warehouse, placements)
+        sources = sources_for(self._program, reads, place)
+        require_foreign(sources, self.foreign)
         return self._engine.build_view(
             ViewBuild(
                 view=view.name,
-                query=view.query,
+                query=query_of(view),
                 column_names=view.declaration.column_names,
-                sources=sources_for(self._program, reads, place),
+                sources=sources,
                 staging=staging,
                 settings=self._program.settings.spark,
                 functions=functions_for(self._program, view.calls, reads),

@@ -6,6 +6,9 @@ and from what it was made: for a table the connector's range in short, for a vie
 
 A view that had no rows and has none again stays as it was, and so does what reads it: no other sameness can be told without
 reading rows. Views are recomputed in this version; only those that read, directly or not, a relation that changed.
+
+A step that follows other pipelines (kind `follow`) writes no table: it reads their relations where its intent pins them, and
+what stands elsewhere than before has changed.
 """
 
 import time
@@ -35,15 +38,27 @@ from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.locations import with_absolute_location, with_root
-from reconciler.reconcile.reading import functions_for, published_place, sources_for, table_columns, table_defaults
+from reconciler.reconcile.reading import (
+    Place,
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_columns,
+    table_defaults,
+)
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import (
+    FOLLOW,
     dead_letters_location,
     ingest_transaction,
     statement_transaction,
     view_transaction,
 )
-from reconciler.registry.model import Head, Placement
+from reconciler.registry.codec import foreign_from_json
+from reconciler.registry.model import ForeignStep, Head, Placement, moved_foreign
 
 DEFAULT_MAX_REJECTED = 100
 _LONGEST_LIST = 4
@@ -74,6 +89,7 @@ class StepEffects:
         self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self._before = dict(head.published.relations)
         self.placements: dict[str, Placement] = dict(self._before)
+        self.foreign: dict[str, ForeignStep] = dict(head.published.foreign)
         self.rows: dict[str, int] = {}
         self.rejected: dict[str, int] = {}
         self.unmatched: dict[str, int] = {}
@@ -88,6 +104,8 @@ class StepEffects:
                     self._ingest(ingest)
             case "statement":
                 self._execute(self._intent.details)
+            case kind if kind == FOLLOW:
+                self._follow(foreign_from_json(self._intent.details["foreign"]))
             case unknown:
                 raise RegistryError("G606", f"a step of kind {unknown!r} was left open by a newer version of reconciler")
 
@@ -121,13 +139,19 @@ class StepEffects:
         except EngineError as error:
             raise IngestFailed(name, error) from error
 
+    def _follow(self, newer: Mapping[str, ForeignStep]) -> None:
+        """Read other pipelines at newer steps of theirs."""
+        self._changed |= moved_foreign(self.foreign, newer)
+        self.foreign = dict(sorted({**self.foreign, **newer}.items()))
+
     def _dead_letters(self, connector: Connector) -> DeadLetters:
         limit = connector.settings.get("max_rejected", DEFAULT_MAX_REJECTED)
         return DeadLetters(dead_letters_location(self._target, self._program.name), self._intent.step, limit)
 
     def _execute(self, details: JsonObject) -> None:
-        place = published_place(self._program, self._target.warehouse, self._before)
+        place = self._place(self._before)
         sources = sources_for(self._program, details["relations"], place)
+        require_foreign(sources, self.foreign)
         statement = Statement(
             target=self._table_target(details["table"]),
             sql=details["sql"],
@@ -161,16 +185,20 @@ class StepEffects:
         if written.unmatched:
             self.unmatched[name] = written.unmatched
 
+    def _place(self, placements: Mapping[str, Placement]) -> Place:
+        return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})
+
     def _compute(self, key: str) -> None:
         view = self._program.views[key]
         placement = self.placements[key]
         location = join_location(self._target.warehouse, placement.location)
         staging = staging_folder(self._program.name, "step", str(self._intent.step), key)
-        place = published_place(self._program, self._target.warehouse, self.placements)
+        place = self._place(self.placements)
         sources = sources_for(self._program, [read.relation for read in view.reads], place)
+        require_foreign(sources, self.foreign)
         build = ViewBuild(
             view=view.name,
-            query=view.query,
+            query=query_of(view),
             column_names=view.declaration.column_names,
             sources=sources,
             staging=join_location(location, staging),

@@ -1,11 +1,11 @@
 """One step of a running pipeline: inputs to a point, every view at that point, published in one commit.
 
-A step is first written down as an intent in the head: what is read (connectors and their ranges, or one statement), and
-which process wrote it. Then its effects, each repeatable (`step_effects`): tables are written under the step's transaction,
-the stored views that depend on them are computed from pinned table versions into staging folders and published. Then the
-step's row in the history (`steps`). Last, one commit of the head publishes the new versions and positions, pins what outputs
-are to send, and closes the intent. A step whose writer died is replayed from its intent: what happened is recognised and
-skipped, what is missing is done, with the same inputs.
+A step is first written down as an intent in the head: what is read (connectors and their ranges, one statement, or newer
+steps of other pipelines), and which process wrote it. Then its effects, each repeatable (`step_effects`): tables are written
+under the step's transaction, the stored views that depend on what changed are computed from pinned versions into staging
+folders and published. Then the step's row in the history (`steps`). Last, one commit of the head publishes the new versions
+and positions, pins what outputs are to send, and closes the intent. A step whose writer died is replayed from its intent:
+what happened is recognised and skipped, what is missing is done, with the same inputs.
 
 A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
 intent is marked, tables and views that it wrote are put back to the published step, the intent is closed (`withdrawing`).
@@ -42,7 +42,8 @@ from reconciler.registry.model import Head, Intent, Published, Stored
 class StepResult:
     """What a step did: rows by connector (or by table, for a statement), the views that were computed, the records that went
     to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
-    `publish`; whoever writes the outputs afterwards adds `emit`)."""
+    `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
+    on to."""
 
     step: int
     rows: Mapping[str, int]
@@ -50,6 +51,7 @@ class StepResult:
     rejected: Mapping[str, int] = field(default_factory=dict)
     unmatched: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    followed: Mapping[str, int] = field(default_factory=dict)
 
 
 def unchecked() -> None:
@@ -125,7 +127,7 @@ def _carry_out(
         positions[fold(ingest["connector"])] = ingest["position"]
     done = replace(
         head,
-        published=Published(intent.step, _now(), dict(sorted(work.placements.items()))),
+        published=Published(intent.step, _now(), dict(sorted(work.placements.items())), work.foreign),
         positions=dict(sorted(positions.items())),
         intent=None,
         last_step=intent.step,
@@ -142,6 +144,7 @@ def _carry_out(
         work.rejected,
         work.unmatched,
         {phase: round(taken, 6) for phase, taken in seconds.items()},
+        {name: one["step"] for name, one in sorted(intent.details.get("foreign", {}).items())},
     )
 
 

@@ -7,23 +7,25 @@ Rules:
   appends it once. So a row alone proves nothing. A step counts if its number is not beyond the published one and no row says
   that it was withdrawn; that row is written before the head forgets the step, and has no serial: a writer that was taken
   over may append the step's own row before or after it, and it makes no difference.
-- A row holds what moved since the step before; those of applies and restores, and each hundredth, hold everything.
+- A row holds what moved since the step before; those of applies and restores, and each hundredth, hold everything. What was
+  read of other pipelines stands among the relations, by `pipeline.name`, with the step of that pipeline.
 - Data is kept by retention, not by this history: a step that is known may have lost its rows (X730). A folder that was
   dropped and made again since has other data under the same versions; that is told from the later rows.
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import NotFound
-from reconciler.registry.model import Head, Placement
+from reconciler.registry.model import ForeignStep, Head, Placement
 from reconciler.registry.protocol import History, Registry
 
 WITHDRAWN = "withdrawn"
+_STEP = "step"
 _WHOLE_EVERY = 100
 _WHOLE_KINDS = ("apply", "restore")
 
@@ -32,7 +34,7 @@ _WHOLE_KINDS = ("apply", "restore")
 class StepState:
     """A published step: the record of the program that was applied then, where each relation (folded) stood, and how far
     each connector (folded) had read. `gone` are relations whose folders were removed since: what may be there now is another
-    table."""
+    table. `foreign` is what was read of other pipelines."""
 
     step: int
     at: str
@@ -40,6 +42,7 @@ class StepState:
     relations: Mapping[str, Placement]
     positions: Mapping[str, JsonObject]
     gone: frozenset[str] = frozenset()
+    foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
 
 
 def next_step(head: Head) -> int:
@@ -86,7 +89,8 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
     if step > published.step:
         raise _unknown(head, step, f"the last published step is {published.step}")
     if step == published.step:
-        return StepState(step, published.at, head.applied.record, published.relations, head.positions)
+        record, foreign = head.applied.record, published.foreign
+        return StepState(step, published.at, record, published.relations, head.positions, foreign=foreign)
     rows = _rows_by_step(registry, head.pipeline)
     found = rows.get(step)
     if found is not None and found["kind"] == WITHDRAWN:
@@ -105,9 +109,27 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
             raise _unknown(head, step, f"step {number}, which it follows, is not recorded")
         relations |= json.loads(row["relations"])
         positions |= json.loads(row["positions"])
-    places = {key: Placement(place["location"], place["version"]) for key, place in sorted(relations.items())}
+    own = _own(dict(sorted(relations.items())))
+    places = {key: Placement(place["location"], place["version"]) for key, place in own.items()}
     gone = _removed_since(head, step, places, rows)
-    return StepState(step, found["at"], found["record"], places, positions, gone)
+    return StepState(step, found["at"], found["record"], places, positions, gone, _foreign(relations))
+
+
+def _foreign(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, ForeignStep]:
+    """What was read of other pipelines. A pipeline's relations are all read at one step: what was recorded of an earlier one
+    is read no more."""
+    found: dict[str, ForeignStep] = {}
+    for key, place in sorted(relations.items()):
+        if _STEP not in place:
+            continue
+        pipeline, _, name = key.partition(".")
+        known = found.get(pipeline, ForeignStep(-1))
+        if place[_STEP] > known.step:
+            known = ForeignStep(place[_STEP])
+        if place[_STEP] == known.step:
+            placement = Placement(place["location"], place["version"])
+            found[pipeline] = ForeignStep(known.step, {**known.relations, name: placement}, {**known.ids, name: place["id"]})
+    return found
 
 
 def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str, Placement]) -> frozenset[str]:
@@ -121,7 +143,7 @@ def _removed_since(
     """A folder that a later state lacks, or has at an earlier version, was removed; what is there now is another table."""
     published = head.published
     later = [
-        (row["whole"] == "true", json.loads(row["relations"]))
+        (row["whole"] == "true", _own(json.loads(row["relations"])))
         for number, row in sorted(rows.items())
         # What is beyond was not published, or not yet.
         if published is not None and step < number <= published.step
@@ -141,6 +163,10 @@ def _removed_since(
     return frozenset(gone)
 
 
+def _own(relations: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: place for key, place in relations.items() if _STEP not in place}
+
+
 def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, str]]:
     """One row a step; that of its withdrawal where there is one."""
     found: dict[int, Mapping[str, str]] = {}
@@ -152,8 +178,21 @@ def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, s
 
 
 def _places(head: Head) -> dict[str, dict[str, Any]]:
-    relations: Iterable[tuple[str, Placement]] = head.published.relations.items() if head.published else ()
-    return {key: {"location": placement.location, "version": placement.version} for key, placement in relations}
+    if head.published is None:
+        return {}
+    return {
+        key: {"location": placement.location, "version": placement.version}
+        for key, placement in head.published.relations.items()
+    } | {
+        f"{name}.{key}": {
+            "location": placement.location,
+            "version": placement.version,
+            _STEP: one.step,
+            "id": one.ids.get(key, ""),
+        }
+        for name, one in head.published.foreign.items()
+        for key, placement in one.relations.items()
+    }
 
 
 def _unknown(head: Head, step: int, why: str) -> NotFound:

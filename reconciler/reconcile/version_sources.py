@@ -20,7 +20,7 @@ from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.object_versions import published_rows
-from reconciler.reconcile.reading import functions_for, published_place, sources_for
+from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
@@ -74,7 +74,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     view = then.views.get(fold(spelled))
     if view is not None and view.kind is ViewKind.LOCAL:
         raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
-    place = published_place(then, target.warehouse, state.relations)
+    place = published_place(then, target.warehouse, {**state.relations, **foreign_placements(state.foreign)})
     sources = sources_for(then, [spelled], place)
     functions = functions_for(then, (), [spelled])
     if any(isinstance(source, InlineSource) for source in sources):

@@ -24,7 +24,7 @@ from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLD
 from reconciler.engine.stored import Transaction
 from reconciler.errors import RegistryConflict
 from reconciler.names import fold
-from reconciler.plan.steps import base_reads
+from reconciler.plan.steps import base_reads, foreign_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import EFFECTED, INTENDED, Boundary
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
@@ -33,6 +33,9 @@ from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Intent, Stored
 
 STEP_TRANSACTION = "reconcile/step"
+FOLLOW = "follow"
+"""The kind of an intent that reads other pipelines at newer steps; `foreign` in its details says which."""
+
 RESTORE = "restore"
 """The kind of an intent that goes back to a checkpoint; `restored` in its details has every relation that it writes."""
 
@@ -69,9 +72,10 @@ def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transac
         found.setdefault(relation, []).append(ingest_transaction(connector, intent.step))
     if "table" in intent.details:
         found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
-    tables = set(found)
+    foreign = {f"{name}.{key}" for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
+    changed = {*found, *foreign}
     for key, view in program.views.items():
-        if view.is_stored and tables & {fold(name) for name in base_reads(program, key)}:
+        if view.is_stored and changed & {*(fold(name) for name in base_reads(program, key)), *foreign_reads(program, key)}:
             found[key] = [view_transaction(intent.step)]
     return {key: tuple(transactions) for key, transactions in sorted(found.items())}
 

@@ -1,4 +1,4 @@
-"""Heads, leases, controls and aliases to JSON and back.
+"""Heads, leases, controls, aliases and readers to JSON and back.
 
 Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
 that does not have the shape it should is damaged (G602).
@@ -19,6 +19,7 @@ from reconciler.registry.model import (
     Approval,
     Controls,
     EntryState,
+    ForeignStep,
     Head,
     Intent,
     Journal,
@@ -28,6 +29,7 @@ from reconciler.registry.model import (
     OutputState,
     Placement,
     Published,
+    Readers,
     Seek,
     Sending,
     Wish,
@@ -41,11 +43,39 @@ def head_to_json(head: Head) -> JsonObject:
     """The head as a JSON object with its `format`. Measures that are not known are left out."""
     value = asdict(head)
     if head.published is not None:
-        relations = head.published.relations
-        value["published"]["relations"] = {key: placement_to_json(placement) for key, placement in relations.items()}
+        value["published"]["relations"] = _placements_to_json(head.published.relations)
+        _put_foreign(value["published"], head.published.foreign)
     if head.journal is not None:
         value["journal"]["versions"] = _versions_to_json(head.journal.versions)
+        _put_foreign(value["journal"], head.journal.foreign)
     return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
+
+
+def _placements_to_json(relations: Mapping[str, Placement]) -> JsonObject:
+    return {key: placement_to_json(placement) for key, placement in relations.items()}
+
+
+def _put_foreign(value: dict[str, Any], foreign: Mapping[str, ForeignStep]) -> None:
+    """Most pipelines read nothing of others, and their heads say nothing of it."""
+    del value["foreign"]
+    if foreign:
+        value["foreign"] = foreign_to_json(foreign)
+
+
+def foreign_to_json(foreign: Mapping[str, ForeignStep]) -> JsonObject:
+    """What was read of other pipelines, as it stands in heads and intents."""
+    return {
+        name: {"step": one.step, "relations": _placements_to_json(one.relations), "ids": dict(one.ids)}
+        for name, one in foreign.items()
+    }
+
+
+def foreign_from_json(value: Mapping[str, Any]) -> dict[str, ForeignStep]:
+    """What was read of other pipelines. Raises KeyError, TypeError."""
+    return {
+        name: ForeignStep(one["step"], {key: _placement(part) for key, part in one["relations"].items()}, one["ids"])
+        for name, one in value.items()
+    }
 
 
 def _versions_to_json(versions: Mapping[str, ObjectVersions]) -> JsonObject:
@@ -141,6 +171,20 @@ def aliases_from_json(value: JsonObject, where: str) -> Aliases:
         raise RegistryError("G602", f"the aliases in {where} are damaged: {error!r}") from error
 
 
+def readers_to_json(readers: Readers) -> JsonObject:
+    """The readers as a JSON object with their `format`."""
+    return {"format": FORMAT, "pipelines": list(readers.pipelines)}
+
+
+def readers_from_json(value: JsonObject, where: str) -> Readers:
+    """The readers of a JSON object. Raises RegistryError (G602, G606)."""
+    check_format(value, where)
+    try:
+        return Readers(tuple(sorted(value["pipelines"])))
+    except (KeyError, TypeError) as error:
+        raise RegistryError("G602", f"the readers in {where} are damaged: {error!r}") from error
+
+
 def _output(value: Mapping[str, Any]) -> OutputState:
     sending = value["sending"]
     skips = tuple((first, last) for first, last in value.get("skips", ()))
@@ -153,7 +197,8 @@ def _applied(value: Mapping[str, Any]) -> Applied:
 
 def _published(value: Mapping[str, Any]) -> Published:
     relations = {key: _placement(part) for key, part in value["relations"].items()}
-    return Published(step=value["step"], at=value["at"], relations=relations)
+    foreign = foreign_from_json(value.get("foreign", {}))
+    return Published(step=value["step"], at=value["at"], relations=relations, foreign=foreign)
 
 
 def _placement(value: Mapping[str, Any]) -> Placement:
@@ -173,5 +218,6 @@ def _journal(value: Mapping[str, Any]) -> Journal:
         "resumes": tuple(value["resumes"]),
         "entries": entries,
         "versions": _versions(value.get("versions", {})),
+        "foreign": foreign_from_json(value.get("foreign", {})),
     }
     return Journal(**{**value, **parts})

@@ -5,6 +5,7 @@
     _registry/<pipeline>/lease                one document, compare-and-set
     _registry/<pipeline>/controls             one document, compare-and-set
     _registry/<pipeline>/aliases              one document, compare-and-set
+    _registry/<pipeline>/readers              one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
     _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations}
@@ -31,7 +32,7 @@ from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
 
 Value = TypeVar("Value")
 
@@ -109,6 +110,16 @@ class DeltaRegistry:
         from reconciler.registry.codec import aliases_to_json
 
         return self._replaced(pipeline, "aliases", token, aliases, aliases_to_json, write_id)
+
+    def readers(self, pipeline: str) -> "Stored[Readers] | None":
+        from reconciler.registry.codec import readers_from_json
+
+        return self._stored(pipeline, "readers", readers_from_json)
+
+    def replace_readers(self, pipeline: str, token: int | None, readers: "Readers", write_id: str) -> "Stored[Readers]":
+        from reconciler.registry.codec import readers_to_json
+
+        return self._replaced(pipeline, "readers", token, readers, readers_to_json, write_id)
 
     def _stored(self, pipeline: str, name: str, decode: Callable[[JsonObject, str], Value]) -> "Stored[Value] | None":
         from reconciler.registry.model import Stored

@@ -32,6 +32,9 @@ def glance_from_json(value: JsonObject, where: str) -> Glance:
     try:
         applied = value["applied"]
         is_open = value["journal"] is not None
-        return Glance(None, None, is_open) if applied is None else Glance(applied["record"], applied["follows"], is_open)
+        if applied is None:
+            return Glance(None, None, is_open)
+        published = value["published"] or {}
+        return Glance(applied["record"], applied["follows"], is_open, tuple(sorted(published.get("foreign", ()))))
     except (KeyError, TypeError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

@@ -15,9 +15,11 @@ from reconciler.registry.codec import (
     head_to_json,
     lease_from_json,
     lease_to_json,
+    readers_from_json,
+    readers_to_json,
 )
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
+from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
 
 
@@ -67,6 +69,14 @@ class MemoryRegistry:
     def replace_aliases(self, pipeline: str, token: int | None, aliases: Aliases, write_id: str) -> Stored[Aliases]:
         text = canonical_json(aliases_to_json(aliases))
         return Stored(self._replace(pipeline, "aliases", token, text, write_id), aliases)
+
+    def readers(self, pipeline: str) -> Stored[Readers] | None:
+        found = self._documents.get((pipeline, "readers"))
+        return None if found is None else Stored(found[0], readers_from_json(json.loads(found[1]), pipeline))
+
+    def replace_readers(self, pipeline: str, token: int | None, readers: Readers, write_id: str) -> Stored[Readers]:
+        text = canonical_json(readers_to_json(readers))
+        return Stored(self._replace(pipeline, "readers", token, text, write_id), readers)
 
     def report(self, pipeline: str) -> JsonObject | None:
         found = self._reports.get(pipeline)

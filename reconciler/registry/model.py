@@ -8,6 +8,7 @@
 - `intent` is a step of `run` or `execute` under way: written before its first effect, replayed if its writer dies.
 - `journal` is an apply under way. It holds the plan's steps, so that finishing it needs no file of the repository.
 - `last_step` is the highest step number ever used: that of a step that was withdrawn is never used again.
+- Where relations of other pipelines were read is part of what is published (`foreign`), and of an apply under way.
 - `versions` says which version of each object is active, and which number was given last: none is given twice. What the
   versions are stands in a history.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
@@ -81,12 +82,38 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignStep:
+    """What was read of another pipeline: a published step of it, and where its relations (folded) stood by then. `ids` are
+    those of their Delta tables: a table that is made anew at the same place is another one."""
+
+    step: int
+    relations: Mapping[str, Placement] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+
+def moved_foreign(before: Mapping[str, ForeignStep], after: Mapping[str, ForeignStep]) -> frozenset[str]:
+    """The keys (`pipeline.name`) of relations that are read at another place, version or table than before."""
+    known, now = _stands(before), _stands(after)
+    return frozenset(key for key, stands in now.items() if known.get(key) != stands)
+
+
+def _stands(foreign: Mapping[str, ForeignStep]) -> dict[str, tuple[str, int, str | None]]:
+    return {
+        f"{pipeline}.{name}": (placement.location, placement.version, one.ids.get(name))
+        for pipeline, one in foreign.items()
+        for name, placement in one.relations.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
-    """The last published step: relation (folded) → placement."""
+    """The last published step: relation (folded) → placement. `foreign` says by pipeline what of others it was computed
+    from: of each pipeline, one step."""
 
     step: int
     at: str
     relations: Mapping[str, Placement] = field(default_factory=dict)
+    foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +189,8 @@ class Journal:
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
     another now kept it until now. `outputs` says where each output (folded) goes on (`reconcile.emitting.Start`).
-    `aborting`: the apply is being taken back. `versions` are those of all objects once it is done.
+    `aborting`: the apply is being taken back. `versions` are those of all objects once it is done. `foreign` is what is read
+    of other pipelines.
     """
 
     apply_id: str
@@ -182,6 +210,7 @@ class Journal:
     formerly: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
+    foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +284,14 @@ class Aliases:
 
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     moves: tuple[AliasMove, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The pipelines that read relations of this one, sorted; perhaps also some that did once. What they read is in what is
+    applied of them: this only says where to look."""
+
+    pipelines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

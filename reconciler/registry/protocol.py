@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from reconciler.digest import JsonObject
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
 
 
 class History(StrEnum):
@@ -75,11 +75,13 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
 
 class Glance(NamedTuple):
     """The little of a head that says whether anything changed since the last apply: the record of what is applied (None:
-    nothing is), the digest of the plan applied last, and whether an apply is open."""
+    nothing is), the digest of the plan applied last, and whether an apply is open; `reads` are the pipelines that what is
+    published was computed from."""
 
     record: str | None
     follows: str | None
     is_open: bool
+    reads: tuple[str, ...] = ()
 
 
 class Registry(Protocol):
@@ -123,6 +125,14 @@ class Registry(Protocol):
 
     def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
         """Compare-and-set of the aliases."""
+        ...
+
+    def readers(self, pipeline: str) -> "Stored[Readers] | None":
+        """The pipelines that read this one, or None when none ever did."""
+        ...
+
+    def replace_readers(self, pipeline: str, token: int | None, readers: "Readers", write_id: str) -> "Stored[Readers]":
+        """Compare-and-set of the readers."""
         ...
 
     def report(self, pipeline: str) -> "JsonObject | None":

@@ -4,6 +4,8 @@ Stored is what the author wrote, with the declared types: query text, not canoni
 (variables filled in, secrets still references). Reading compiles again, so that the running version looks at applied and
 desired with the same eyes and an upgrade never plans a change by itself (the seed's Caveat 1).
 
+Of other pipelines' relations, what was known of them is stored, so that a program can be read without them.
+
 What has its default is not stored, so that a new part of a definition changes no record that is there already. What is
 stored of a program is its content: `moves`, which only say how it came to be, are not.
 """
@@ -19,6 +21,7 @@ from reconciler.manifest.model import (
     ColumnDeclaration,
     ConnectorDeclaration,
     Evolution,
+    ForeignRelation,
     FunctionDeclaration,
     Manifest,
     ParameterDeclaration,
@@ -61,6 +64,9 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
         {"kind": "function", "name": key, "definition": _function(function.declaration)}
         for key, function in sorted(program.functions.items())
     ]
+    objects += [
+        {"kind": "foreign", "name": key, "definition": _foreign(one)} for key, one in sorted(program.foreign.items())
+    ]
     return sorted(objects, key=lambda item: (item["kind"], item["name"]))
 
 
@@ -77,6 +83,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
         "view": [],
         "connector": [],
         "function": [],
+        "foreign": [],
     }
     for item in objects:
         by_kind[item["kind"]].append(item["definition"])
@@ -98,6 +105,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
         views=tuple(_read_view(definition) for definition in by_kind["view"]),
         connectors=tuple(ConnectorDeclaration(**definition) for definition in by_kind["connector"]),
         functions=tuple(_read_function(definition) for definition in by_kind["function"]),
+        foreign=tuple(_read_foreign(definition) for definition in by_kind["foreign"]),
     )
 
 
@@ -189,6 +197,23 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
         **({} if function.returns_nullable else {"returns_nullable": False}),
         **({"description": function.description} if function.description else {}),
     }
+
+
+def _foreign(relation: ForeignRelation) -> dict[str, Any]:
+    return {
+        "pipeline": relation.pipeline,
+        "name": relation.name,
+        "kind": relation.kind,
+        "columns": [list(column) for column in relation.columns],
+        "meaning": relation.meaning,
+        "record": relation.record,
+        **({"names_are_data": True} if relation.names_are_data else {}),
+    }
+
+
+def _read_foreign(definition: Mapping[str, Any]) -> ForeignRelation:
+    columns = tuple((name, kind) for name, kind in definition["columns"])
+    return ForeignRelation(**{**definition, "columns": columns})
 
 
 def _read_function(definition: Mapping[str, Any]) -> FunctionDeclaration:

@@ -19,7 +19,7 @@ from reconciler.snapshot.fingerprint import connector_content, function_content,
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """See the module. `fingerprints` maps `table:<key>`, `view:<key>`, `function:<key>`,
+    """See the module. `fingerprints` maps `table:<key>`, `view:<key>`, `function:<key>`, `foreign:<key>`,
     `connector:<relation key>.<name key>` to digests."""
 
     program: Program
@@ -39,5 +39,7 @@ def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
     for key, function in program.functions.items():
         fingerprints[f"function:{key}"] = digest_json(function_content(function, as_spelled))
+    for key, relation in program.foreign.items():
+        fingerprints[f"foreign:{key}"] = relation.meaning
     ordered = dict(sorted(fingerprints.items()))
     return Snapshot(program, ordered, digest_json(ordered), record or digest_json(encode_program(program)))

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from reconciler.names import did_you_mean, fold
 from reconciler.sql.grouping import judge_aggregates
+from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Output, Scope, Source
 from reconciler.sql.types import canonical_type
 from reconciler.sql.values import Walker
@@ -240,31 +241,33 @@ class Analyser(Walker):
         if not isinstance(node.this, exp.Identifier):
             self.value(node.this, scope, named)
             return Source(name, tuple(Output(column, None) for column in columns) or None)
-        written, key = node.name, fold(node.name)
-        qualified = node.args.get("db") is not None
+        key, qualified = relation_key(node), node.args.get("db") is not None
+        name = name or fold(node.name)
         if not qualified and key in named:
-            return Source(name or key, _renamed(named[key], columns))
-        if qualified or key not in self.relations:
-            self._unknown(node, written, qualified, named)
-            return Source(name or key, None)
+            return Source(name, _renamed(named[key], columns))
+        if key not in self.relations:
+            self._unknown(node, key, qualified, named)
+            return Source(name, None)
         self.reads.relation(key)
         known = self.relations[key]
         outputs = tuple(Output(column, canonical_type(kind) if kind else None) for column, kind in known.items()) or None
         if columns:
             source = Source(None, outputs, key)
             self.reads.everything(source)
-            return Source(name or key, _renamed(outputs, columns))
-        return Source(name or key, outputs, key)
+            return Source(name, _renamed(outputs, columns))
+        return Source(name, outputs, key)
 
-    def _unknown(self, node: exp.Table, written: str, qualified: bool, named: dict[str, _Outputs]) -> None:
-        place = self.place(node)
-        if qualified:
+    def _unknown(self, node: exp.Table, key: str, qualified: bool, named: dict[str, _Outputs]) -> None:
+        place, refusal = self.place(node), self.refused.get(key)
+        if refusal is not None:
+            self.problem(refusal.code, refusal.message, place, refusal.hint)
+        elif qualified:
             full = ".".join(part.name for part in node.parts)
-            hint = "a query reads relations of its own pipeline, by plain names"
+            hint = "a relation of this pipeline has a plain name, one of another pipeline PIPELINE.NAME"
             self.problem("S220", f"{full!r} is no relation of this pipeline", place, hint)
         else:
-            close = did_you_mean(written, [*self.relations, *named])
-            self.problem("S220", f"unknown relation {written!r}", place, close)
+            close = did_you_mean(node.name, [*self.relations, *named])
+            self.problem("S220", f"unknown relation {node.name!r}", place, close)
 
 
 def _renamed(outputs: _Outputs, names: list[str]) -> _Outputs:

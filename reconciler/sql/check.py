@@ -62,6 +62,7 @@ def analyse_query(
     ansi: bool = True,
     parsed: ParsedQuery | None = None,
     functions: Mapping[str, int] = MappingProxyType({}),
+    refused: Mapping[str, Diagnostic] = MappingProxyType({}),
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
@@ -69,7 +70,7 @@ def analyse_query(
     unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
     `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
     `parse_query` gave for this query, if the caller has it. `functions`: the pipeline's own, folded name → number of
-    parameters.
+    parameters. `refused`: relations (by key) that can't be read for a reason that the caller knows.
     """
     if parsed is None:
         parsed = parse_query(query)
@@ -87,7 +88,7 @@ def analyse_query(
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(relations, query, ansi, frozenset(functions))
+    analyser = Analyser(relations, query, ansi, frozenset(functions), refused)
     try:
         outputs = analyser.analyse(parsed.tree)
         outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)

@@ -11,6 +11,7 @@ from sqlglot import exp
 from reconciler.names import fold
 from reconciler.sql.lineage_scope import CONSTANT, Beyond, Block, Column, Rows, Scope, Source, Sources, Value, united
 from reconciler.sql.lineage_values import GENERATORS, ValueWalker, only
+from reconciler.sql.references import relation_key
 from reconciler.sql.repeatable import Number, number_of_type
 from reconciler.sql.types import canonical_type
 
@@ -81,7 +82,7 @@ class SourceWalker(ValueWalker):
         name = fold(alias.name) if isinstance(alias, exp.TableAlias) and alias.name else None
         match node:
             case exp.Table():
-                only(node, "this", "alias", "joins", "laterals", "sample")
+                only(node, "this", "db", "alias", "joins", "laterals", "sample")
                 columns = self._table(node, scope, named)
                 name = name or fold(node.name)
             case exp.Subquery() if isinstance(node.this, exp.Table):
@@ -126,8 +127,8 @@ class SourceWalker(ValueWalker):
                 scope.rows.add(value)
                 return (("id", value._replace(number=Number.INTEGER)),)
             raise Beyond
-        key = fold(node.name)
-        if key in named:
+        key = relation_key(node)
+        if key in named and node.args.get("db") is None:
             return self._block(named[key], scope)
         known = self.relations.get(key)
         if not known:

@@ -13,6 +13,7 @@ from reconciler.names import fold
 from reconciler.sql.determinism import NON_DETERMINISTIC
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.query import Parsed
+from reconciler.sql.references import relation_key
 
 _LITERAL_TYPES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X")
 _CASTS: Final = ("CAST", "TRY_CAST")
@@ -25,7 +26,8 @@ def is_whole(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]], 
         name = fold(identifier.this)
         in_tree[name] = in_tree.get(name, 0) + 1
     left = dict(in_tree)
-    for name in in_tree:
+    of_other_pipelines = [relation_key(node) for node in parsed.tree.find_all(exp.Table) if node.args.get("db") is not None]
+    for name in (*in_tree, *of_other_pipelines):
         for column in relations.get(name, ()):
             left.setdefault(fold(column), 0)
     has_chance = _take_away(parsed.tokens, left)

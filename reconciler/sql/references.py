@@ -1,4 +1,8 @@
-"""The relations that a query names, without asking what they hold."""
+"""The relations that a query names, without asking what they hold.
+
+A relation of the query's own pipeline has a plain name. `sales.revenue` is one of pipeline `sales`: its key is the whole
+name, folded, be it written in one pair of backquotes or with a point between two names.
+"""
 
 from collections.abc import Iterable
 
@@ -7,6 +11,11 @@ from sqlglot import exp
 from reconciler.names import fold, is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Parsed, ParsedQuery, Unsure
+
+
+def relation_key(node: exp.Table) -> str:
+    """The key of the relation that an item of FROM names."""
+    return fold(".".join(part.name for part in node.parts))
 
 
 def named_relations(parsed: ParsedQuery, query: str) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ the rules of `scopes`; a name that could belong to something unknown is let be.
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from sqlglot import exp
 
+from reconciler.diagnostics import Diagnostic
 from reconciler.names import did_you_mean, fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.expressions import (
@@ -50,12 +52,14 @@ class Walker:
         text: str,
         ansi: bool,
         functions: frozenset[str] = frozenset(),
+        refused: Mapping[str, Diagnostic] = MappingProxyType({}),
     ) -> None:
-        """`functions` are the folded names of the pipeline's own."""
+        """`functions` are the folded names of the pipeline's own; `refused` says of relations why they can't be read."""
         self.relations = relations
         self.text = text
         self.ansi = ansi
         self.functions = functions
+        self.refused = refused
         self.reads = Reads(relations)
         self.problems: list[Problem] = []
 

@@ -144,7 +144,7 @@ def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["functions.md", "getting-started.md", "versions.md"])
+@pytest.mark.parametrize("name", ["functions.md", "getting-started.md", "pipelines.md", "versions.md"])
 def test_the_walk_runs_as_it_is_printed(
     name: str, tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """Golden plans: tests/golden/<claim>/{applied,desired}/ are the files of a pipeline before and after; plan.txt and
 plan.json are the plan between them. A folder without `applied` is a first apply, one without `desired` a removal. A
-`policy.yaml` beside the two is the policy of the base branch.
+`policy.yaml` beside the two is the policy of the base branch. `other` has the files of pipeline `other`, which is read, in
+the same two folders.
 
 claim.md says what the folder shows; its lines `> seed: …` quote rules of the seed, word for word. The rules stand in
 seed_rules.txt; those that no plan can show, in seed_rules_elsewhere.txt with the test that shows them, and why.
@@ -11,6 +12,8 @@ seed_rules.txt; those that no plan can show, in seed_rules_elsewhere.txt with th
 import json
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +21,9 @@ import jsonschema
 import pytest
 
 from reconciler.diagnostics import errors_among
-from reconciler.manifest.model import stricter
+from reconciler.diff.compare import relation_changes
+from reconciler.diff.foreign import ForeignChange, seen_from_outside
+from reconciler.manifest.model import ForeignRelation, stricter
 from reconciler.manifest.policy import read_policy
 from reconciler.manifest.read import read_manifest
 from reconciler.manifest.verdicts import POLICY_FILE, Policy
@@ -30,6 +35,7 @@ from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
 from reconciler.program.compile import compile_program
 from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot, take_snapshot
 
 HERE = Path(__file__).parent
@@ -40,16 +46,21 @@ READ = {".sql", ".yaml", ".py"}
 SCHEMA = json.loads((HERE.parents[1] / "schemas" / "plan.schema.json").read_text())
 
 
-def read_snapshot(folder: Path) -> Snapshot | None:
-    """The snapshot of a folder's files, or None when there is no such folder."""
+def read_snapshot(folder: Path, name: str = "shop", other: Snapshot | None = None) -> Snapshot | None:
+    """The snapshot of a folder's files, or None when there is no such folder; `other` is the pipeline that it may read."""
     if not folder.is_dir():
         return None
     found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix in READ)
-    files = {f"pipelines/shop/{file.relative_to(folder).as_posix()}": file.read_text() for file in found}
-    files.setdefault("pipelines/shop/pipeline.yaml", "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n")
-    read = read_manifest("pipelines/shop", files, {"root": "data"})
+    files = {f"pipelines/{name}/{file.relative_to(folder).as_posix()}": file.read_text() for file in found}
+    yaml = f"apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: {name}}}\n"
+    files.setdefault(f"pipelines/{name}/pipeline.yaml", yaml)
+    read = read_manifest(f"pipelines/{name}", files, {"root": "data"})
     assert read.manifest is not None, read.diagnostics
     compiled = compile_program(read.manifest)
+    if other is not None:
+        known = [foreign_relation(other, key.partition(".")[2]) for key in compiled.missing]
+        foreign = tuple(one for one in known if isinstance(one, ForeignRelation))
+        compiled = compile_program(replace(read.manifest, foreign=foreign))
     assert not errors_among((*read.diagnostics, *compiled.diagnostics))
     return take_snapshot(compiled.program)
 
@@ -63,11 +74,32 @@ def read_policy_of(file: Path) -> Policy | None:
 
 
 @cache
+def read_other(claim: str) -> tuple[Snapshot | None, Snapshot | None]:
+    """Both sides of the pipeline that is read, if one is."""
+    folder = HERE / claim / "other"
+    return read_snapshot(folder / "applied", "other"), read_snapshot(folder / "desired", "other")
+
+
+@cache
 def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
-    applied, desired = read_snapshot(HERE / claim / "applied"), read_snapshot(HERE / claim / "desired")
+    before, after = read_other(claim)
+    applied = read_snapshot(HERE / claim / "applied", other=before)
+    desired = read_snapshot(HERE / claim / "desired", other=after)
     bootstrap = stricter(side.program.settings.bootstrap_policy for side in (applied, desired) if side is not None)
     policies = Policies(bootstrap, policy=read_policy_of(HERE / claim / POLICY_FILE))
-    return make_plan("shop", "dev", applied, desired, policies), applied, desired
+    changes = changes_of_other(before, after, desired)
+    return make_plan("shop", "dev", applied, desired, policies, foreign=changes), applied, desired
+
+
+def changes_of_other(
+    before: Snapshot | None, after: Snapshot | None, desired: Snapshot | None
+) -> Mapping[str, ForeignChange]:
+    """What changed of the other pipeline, as the one that is planned sees it."""
+    if before is None or after is None or desired is None:
+        return {}
+    found = {f"other.{key}": change for key, change in relation_changes(before, after).items()}
+    known = desired.program.foreign
+    return {key: seen_from_outside("other", known[key], change) for key, change in found.items() if key in known}
 
 
 def expect(path: Path, text: str) -> None:
@@ -90,7 +122,8 @@ def test_the_plan_is_as_expected(claim: str) -> None:
 def test_what_the_registry_gives_back_plans_the_same(claim: str) -> None:
     plan, applied, desired = read_plan(claim)
     stored = take_snapshot(decode_program(encode_program(applied.program))) if applied else None
-    again = make_plan("shop", "dev", stored, desired, plan.policies)
+    before, after = read_other(claim)
+    again = make_plan("shop", "dev", stored, desired, plan.policies, foreign=changes_of_other(before, after, desired))
     assert render_text(again) == render_text(plan)
     assert again.digest == plan.digest
 

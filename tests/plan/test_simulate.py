@@ -1,7 +1,8 @@
 """Plans carried out on a model of what is stored: every golden plan leaves what desired means, needs each of its steps, and
 needs them in that order. Plans that are wrong are refused."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import pytest
@@ -24,10 +25,10 @@ from reconciler.plan.model import (
     RenameRelation,
     Step,
 )
-from reconciler.plan.simulate import Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
+from reconciler.plan.simulate import Contents, Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
 from reconciler.program.model import Program, empty_program
 from reconciler.snapshot.model import Snapshot
-from tests.golden.test_golden import CLAIMS, read_plan
+from tests.golden.test_golden import CLAIMS, read_other, read_plan
 from tests.plan.test_steps import snapshot
 
 MOVED = "{evolution: evolve, moved: [{from: t, to: u}, {from: v, to: w}, {from: t.qty, to: u.quantity}]}"
@@ -68,16 +69,42 @@ def planned(applied: Snapshot | None, desired: Snapshot | None) -> Plan:
     return make_plan("shop", "dev", applied, desired, Policies(BootstrapPolicy.ALLOW))
 
 
-def prove(plan: Plan, applied: Snapshot | None, desired: Snapshot | None) -> StoredState:
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What the relations of a pipeline that is read hold before and after its own plan, by key."""
+
+    before: Mapping[str, Contents]
+    after: Mapping[str, Contents]
+
+
+NO_OTHER = Other({}, {})
+
+
+def other_of(claim: str) -> Other:
+    """The other pipeline of a golden plan, its own plan carried out."""
+    before, after = read_other(claim)
+    if before is None or after is None:
+        return NO_OTHER
+    state = state_before(before)
+    return Other(contents_of(state), contents_of(simulate(planned(before, after), state, after.program)))
+
+
+def contents_of(state: StoredState) -> dict[str, Contents]:
+    return {f"other.{key}": relation.contents for key, relation in state.relations.items()}
+
+
+def prove(plan: Plan, applied: Snapshot | None, desired: Snapshot | None, other: Other = NO_OTHER) -> StoredState:
     """The state after the plan, which must be what desired means."""
     program = program_of(applied, desired)
-    after = simulate(plan, state_before(applied), program)
-    assert meant_by(program, after) == after
+    after = simulate(plan, state_before(applied, other), program, other.after)
+    assert meant_by(program, after, other.after) == after
     return after
 
 
-def state_before(applied: Snapshot | None) -> StoredState:
-    return state_of(applied.program, loaded=True, computed_by="an earlier plan") if applied else StoredState()
+def state_before(applied: Snapshot | None, other: Other = NO_OTHER) -> StoredState:
+    if applied is None:
+        return StoredState()
+    return state_of(applied.program, loaded=True, computed_by="an earlier plan", foreign=other.before)
 
 
 def program_of(applied: Snapshot | None, desired: Snapshot | None) -> Program:
@@ -86,19 +113,19 @@ def program_of(applied: Snapshot | None, desired: Snapshot | None) -> Program:
     return desired.program if desired else empty_program(known.program.settings)
 
 
-def is_right(plan: Plan, applied: Snapshot | None, desired: Snapshot | None) -> bool:
+def is_right(plan: Plan, applied: Snapshot | None, desired: Snapshot | None, other: Other = NO_OTHER) -> bool:
     program = program_of(applied, desired)
     try:
-        after = simulate(plan, state_before(applied), program)
+        after = simulate(plan, state_before(applied, other), program, other.after)
     except (IllegalStep, Contradiction):
         return False
-    return meant_by(program, after) == after
+    return meant_by(program, after, other.after) == after
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_golden_plans_leave_what_desired_means(claim: str) -> None:
     plan, applied, desired = read_plan(claim)
-    prove(plan, applied, desired)
+    prove(plan, applied, desired, other_of(claim))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -117,17 +144,18 @@ def test_plans_leave_what_desired_means(case: str) -> None:
     prove(plan, applied, desired)
 
 
-def sides() -> list[tuple[Plan, Snapshot | None, Snapshot | None]]:
+def sides() -> list[tuple[Plan, Snapshot | None, Snapshot | None, Other]]:
     cases = [(snapshot(before), snapshot(after, spec)) for before, after, spec in CASES.values()]
-    return [*map(read_plan, CLAIMS), *[(planned(*pair), *pair) for pair in cases]]
+    golden = [(*read_plan(claim), other_of(claim)) for claim in CLAIMS]
+    return [*golden, *[(planned(*pair), *pair, NO_OTHER) for pair in cases]]
 
 
 def test_every_step_of_every_plan_is_needed() -> None:
     left_out: set[type[Step]] = set()
-    for plan, applied, desired in sides():
+    for plan, applied, desired, other in sides():
         for index, step in enumerate(plan.steps):
             wrong = replace(plan, steps=plan.steps[:index] + plan.steps[index + 1 :])
-            assert not is_right(wrong, applied, desired), step
+            assert not is_right(wrong, applied, desired, other), step
             left_out.add(type(step))
     assert len(left_out) == 10
 
@@ -147,7 +175,7 @@ _ANY_ORDER: set[tuple[type[Step], type[Step]]] = {
 
 def test_the_order_of_steps_matters() -> None:
     swapped: set[tuple[type[Step], type[Step]]] = set()
-    for plan, applied, desired in sides():
+    for plan, applied, desired, other in sides():
         for index, pair in enumerate(pairwise(plan.steps)):
             kinds = type(pair[0]), type(pair[1])
             if kinds[0] is kinds[1] or kinds in _ANY_ORDER or (PublishView in kinds and RenameRelation in kinds):
@@ -159,7 +187,7 @@ def test_the_order_of_steps_matters() -> None:
                 assert isinstance(pair[1], BootstrapView)
                 if pair[0].table not in pair[1].reads:  # type: ignore[union-attr]
                     continue
-            assert not is_right(replace(plan, steps=steps), applied, desired), pair
+            assert not is_right(replace(plan, steps=steps), applied, desired, other), pair
             swapped.add(kinds)
     assert len(swapped) >= 6, swapped
 

@@ -20,6 +20,7 @@ from reconciler.registry.model import (
     Approval,
     Controls,
     EntryState,
+    ForeignStep,
     Head,
     Intent,
     Journal,
@@ -29,6 +30,7 @@ from reconciler.registry.model import (
     OutputState,
     Placement,
     Published,
+    Readers,
     Seek,
     Sending,
     Stored,
@@ -307,6 +309,36 @@ def test_aliases_are_replaced_by_who_saw_them(registry: Registry) -> None:
         registry.replace_aliases("shop", first.token, aliases, "w3")
     assert registry.aliases("shop") == second
     assert registry.replace_aliases("shop", first.token, Aliases(), "w2").token == second.token
+
+
+def test_readers_are_replaced_by_who_saw_them(registry: Registry) -> None:
+    assert registry.readers("shop") is None
+    first = registry.replace_readers("shop", None, Readers(("bonus",)), "w1")
+    assert registry.readers("shop") == Stored(first.token, Readers(("bonus",)))
+    second = registry.replace_readers("shop", first.token, Readers(("bonus", "marks")), "w2")
+    with pytest.raises(RegistryConflict):
+        registry.replace_readers("shop", first.token, Readers(()), "w3")
+    assert registry.readers("shop") == second
+
+
+FOREIGN = {"sales": ForeignStep(7, {"revenue": Placement("sales/revenue", 3, 12, bytes=90)}, {"revenue": "an id"})}
+
+
+def test_a_head_says_what_was_read_of_other_pipelines(registry: Registry) -> None:
+    head = Head("shop", published=Published(1, "now", {"t": Placement("shop/t", 0)}, FOREIGN))
+    registry.replace_head(None, head, "w1")
+    assert registry.head("shop") == Stored(0, head)
+    glance = registry.glance("shop")
+    assert glance is not None
+    assert glance.reads == ()  # nothing is applied
+
+
+def test_a_head_without_what_was_read_is_one_of_a_pipeline_that_reads_nothing() -> None:
+    value = head_to_json(Head("shop", published=Published(1, "now", {}, FOREIGN)))
+    del value["published"]["foreign"]
+    head = head_from_json(value, "a test")
+    assert head.published is not None
+    assert head.published.foreign == {}
 
 
 def test_a_report_is_what_was_told_last(registry: Registry) -> None:

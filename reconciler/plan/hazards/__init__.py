@@ -7,7 +7,8 @@ plan, by `large`. Analysers look at what changed only, and read a query's text o
 Not here: what is done about a hazard (`plan.policy`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from reconciler.diff.model import Diff
 from reconciler.manifest.verdicts import Limits
@@ -20,7 +21,7 @@ from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
-from reconciler.plan.hazards.readers import readers_lose
+from reconciler.plan.hazards.readers import ForeignReader, readers_lose
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
@@ -29,10 +30,18 @@ __all__ = ["find_hazards"]
 
 
 def find_hazards(
-    diff: Diff, applied: Program, desired: Program, *, removes_pipeline: bool, limits: Limits | None = None
+    diff: Diff,
+    applied: Program,
+    desired: Program,
+    *,
+    removes_pipeline: bool,
+    limits: Limits | None = None,
+    readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
 ) -> tuple[Hazard, ...]:
-    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones."""
+    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones. `readers` are the views of
+    other pipelines that read what is applied, by folded name of the relation."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
+    found += readers_lose(diff, applied, desired, readers)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
     found += everything or large_share_removed(diff, applied, limits or Limits())
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))
@@ -50,5 +59,4 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     cross_joins_added,
     features_added,
     protection_broken,
-    readers_lose,
 )

@@ -42,4 +42,6 @@ def _columns_read(view: View, program: Program) -> Mapping[str, Mapping[str, str
             found[key] = {column.name: column.type for column in table.columns}
         elif key in program.views:
             found[key] = dict.fromkeys(program.views[key].column_names)
+        elif key in program.foreign:
+            found[key] = dict(program.foreign[key].columns)
     return found

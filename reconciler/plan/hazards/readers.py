@@ -1,63 +1,92 @@
 """H915: what is read elsewhere is removed, or loses something that its readers know.
 
-Who reads a table or view from outside of the pipeline, nobody can see: its author says so (`used_by`). What is applied
-counts as well as what is desired, so that nobody is forgotten by the change that hurts them. They lose a relation that is
-removed or not stored any more; of one that stays, columns that are gone, have another name or another type. What is added
-disturbs nobody, and rows that are computed anew are what readers came for.
+Who reads a table or view from outside of all pipelines, nobody can see: its author says so (`used_by`). What is applied
+counts as well as what is desired, so that nobody is forgotten by the change that hurts them. Views of other pipelines are
+known by what is applied of those. All of them lose a relation that is removed or not stored any more; of one that stays,
+columns that are gone, have another name or another type, and of other pipelines' views those lose it that read such a
+column. What is added disturbs nobody, and rows that are computed anew are what readers came for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from reconciler.diff.model import Action, ColumnRemoved, ColumnRenamed, ColumnRetyped, Diff, KindChanged, RelationChange
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
+from reconciler.sql.scopes import ALL_COLUMNS
 
 
-def readers_lose(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """See the module."""
+@dataclass(frozen=True, slots=True)
+class ForeignReader:
+    """A view of another pipeline (`pipeline.view`) that reads a relation of this one, and the columns used, folded (`*`:
+    possibly all)."""
+
+    view: str
+    columns: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """What readers lose, in words; `column` (folded) is None when it is the whole relation."""
+
+    words: str
+    column: str | None = None
+
+    def hurts(self, reader: ForeignReader) -> bool:
+        return self.column is None or self.column in reader.columns or ALL_COLUMNS in reader.columns
+
+
+def readers_lose(
+    diff: Diff, applied: Program, desired: Program, foreign: Mapping[str, Sequence[ForeignReader]]
+) -> Iterator[Hazard]:
+    """See the module. `foreign` are other pipelines' views by the folded name of what they read, as applied."""
     for change in diff.relations:
-        keys = {fold(change.name), fold(change.renamed_from or change.name)}
+        key = fold(change.renamed_from or change.name)
         sides = (applied.settings.used_by, desired.settings.used_by)
-        readers = sorted({reader for used_by in sides for key in keys for reader in used_by.get(key, ())})
-        lost = _lost(change, applied, desired) if readers else ""
-        if lost:
+        named = {reader for used_by in sides for one in (fold(change.name), key) for reader in used_by.get(one, ())}
+        views = foreign.get(key, ())
+        losses = _losses(change, applied, desired) if named or views else []
+        if views and change.action is Action.MODIFIED and change.renamed_from is not None:
+            # Its folder is where it was; its name is what queries of pipelines know.
+            losses = [_Loss(f"was called {change.renamed_from}"), *losses]
+        readers = sorted({*named, *(one.view for one in views if any(loss.hurts(one) for loss in losses))})
+        if readers and losses:
             subject = f"{change.kind.value} {change.name}, which {', '.join(readers)} {_read(readers)},"
-            yield Hazard("H915", change.name, f"{subject} {lost}")
+            yield Hazard("H915", change.name, f"{subject} {'; '.join(loss.words for loss in losses)}")
 
 
 def _read(readers: list[str]) -> str:
     return "read" if len(readers) > 1 else "reads"
 
 
-def _lost(change: RelationChange, applied: Program, desired: Program) -> str:
-    """What readers lose, in words; empty when they lose nothing."""
+def _losses(change: RelationChange, applied: Program, desired: Program) -> list[_Loss]:
     match change.action:
         case Action.REMOVED:
-            return "is removed"
+            return [_Loss("is removed")]
         case Action.MODIFIED:
             if any(isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED for cause in change.causes):
-                return "is no longer stored"
-            return "; ".join([*_of_a_table(change), *_of_a_view(change, applied, desired)])
+                return [_Loss("is no longer stored")]
+            return [*_of_a_table(change), *_of_a_view(change, applied, desired)]
         case Action.ADDED:
-            return ""
+            return []
 
 
-def _of_a_table(change: RelationChange) -> Iterator[str]:
+def _of_a_table(change: RelationChange) -> Iterator[_Loss]:
     for cause in change.causes:
         match cause:
             case ColumnRemoved():
-                yield f"loses column {cause.column}"
+                yield _Loss(f"loses column {cause.column}", fold(cause.column))
             case ColumnRenamed():
-                yield f"has column {cause.applied} as {cause.desired}"
+                yield _Loss(f"has column {cause.applied} as {cause.desired}", fold(cause.applied))
             case ColumnRetyped():
-                yield f"has {cause.column} as {cause.desired}, which was {cause.applied}"
+                yield _Loss(f"has {cause.column} as {cause.desired}, which was {cause.applied}", fold(cause.column))
             case _:
                 continue
 
 
-def _of_a_view(change: RelationChange, applied: Program, desired: Program) -> Iterator[str]:
+def _of_a_view(change: RelationChange, applied: Program, desired: Program) -> Iterator[_Loss]:
     before = applied.views.get(fold(change.renamed_from or change.name))
     after = desired.views.get(fold(change.name))
     if before is None or after is None or not before.column_names or not after.column_names:
@@ -65,4 +94,4 @@ def _of_a_view(change: RelationChange, applied: Program, desired: Program) -> It
     there = {fold(name) for name in after.column_names}
     for name in before.column_names:
         if fold(name) not in there:
-            yield f"loses column {name}"
+            yield _Loss(f"loses column {name}", fold(name))
