@@ -10,7 +10,7 @@
   apply says what becomes of its views.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -31,6 +31,7 @@ from reconciler.reconcile.target import Target
 from reconciler.registry.model import ForeignStep, Head, Placement, Readers, moved_foreign
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
+from reconciler.sql.scopes import ALL_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +50,35 @@ class ForeignStates:
     target: Target
     judged: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
-    def look(self, program: Program, pipeline: str) -> ForeignState | None:
-        """Where a pipeline stands that `program` reads; None when it is not applied."""
+    def look(self, program: Program, pipeline: str, known: ForeignStep | None = None) -> ForeignState | None:
+        """Where a pipeline stands that `program` reads; None when it is not applied. `known` is where it was read: what is
+        still so need not be looked at again."""
         while True:
             stored = self.target.registry.head(pipeline)
             head = stored.value if stored is not None else None
-            if stored is None or head is None or head.published is None or head.applied is None or not head.applied.record:
+            if head is None or head.published is None or head.applied is None or head.applied.record is None:
                 return None
+            changed = self._judge(program, pipeline, head.applied.record)
             wanted = {fold(one.name) for one in program.foreign.values() if one.pipeline == pipeline}
+            if known is not None and known.step == head.published.step and set(known.relations) == wanted:
+                return ForeignState(known, changed)
             there = {name: _pinned(one) for name, one in sorted(head.published.relations.items()) if name in wanted}
-            ids = {name: table_identity(join_location(self.target.warehouse, one.location)) for name, one in there.items()}
+            found = {name: table_identity(join_location(self.target.warehouse, one.location)) for name, one in there.items()}
+            ids = {name: one for name, one in found.items() if one is not None}
             again = self.target.registry.head(pipeline)
             if again is not None and again.value.published == head.published:
-                break
+                missing = {f"{pipeline}.{name}" for name in wanted - set(ids)}
+                return ForeignState(ForeignStep(head.published.step, there, ids), tuple(sorted({*changed, *missing})))
+
+    def _judge(self, program: Program, pipeline: str, record: str) -> tuple[str, ...]:
+        """The keys of what means something else in that state of the pipeline than `program` knows."""
         known = {key: one for key, one in program.foreign.items() if one.pipeline == pipeline}
-        judged = head.applied.record, " ".join(one.meaning for one in known.values())
+        judged = record, " ".join(one.meaning for one in known.values())
         if judged not in self.judged:
-            snapshot = read_snapshot(self.target, pipeline, head.applied.record)
+            snapshot = read_snapshot(self.target, pipeline, record)
             changed = [key for key, one in known.items() if not means_the_same(self.target, one, snapshot)]
-            self.judged[judged] = tuple(changed)
-        missing = {f"{pipeline}.{name}" for name in wanted if ids.get(name) is None}
-        there_ids = {name: one for name, one in ids.items() if one is not None}
-        now = ForeignStep(head.published.step, there, there_ids)
-        return ForeignState(now, tuple(sorted({*self.judged[judged], *missing})))
+            self.judged[judged] = tuple(sorted(changed))
+        return self.judged[judged]
 
 
 def _pinned(placement: Placement) -> Placement:
@@ -145,7 +152,7 @@ def newer_steps(states: ForeignStates, head: Head, program: Program) -> Followed
     newer: dict[str, ForeignStep] = {}
     held: list[str] = []
     for pipeline in sorted({one.pipeline for one in program.foreign.values()}):
-        state = states.look(program, pipeline)
+        state = states.look(program, pipeline, before.get(pipeline))
         if state is None or state.changed:
             held += state.changed if state is not None else [pipeline]
             continue
@@ -185,13 +192,19 @@ def _keep(target: Target, pipeline: str, record: str) -> None:
             target.registry.write_snapshot(pipeline, record, encode_program(desired.program))
 
 
-def find_readers(target: Target, pipeline: str) -> dict[str, tuple[ForeignReader, ...]]:
-    """The views of other pipelines that read this one's relations, as applied, by folded name of what they read."""
+def find_readers(target: Target, pipeline: str, relations: Iterable[str]) -> dict[str, tuple[ForeignReader, ...]]:
+    """The views of other pipelines that read this one's relations, as applied, by folded name of what they read. `relations`
+    are all that there are: a pipeline of which it can't be told what it reads may read each of them."""
     stored = target.registry.readers(pipeline)
+    names = sorted(map(fold, relations))
     found: dict[str, list[ForeignReader]] = {}
     for reader in stored.value.pipelines if stored is not None else ():
-        state = read_applied_state(target, reader)
-        for name, one in _reads_of(state, pipeline) if state is not None else ():
+        try:
+            state = read_applied_state(target, reader)
+            reads = _reads_of(state, pipeline) if state is not None else []
+        except RegistryError:
+            reads = [(name, ForeignReader(reader, frozenset({ALL_COLUMNS}))) for name in names]
+        for name, one in reads:
             found.setdefault(name, []).append(one)
     return {name: tuple(readers) for name, readers in sorted(found.items())}
 

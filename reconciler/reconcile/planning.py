@@ -73,7 +73,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     environment = target.environment.name
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign)
     if any(change.action is not Action.ADDED for change in plan.diff.relations):
-        readers = _readers(target, pipeline)
+        readers = _readers(target, pipeline, applied.snapshot)
         if readers:
             plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers)
     try:
@@ -87,13 +87,13 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     return plan
 
 
-def _readers(target: Target, pipeline: str) -> Mapping[str, Sequence[ForeignReader]]:
+def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping[str, Sequence[ForeignReader]]:
     """The views of other pipelines that read this one, by folded name of what they read. Most pipelines have none."""
-    if target.registry.readers(pipeline) is None:
+    if applied is None or target.registry.readers(pipeline) is None:
         return {}
     from reconciler.reconcile.following import find_readers
 
-    return find_readers(target, pipeline)
+    return find_readers(target, pipeline, [*applied.program.tables, *applied.program.views])
 
 
 def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:

@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,11 +12,15 @@ from reconciler.cli.main import run
 from reconciler.engine.protocol import Selection
 from reconciler.errors import EXIT_PENDING, EngineError, ManifestInvalid, UpstreamDiffers
 from reconciler.plan.text_form import render_text
+from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Crash, crash_at
+from reconciler.reconcile.following import ForeignStates, newer_steps
+from reconciler.reconcile.foreign import read_applied_state
 from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.steps import read_step
 from reconciler.registry.codec import head_to_json
+from reconciler.registry.protocol import Registry
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
@@ -29,6 +35,12 @@ def pair(tmp_path: Path) -> Pair:
 
 def planned(pair: Pair, name: str = "grades") -> str:
     return render_text(plan_pipeline(pair.project.target, name))
+
+
+def applied_program(pair: Pair) -> Program:
+    found = read_applied_state(pair.project.target, "grades")
+    assert found is not None
+    return found.program
 
 
 def views_built(pair: Pair) -> list[str]:
@@ -397,3 +409,51 @@ def test_one_pull_request_that_changes_both_is_approved_by_two_locks(tmp_path: P
     merge()
     lock = (tmp_path / "pipelines" / "sales" / "plan.lock").read_text()
     assert "H915 view revenue, which grades.good reads, is removed" in lock
+
+
+def test_a_reader_whose_registry_is_damaged_may_read_everything(pair: Pair) -> None:
+    shutil.rmtree(pair.root / ".reconcile" / "warehouse" / "_registry" / "grades" / "snapshots")
+    pair.write("sales", "CREATE TABLE orders (id BIGINT, customer STRING, price INT);")
+    hazards = plan_pipeline(pair.project.target, "sales").hazards
+    assert [one.message for one in hazards if one.code == "H915"] == ["view revenue, which grades reads, is removed"]
+
+
+def test_what_can_t_be_compared_any_more_has_changed_for_good(pair: Pair) -> None:
+    shutil.rmtree(pair.root / ".reconcile" / "warehouse" / "_registry" / "sales" / "snapshots")
+    pair.write("sales", CENTS)
+    text = planned(pair)
+    assert "reads sales.revenue.customer, sales.revenue.total, which changed" in text
+
+
+class Counting:
+    """A registry that notes what it is asked for."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        return getattr(self._registry, name)
+
+
+def test_a_run_looks_at_heads_only_where_nothing_was_published(pair: Pair) -> None:
+    registry = Counting(pair.project.target.registry)
+    states = ForeignStates(replace(pair.project.target, registry=registry))
+    program, head = applied_program(pair), pair.head()
+    assert newer_steps(states, head, program).newer == {}
+    registry.asked.clear()
+    assert newer_steps(states, head, program).newer == {}
+    assert registry.asked == ["head"]
+
+
+def test_a_pinned_version_may_read_what_the_files_do_not_name(pair: Pair) -> None:
+    pair.write("grades", GRADES.replace("SELECT customer FROM sales.orders", "SELECT customer FROM limits"))
+    pair.apply("grades")
+    yaml = pair.root / "pipelines" / "grades" / "pipeline.yaml"
+    yaml.write_text(yaml.read_text() + "  views: {everybody: {version: v0}}\n")
+    plan = plan_pipeline(pair.project.target, "grades")
+    assert [change.name for change in plan.diff.relations] == ["everybody"]
+    pair.apply("grades")
+    pair.sell((1, "Ada", 30))
+    assert "everybody" in pair.run()[0]
