@@ -167,6 +167,13 @@ _APPROVAL_AND_APPLY: Final = {
     "A524": "reading versions is not allowed",
     "A525": "a view is pinned and changed at the same time",
     "A526": "a pinned version does not fit the program",
+    "A540": "what is rolled back does not fit the files",
+    "A541": "an earlier version does not fit the program",
+    "A542": "there is nothing to go back to",
+    "A543": "a view is pinned and rolled back at the same time",
+    "A544": "a rollback would lose a table's rows",
+    "A545": "nothing of that name is rolled back",
+    "A546": "there is no such registry version",
     "A560": "another pipeline is to be applied first",
     "A561": "a run does not follow what it reads of another pipeline",
 }
@@ -242,6 +249,7 @@ _USAGE: Final[dict[str, str]] = {
     "U818": "not the name of an object or a version",
     "U819": "not a time",
     "U820": "not a name for a version",
+    "U830": "it is not clear what goes back where",
 }
 
 _HAZARDS: Final = {
@@ -260,6 +268,7 @@ _HAZARDS: Final = {
     "H913": "a table's column is removed with its values",
     "H914": "a table gets a Delta feature that its readers must know",
     "H915": "what is read elsewhere is removed or loses columns",
+    "H930": "a rollback ends",
 }
 
 CODES: Final[dict[str, str]] = (

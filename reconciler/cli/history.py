@@ -21,7 +21,8 @@ _NOT_SHOWN = ("sql", "name")
 @click.option("--at", "at", metavar="TIME", help="Show the whole program of each pipeline as it was then (UTC, ISO 8601).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="The last N applies.")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, at: str | None, limit: int) -> int:
-    """Tell what was applied when, by whom, from which commit, and why it might be.
+    """Tell what was applied when, by whom, from which commit, and why it might be. VERSION is the registry version, to which
+    `rollback --pipeline` goes back.
 
     Needs no Java.
 
@@ -49,8 +50,8 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         show_json({"form": "reconciler/history/v1", "applies": [asdict(one) for one in applies], "whole": is_whole})
         return 0
     show_table(
-        ["APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
-        [[one.at, one.pipeline, one.by, one.commit[:12], one.approval, one.summary] for one in applies],
+        ["VERSION", "APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
+        [[str(one.number), one.at, one.pipeline, one.by, one.commit[:12], one.approval, one.summary] for one in applies],
     )
     if not is_whole:
         note(f"the last {limit}; older ones with --limit")

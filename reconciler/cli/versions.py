@@ -13,6 +13,7 @@ from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
+from reconciler.reconcile.held_objects import held_in
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
@@ -30,7 +31,7 @@ from reconciler.reconcile.versions import (
     versioned_name,
 )
 from reconciler.registry.model import AliasMove
-from reconciler.snapshot.objects import KINDS
+from reconciler.snapshot.objects import KINDS, object_key
 
 _ACTIONS: Final = ("list", "show", "diff", "alias", "unalias")
 
@@ -147,14 +148,17 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     if name.version is not None:
         raise ReconcileError("U818", f"{text!r} names one version", f"reconcile versions show {text}")
     found = list_versions(target, find_object(target, name, kind), limit)
+    is_rolled_back = object_key(found.found.kind, found.found.name) in held_in(target, found.found.head)
     if form == "json":
-        show_json(_list_as_json(found, alias_moves(target, found.found)))
+        moves = alias_moves(target, found.found)
+        show_json({**_list_as_json(found, moves), "rolled_back": is_rolled_back})
         return 0
     active = found.found.versions.active
     names = aliases_by_number(found.aliases)
+    words = "active (rolled back)" if is_rolled_back else "active"
 
     def state(number: int) -> str:
-        return ", ".join([*(["active"] if number == active else []), *names.get(number, ())])
+        return ", ".join([*([words] if number == active else []), *names.get(number, ())])
 
     rows = [
         [f"v{one.number}", one.at, one.author or one.by, one.commit[:12], _approval(one), state(one.number)]
@@ -162,7 +166,12 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     ]
     show_table(["VERSION", "RECORDED", "AUTHOR", "COMMIT", "APPROVAL", "STATE"], rows)
     if active is None:
-        note(f"{found.found.name} is not part of {found.found.pipeline} any more")
+        why = (
+            "is rolled back to when it was not there"
+            if is_rolled_back
+            else f"is not part of {found.found.pipeline} any more"
+        )
+        note(f"{found.found.name} {why}")
     if not found.is_whole:
         note(f"the last {limit}; older ones with --limit")
     return 0

@@ -2,7 +2,7 @@
 nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
 
 from reconciler.diff.model import MetadataChange
-from reconciler.manifest.model import Pin
+from reconciler.manifest.model import Held, Pin
 from reconciler.names import fold
 from reconciler.program.model import Program
 
@@ -38,6 +38,10 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
             found.append(
                 MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])
             )
+    for key in sorted({*before.held, *after.held}):
+        versions = [_held(one.held.get(key)) for one in (before, after)]
+        if versions[0] != versions[1]:
+            found.append(MetadataChange(key.partition(":")[2], "rollback", *versions))
     for key in sorted({*desired.tables} & {*applied.tables}):
         table = desired.tables[key]
         if applied.evolution_of(key) is not desired.evolution_of(key):
@@ -57,6 +61,12 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
 
 def _version(pin: Pin | None) -> str:
     return "latest" if pin is None else f"v{pin.number}"
+
+
+def _held(held: Held | None) -> str:
+    if held is None:
+        return "none"
+    return "not there" if held.number is None else f"v{held.number}"
 
 
 def _boolean(value: bool) -> str:

@@ -185,6 +185,15 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """An object that was rolled back: `number` is the version that it has instead of what the files say (None: it is not
+    there), `written` its definition as the files had it then, as stored (None: they had none)."""
+
+    number: int | None
+    written: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
@@ -193,7 +202,8 @@ class Settings:
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
     relations, sorted. `version_reads`: queries may read versions that are not active.
     `pins` say which versions views (folded) are to have, whatever their SQL says. `used_by` names who reads a relation
-    (folded) from outside, in the author's words, sorted.
+    (folded) from outside, in the author's words, sorted. `held` are the objects that were rolled back, by `kind:folded
+    name`: no file says that, it is kept with what is applied.
     """
 
     name: str
@@ -213,6 +223,7 @@ class Settings:
     version_reads: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    held: Mapping[str, Held] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             {"view": spared.view, "relation": spared.relation, "columns": list(spared.columns)}
             for spared in plan.diff.spared
         ],
+        **_rollbacks(plan),
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
@@ -126,6 +127,15 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         "desired_digest": plan.desired_digest,
         "digest": plan.digest,
     }
+
+
+def _rollbacks(plan: Plan) -> dict[str, Any]:
+    """Nothing of plans that have to do with none, which are nearly all."""
+    held = [
+        {"kind": one.kind, "name": one.name, "version": None if one.number is None else f"v{one.number}"}
+        for one in plan.rolled_back
+    ]
+    return {**({"rollback": plan.rollback} if plan.rollback else {}), **({"rolled_back": held} if held else {})}
 
 
 def cause_to_json(cause: Cause) -> dict[str, Any]:

@@ -16,7 +16,14 @@ from typing import TypeAlias
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.model import Judgement, Plan
 from reconciler.plan.policy import describe_demand, describe_judgement
-from reconciler.plan.words import SYMBOLS, describe_approval, describe_effects, describe_step, summarise
+from reconciler.plan.words import (
+    SYMBOLS,
+    describe_approval,
+    describe_effects,
+    describe_rolled_back,
+    describe_step,
+    summarise,
+)
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
@@ -70,6 +77,8 @@ def render_section(plan: Plan, version: str) -> str:
     for connector in plan.diff.connectors:
         lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")
         lines += [f"    {_one_line(describe_difference(difference))}" for difference in connector.differences]
+    if plan.rolled_back:
+        lines += ["", *(f"rolled back: {describe_rolled_back(one)}" for one in plan.rolled_back)]
     lines += ["", "steps:"]
     lines += [f"  {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
     if plan.connectors:

@@ -17,7 +17,7 @@ from reconciler.plan.connectors import connector_outcomes
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.readers import ForeignReader
-from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference
+from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
 from reconciler.program.model import Program, empty_program
@@ -33,10 +33,12 @@ def make_plan(
     follows: str | None = None,
     foreign: Mapping[str, ForeignChange] = MappingProxyType({}),
     readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
+    rollback: str = "",
 ) -> Plan:
     """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
     is the digest of the plan applied last (None: there was none). `foreign` are the changes of other pipelines' relations by
-    key, `readers` the views of other pipelines that read this one's relations, by folded name."""
+    key, `readers` the views of other pipelines that read this one's relations, by folded name. `rollback` says what is
+    brought back, of a plan that does not come from the files."""
     known = desired or applied
     if known is None:
         raise ValueError("neither applied nor desired")
@@ -48,6 +50,9 @@ def make_plan(
     hazards = find_hazards(
         diff, before.program, after.program, removes_pipeline=desired is None, limits=limits, readers=readers
     )
+    if rollback:
+        # Whoever ends a rollback by its name need not be told.
+        hazards = tuple(hazard for hazard in hazards if hazard.code != "H930")
     return Plan(
         pipeline=pipeline,
         environment=environment,
@@ -69,8 +74,10 @@ def make_plan(
             desired.digest if desired else None,
             policies,
             follows,
-            _beyond_content(diff, renames, hazards),
+            _beyond_content(diff, renames, hazards) | _held_changes(before.program, after.program),
         ),
+        rolled_back=_rolled_back(after.program) if desired is not None else (),
+        rollback=rollback,
     )
 
 
@@ -97,6 +104,20 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "readers": sorted(hazard.message for hazard in hazards if hazard.code == "H915"),
     }
     return {name: part for name, part in found.items() if part}
+
+
+def _held_changes(applied: Program, desired: Program) -> dict[str, Any]:
+    """What is rolled back, or not any more. A file that says the same means another thing: it is not held. So an approval of
+    one does not serve for the other."""
+    before, after = applied.settings.held, desired.settings.held
+    changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    found = {key: None if (held := after.get(key)) is None else [held.number] for key in changed}
+    return {"held": found} if found else {}
+
+
+def _rolled_back(program: Program) -> tuple[RolledBack, ...]:
+    keys = [(key, *key.split(":", 1)) for key in sorted(program.settings.held)]
+    return tuple(RolledBack(kind, name, program.settings.held[key].number) for key, kind, name in keys)
 
 
 def _kept(diff: Diff, desired: Program) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from reconciler.plan.words import (
     describe_approval,
     describe_function,
     describe_metadata,
+    describe_rolled_back,
     describe_spared,
     describe_step,
     judged_hazards,
@@ -272,6 +273,8 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         count = [f"- kept as they are: {len(plan.kept)}"] if plan.kept else []
         variants = ([*spared, *kept], [*spared, *count], count)
         yield tuple(_collapsible("Untouched", "\n".join(lines)) for lines in variants if lines)
+    if plan.rolled_back:
+        yield ("".join(f"Rolled back: {inline(describe_rolled_back(one))}\n" for one in plan.rolled_back),)
     if plan.diff.metadata:
         lines = [f"- {inline(describe_metadata(change))}" for change in plan.diff.metadata]
         yield (_collapsible("Changed in what is written only, not in meaning", "\n".join(lines)),)

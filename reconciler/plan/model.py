@@ -193,13 +193,24 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
+class RolledBack:
+    """An object that has, once the plan is applied, another version than the files say, since it was rolled back: `number`
+    (None: it is not there)."""
+
+    kind: str
+    name: str
+    number: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """See the module.
 
     `follows` is the digest of the plan that was applied last: what is applied may come to mean again what it meant before,
     but it never follows the same plan again, so that no approval can serve twice. `applied_digest` is None when nothing is
     applied, `desired_digest` when the pipeline is removed. `kept` names the tables and views that stay as they are, rows
-    included; sorted.
+    included; sorted. `rolled_back` are the objects that are held back, sorted. `rollback` says of a plan that does not
+    come from the files what it brings back or ends (empty: it comes from the files).
     """
 
     pipeline: str
@@ -216,6 +227,8 @@ class Plan:
     queries: tuple[QueryDifference, ...]
     kept: tuple[str, ...]
     digest: str
+    rolled_back: tuple[RolledBack, ...] = ()
+    rollback: str = ""
 
     @property
     def is_first(self) -> bool:

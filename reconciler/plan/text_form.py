@@ -27,6 +27,7 @@ from reconciler.plan.words import (
     describe_approval,
     describe_function,
     describe_metadata,
+    describe_rolled_back,
     describe_spared,
     describe_step,
     judged_hazards,
@@ -60,7 +61,7 @@ def render_text(
     page = _Page(paint, width)
     if plan.is_empty:
         if not plan.diff.metadata_changed:
-            return render_unchanged(plan.pipeline, plan.environment, paint)
+            return render_unchanged(plan.pipeline, plan.environment, paint) + _rolled_back(plan)
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
         page.line("  no changes in meaning; what is written is updated")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
@@ -88,12 +89,18 @@ def render_text(
         page.section("changed in what is written only, not in meaning")
         page.lines(_cut([f"    {describe_metadata(change)}" for change in plan.diff.metadata], whole))
     page.line()
+    page.lines(_rolled_back(plan).splitlines())
     page.line(f"  Plan: {summarise(plan)}.")
     page.line(f"  Approval: {describe_approval(plan)}")
     if demand := describe_demand(plan.judgements):
         page.line(f"  Policy: {demand}", "hazard" if plan.is_denied else None)
     page.line(f"  Digest: {short(plan.digest)}")
     return page.text()
+
+
+def _rolled_back(plan: Plan) -> str:
+    """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect."""
+    return "".join(f"  rolled back: {describe_rolled_back(one)}\n" for one in plan.rolled_back)
 
 
 class _Page:

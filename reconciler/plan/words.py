@@ -21,6 +21,7 @@ from reconciler.plan.model import (
     PublishTable,
     PublishView,
     RenameRelation,
+    RolledBack,
     Step,
 )
 from reconciler.plan.policy import describe_judgement
@@ -176,6 +177,11 @@ def describe_metadata(change: MetadataChange) -> str:
     """For example: `comment of orders.note`, `protect of orders: true → false`."""
     values = f": {change.applied} → {change.desired}" if change.applied is not None else ""
     return printable(f"{change.what} of {change.subject}{values}")
+
+
+def describe_rolled_back(one: RolledBack) -> str:
+    """For example: `view revenue to v0`."""
+    return printable(f"{one.kind} {one.name} {'to when it was not there' if one.number is None else f'to v{one.number}'}")
 
 
 def describe_spared(spared: Spared) -> str:

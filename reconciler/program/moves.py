@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import Move
 from reconciler.names import did_you_mean, fold
-from reconciler.program.model import Connector, Table, View
+from reconciler.program.model import Connector, Program, Table, View
 
 
 def check_moves(
@@ -111,3 +111,11 @@ def _chain(move: Move) -> Diagnostic:
     return Diagnostic(
         "P327", message, move.location, "a name moves once: lead to the newest name from the one that is applied"
     )
+
+
+def moved_key(program: Program, key: str) -> str:
+    """The key (`kind:folded name`) that an object has in a program, as its moves declare, if it had this one before."""
+    kind, _, name = key.partition(":")
+    if kind == "function" or program.relation(name) is not None:
+        return key
+    return next((f"{kind}:{fold(move.target)}" for move in program.moves if fold(move.source) == name), key)

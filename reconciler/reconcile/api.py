@@ -50,6 +50,8 @@ from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
 from reconciler.reconcile.replaying import Running
 from reconciler.reconcile.resources import applied_resources, desired_resources
+from reconciler.reconcile.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
+from reconciler.reconcile.rolling_back import plan_rollback, proposed, roll_back
 from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
 from reconciler.reconcile.statements import execute
@@ -180,6 +182,59 @@ class Pipeline:
             self._project.target, self.name, Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
         )
 
+    def plan_rollback(self, name: str, kind: str | None = None) -> Plan:
+        """The plan of `rollback`."""
+        return plan_rollback(self._project.target, self._rollback(name, kind)).plan
+
+    def rollback(
+        self,
+        name: str,
+        kind: str | None = None,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> ApplyResult:
+        """Give an object an earlier version, until the files say something else: `revenue@v1`, or of `revenue` the version
+        that was active before. Raises ApprovalRequired or PlanRejected, with nothing touched."""
+        return self._roll_back(self._rollback(name, kind), report, tell, boundary)
+
+    def rollback_to(
+        self,
+        registry_version: int | datetime,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> ApplyResult:
+        """Give the pipeline the definitions of an earlier registry version (`history` has the numbers), or of a time."""
+        to = registry_version.isoformat() if isinstance(registry_version, datetime) else str(registry_version)
+        return self._roll_back(rollback_of_pipeline(self._project.target, self.name, to), report, tell, boundary)
+
+    def end_rollback(
+        self,
+        name: str | None = None,
+        kind: str | None = None,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> ApplyResult:
+        """Let the files hold again for an object, or for all that is rolled back."""
+        given = VersionedName(self.name, name, None) if name is not None else None
+        return self._roll_back(end_of(self._project.target, given, self.name, kind), report, tell, boundary)
+
+    def _rollback(self, name: str, kind: str | None) -> Rollback:
+        given = versioned_name(name)
+        return rollback_of(self._project.target, VersionedName(self.name, given.name, given.version), kind)
+
+    def _roll_back(
+        self,
+        rollback: Rollback,
+        report: Callable[[Progress], None],
+        tell: Callable[[str], None],
+        boundary: Boundary,
+    ) -> ApplyResult:
+        applying = Applying(self._project.engine_for(self.name), report, tell, boundary)
+        return roll_back(self._project.target, rollback, applying)
+
     def run_once(self, tell: Callable[[str], None] = lambda message: None, boundary: Boundary = no_boundary) -> RunResult:
         """Ingest what the inputs have and bring every view up to date."""
         running = Running(self._project.engine_for(self.name), tell, boundary)
@@ -309,6 +364,9 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
     """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of the plan."""
     plan = plan_pipeline(target, pipeline)
     wanted = digest.removeprefix("sha256:")
+    if len(wanted) >= 12 and not plan.digest.removeprefix("sha256:").startswith(wanted):
+        rollback = proposed(target, pipeline, wanted)
+        plan = plan if rollback is None else plan_rollback(target, rollback).plan
     if len(wanted) < 12 or not plan.digest.removeprefix("sha256:").startswith(wanted):
         raise ReconcileError(
             "A504",

@@ -16,6 +16,7 @@ Rules:
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
 
+import getpass
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -85,31 +86,41 @@ class ApplyResult:
         return not self.finished and not self.steps
 
 
-def apply_pipeline(target: Target, pipeline: str, applying: Applying) -> ApplyResult:
-    """Apply what the repository says of one pipeline.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an apply is to bring, which is found anew whenever something else may be applied. `rollback`: as in a plan."""
+
+    desired: Callable[[AppliedState], Snapshot | None]
+    rollback: str = ""
+
+
+def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wanted | None = None) -> ApplyResult:
+    """Apply what the repository says of one pipeline, or what else is wanted.
 
     Raises ApprovalRequired or PlanRejected (nothing was touched), ManifestInvalid, LeaseHeld, RegistryError, EngineError.
     """
+    if wanted is None:
+        wanted = Wanted(lambda applied: read_desired(target, pipeline, applied.snapshot))
     with prebuilding(target, applying, str(uuid.uuid4())) as beside:
-        unchanged = _prepare(target, pipeline, applying, beside)
+        unchanged = _prepare(target, pipeline, wanted, applying, beside)
         if unchanged is not None:
             return ApplyResult(pipeline, unchanged, finished=False, steps=())
         holder = this_process("apply")
         waiting = _HANDOVER_WAIT_SECONDS
         with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
-            return _apply_under_lease(target, pipeline, applying, beside, lease.check)
+            return _apply_under_lease(target, pipeline, wanted, applying, beside, lease.check)
 
 
-def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuilding) -> Plan | None:
+def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, beside: Prebuilding) -> Plan | None:
     """Look whether the plan may be applied, and build beside a run that is live; a plan that changes nothing is returned."""
     while True:
         applied = read_applied(target, pipeline)
         head = applied.head.value if applied.head is not None else None
         if head is not None and head.journal is not None:
             return None
-        desired = read_desired(target, pipeline)
+        desired = wanted.desired(applied)
         try:
-            plan = plan_between(target, pipeline, applied, desired)
+            plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
         except LeaseHeld:
             # What it makes is there now, and so is its head.
             continue
@@ -129,15 +140,20 @@ def _prepare(target: Target, pipeline: str, applying: Applying, beside: Prebuild
 
 
 def _apply_under_lease(
-    target: Target, pipeline: str, applying: Applying, beside: Prebuilding, check: Callable[[], None]
+    target: Target,
+    pipeline: str,
+    wanted: Wanted,
+    applying: Applying,
+    beside: Prebuilding,
+    check: Callable[[], None],
 ) -> ApplyResult:
     # Before the files are looked at: what is open needs none of them, and they may be broken.
     finished = _finish_open_work(target, pipeline, applying, beside, check)
-    desired = read_desired(target, pipeline)
     applied = read_applied(target, pipeline)
+    desired = wanted.desired(applied)
     if desired is None and applied.snapshot is None:
         return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
-    plan = plan_between(target, pipeline, applied, desired)
+    plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
@@ -185,10 +201,11 @@ def _open_journal(
         digest=desired.digest if desired else None,
         record=desired.record if desired else None,
         approval=approval,
-        by=commit.author,
-        commit=commit.id,
+        by=commit.author or (getpass.getuser() if plan.rollback else ""),
+        # A rollback comes from no commit: the files in force are those that were.
+        commit=commit.id if not plan.rollback or head.applied is None else head.applied.commit,
         opened_at=_now(),
-        summary=summarise(plan),
+        summary=f"rollback: {plan.rollback} ({summarise(plan)})" if plan.rollback else summarise(plan),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,
         resumes=tuple(item.connector for item in plan.connectors if item.outcome is Outcome.RESUMES),

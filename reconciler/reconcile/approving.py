@@ -4,7 +4,7 @@ The rules are those of docs/promises.md. A plan that changes nothing that anybod
 nothing; `reject` forbids; a first apply needs nothing unless the environment says `first_apply: await_approval`. Everything
 else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
-- an approval of this very digest recorded in the registry by `reconcile approve`.
+- an approval of this very digest recorded in the registry by `reconcile approve`, which is the only one for a rollback.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
 Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
@@ -132,13 +132,17 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
         )
     if not plan.needs_approval:
         # Without an approval, what the environment's branch says is all that vouches for the files.
-        reason = unmerged(target, plan.pipeline) if target.environment.branch is not None else None
+        # The files have no part in a rollback: what it brings was applied before.
+        vouched = target.environment.branch is None or plan.rollback
+        reason = None if vouched else unmerged(target, plan.pipeline)
         if reason is not None:
             raise _awaiting(plan, reason)
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
     recorded = recorded_approvals(target, plan)
     if recorded:
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
+    if plan.rollback:
+        raise _awaiting(plan, "a rollback needs a recorded approval; no lock is for it")
     reason = lock_problem(target, plan)
     if reason is None:
         return Approval("lock")
@@ -149,7 +153,7 @@ def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
     return ApprovalRequired(
         "A501",
         f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",
-        "run `reconcile plan --write-lock`, review and merge plan.lock; or `reconcile approve "
+        f"{'' if plan.rollback else 'run `reconcile plan --write-lock`, review and merge plan.lock; or '}`reconcile approve "
         f"{plan.pipeline} {short(plan.digest)}`",
     )
 

@@ -134,6 +134,12 @@ class Building:
             return None
         return self._placements[key].version
 
+    def foreign_table(self, key: str) -> tuple[Placement, str] | None:
+        """Where another pipeline's relation is read, by its key, and the id of the table there; None where it is not."""
+        pipeline, _, name = key.partition(".")
+        one = self._foreign_steps.get(pipeline)
+        return (one.relations[name], one.ids.get(name, "")) if one is not None and name in one.relations else None
+
     def is_complete(self, relation: str) -> bool:
         """Whether a relation's staging folder holds a result: then it will never be written again."""
         return table_version(self._absolute(relation)) is not None

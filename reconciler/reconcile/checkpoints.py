@@ -214,7 +214,8 @@ def _foreign_details(
     target: Target, pipeline: str, stored: Stored[Head] | None, source: str, checkpoint: Checkpoint
 ) -> JsonObject:
     theirs = read_snapshot(target, source, checkpoint.record).program
-    ours = replace(theirs, settings=replace(theirs.settings, name=pipeline))
+    # What was rolled back there was so of their files.
+    ours = replace(theirs, settings=replace(theirs.settings, name=pipeline, held={}))
     if any(one.pipeline == pipeline for one in ours.foreign.values()):
         message = f"{source} reads {pipeline}: as {pipeline} it would read itself"
         raise ReconcileError("A517", message, "take it over under another name")

@@ -92,16 +92,22 @@ def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
     return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
 
 
-def read_desired(target: Target, pipeline: str) -> Snapshot | None:
-    """The desired snapshot, or None when the pipeline's folder is gone. Raises ManifestInvalid with every error."""
-    return compile_desired(target, pipeline, files_of(target.root, pipeline))
+def read_desired(target: Target, pipeline: str, applied: Snapshot | None = None) -> Snapshot | None:
+    """The desired snapshot, or None when the pipeline's folder is gone. Raises ManifestInvalid with every error.
+    `applied`: what is applied, if that was read already."""
+    return compile_desired(target, pipeline, files_of(target.root, pipeline), applied=applied)
 
 
 def compile_desired(
-    target: Target, pipeline: str, files: Mapping[str, str] | None, visit: Visit | None = None
+    target: Target,
+    pipeline: str,
+    files: Mapping[str, str] | None,
+    visit: Visit | None = None,
+    applied: Snapshot | None = None,
 ) -> Snapshot | None:
-    """The snapshot of files that were read (`source.files_of`). Raises ManifestInvalid with every error; of pins what
-    `pinned_views` says. `visit` as for `validate_pipeline`."""
+    """The snapshot of files that were read (`source.files_of`), with what is rolled back. Raises ManifestInvalid with every
+    error; of pins what `pinned_views` says, of rollbacks `held_objects`. `visit` as for `validate_pipeline`, `applied` as
+    for `read_desired`."""
     if files is None:
         return None
     visit = visit or Visit((pipeline,))
@@ -115,13 +121,18 @@ def compile_desired(
         from reconciler.reconcile.pinned_views import with_pinned_views
 
         program = with_pinned_views(target, program)
+    from_files = program
+    if applied is None or applied.program.settings.held:
+        from reconciler.reconcile.held_objects import with_held_objects
+
+        program = with_held_objects(target, program, applied)
     if program.foreign:
         from reconciler.reconcile.foreign import with_settled_foreign
 
         program = with_settled_foreign(target, program, visit)
     snapshot = take_snapshot(program)
-    if not program.settings.pins and not program.foreign:
-        # What a pin stands for is in the registry, which is another one elsewhere.
+    if program is from_files and not program.settings.pins and not program.foreign:
+        # What these stand for is in the registry, which is another one elsewhere.
         target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
     flush(target.cache)
     return snapshot

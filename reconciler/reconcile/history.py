@@ -21,7 +21,8 @@ _KINDS: Final = ("settings", "table", "view", "function", "connector")
 @dataclass(frozen=True, slots=True)
 class PastApply:
     """One apply or restore. `approval` says why it was allowed (lock, recorded, policy, first, empty, restored);
-    `record` names the definitions as they were from then on (empty: the pipeline was removed)."""
+    `record` names the definitions as they were from then on (empty: the pipeline was removed). `number` is the registry
+    version: the applies and restores of a pipeline are counted from 1."""
 
     pipeline: str
     at: str
@@ -34,6 +35,7 @@ class PastApply:
     record: str
     reconciler: str
     apply_id: str
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ def _applies(target: Target, pipeline: str) -> list[PastApply]:
     journal = stored.value.journal if stored is not None else None
     rows = target.registry.history(History.APPLIES, pipeline)
     return [
-        PastApply(pipeline=pipeline, **{name: row[name] for name in row})
-        for row in rows
+        PastApply(pipeline=pipeline, **{name: row[name] for name in row}, number=number)
+        for number, row in enumerate(rows, start=1)
         if journal is None or row["apply_id"] != journal.apply_id
     ]
 

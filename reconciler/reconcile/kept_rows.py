@@ -6,8 +6,8 @@ published step a view holds what its query gives over what it reads as of that s
 decides them is the same now:
 - the view's meaning, settings that decide results among it; that of plain and LOCAL views that it reads, and of functions
   that it calls, directly or not;
-- what it reads from Delta, told by `delta.contents`: a published table that holds what it held then, or a view that takes
-  its own rows of then in this very plan;
+- what it reads from Delta, told by `delta.contents`: a published table that holds what it held then, another pipeline's
+  among them, or a view that takes its own rows of then in this very plan;
 - and nothing else decides: neither clock, chance nor session, and no function that does not say that it is deterministic.
   What depends on the order of rows only (a sum of doubles, a LIMIT) does not count: rows that were computed are one of the
   results that the query has, and none is more right.
@@ -23,10 +23,11 @@ from typing import assert_never
 
 from reconciler.delta.contents import is_readable, same_contents
 from reconciler.delta.opening import join_location
+from reconciler.delta.removal import table_identity
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import PythonBody, SqlBody
-from reconciler.names import fold
+from reconciler.names import fold, is_foreign
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.object_versions import published_rows
@@ -162,11 +163,24 @@ class KeptRows:
         return all(same_meaning(self._desired, then, *pair) for pair in pairs)
 
     def _reads_the_same(self, key: str, state: StepState, building: Building) -> bool:
+        if is_foreign(key):
+            return self._reads_the_same_of_others(key, state, building)
         folder, now = building.folder(key), building.stored_version(key)
         before = state.relations.get(key)
         if now is None or before is None or before.location != folder or key in state.gone:
             return False
         return same_contents(join_location(self._target.warehouse, folder), before.version, now)
+
+    def _reads_the_same_of_others(self, key: str, state: StepState, building: Building) -> bool:
+        pipeline, _, name = key.partition(".")
+        then, now = state.foreign.get(pipeline), building.foreign_table(key)
+        if now is None or then is None or name not in then.relations or then.ids.get(name) != now[1]:
+            return False
+        before, after = then.relations[name], now[0]
+        location = join_location(self._target.warehouse, after.location)
+        if before.location != after.location or table_identity(location) != now[1]:
+            return False
+        return same_contents(location, before.version, after.version)
 
     def _program(self, record: str) -> Program:
         if record not in self._programs:

@@ -2,7 +2,8 @@
 
 - The rest of the definition has to be the active one or the pinned one (the seed's `FeatureViewPinConflict`): a pin and a
   change in one go would leave unsaid which of the two is meant. Then the plan stops, and says what differs. What the files
-  said beside a pin that was applied is kept with it, so that they may go on to say it.
+  said beside a pin that was applied is kept with it, so that they may go on to say it; so is what they said when a view was
+  rolled back, which a pin ends.
 - The desired program has the pinned definition, as it was written then; so the plan says what becomes of the view, and
   applying the same file again is no change.
 - A pinned definition has to fit what there is now: one that reads a column that was dropped is an error.
@@ -13,19 +14,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.diagnostics import errors_among
-from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Pin
 from reconciler.names import fold
 from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
-from reconciler.reconcile.compiling import compile_manifest
+from reconciler.reconcile.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
 from reconciler.registry.model import Head
-from reconciler.snapshot.codec import decode_manifest, encode_program
-from reconciler.snapshot.objects import object_key, same_meaning, versioned_objects
+from reconciler.snapshot.objects import object_key, same_meaning
 
 
 def with_pinned_views(target: Target, program: Program) -> Program:
@@ -36,7 +35,8 @@ def with_pinned_views(target: Target, program: Program) -> Program:
     stored = target.registry.head(program.name)
     head = stored.value if stored is not None else None
     versions = {view: _pinned(target, program, head, view, number) for view, number in pins.items()}
-    pinned = _required(_replaced(target, program, {view: one.definition for view, one in versions.items()}), versions)
+    definitions = {object_key("view", view): one.definition for view, one in versions.items()}
+    pinned = _required(with_definitions(target, program, definitions), versions)
     applied = None
     if head is not None and head.applied is not None and head.applied.record is not None:
         applied = read_snapshot(target, program.name, head.applied.record).program
@@ -47,21 +47,16 @@ def with_pinned_views(target: Target, program: Program) -> Program:
         if same_meaning(program, pinned, key):
             found[view] = Pin(pins[view])
         elif _is_known(target, program, applied, view):
-            found[view] = Pin(pins[view], _stored(program, view))
+            found[view] = Pin(pins[view], stored_definition(program, key))
         else:
             raise _conflict(program, applied, view, version)
     return replace(pinned, settings=replace(pinned.settings, pins=found))
 
 
 def _require_the_same(pinned: Program, view: str, version: ObjectVersion) -> None:
-    """A definition may mean something else today: `*` of another table, or under other settings."""
-    key = object_key("view", view)
-    today = versioned_objects(pinned, frozenset({key}))[key]
-    if not version.known_as or not {*today.sought_as, today.written_as}.isdisjoint(version.known_as):
+    what = other_meaning(pinned, object_key("view", view), version)
+    if what is None:
         return
-    then = [str(one["name"]) for one in version.content.get("columns", [])]
-    now = list(pinned.views[view].column_names)
-    what = f"columns ({', '.join(now)}) instead of ({', '.join(then)})" if now != then else "another meaning"
     name = f"{version.found.pipeline}.{pinned.views[view].name}@v{version.summary.number}"
     raise ReconcileError(
         "A526",
@@ -75,12 +70,11 @@ def _is_known(target: Target, program: Program, applied: Program | None, view: s
     if applied is None:
         return False
     former = _former(program, view) if view not in applied.views else view
-    pin = applied.settings.pins.get(former)
+    pin, held = applied.settings.pins.get(former), applied.settings.held.get(object_key("view", former))
     if same_meaning(program, applied, object_key("view", view), object_key("view", former)):
         return True
-    if pin is None or pin.written is None:
-        return False
-    return same_meaning(program, _replaced(target, program, {view: pin.written}).program, object_key("view", view))
+    written = [one.written for one in (pin, held) if one is not None and one.written is not None]
+    return any(defines(target, program, object_key("view", view), one) for one in written)
 
 
 def _former(program: Program, view: str) -> str:
@@ -91,12 +85,6 @@ def _former(program: Program, view: str) -> str:
     return view
 
 
-def _stored(program: Program, view: str) -> JsonObject:
-    """A view's definition as the registry stores it."""
-    (found,) = [row["definition"] for row in encode_program(program) if (row["kind"], row["name"]) == ("view", view)]
-    return dict(found)
-
-
 def _pinned(target: Target, program: Program, head: Head | None, view: str, number: int) -> ObjectVersion:
     name = program.views[view].name
     former = view if head is None or object_key("view", view) in head.versions else _former(program, view)
@@ -104,18 +92,6 @@ def _pinned(target: Target, program: Program, head: Head | None, view: str, numb
         raise NotFound("A522", f"{program.name}.{name} is pinned at v{number}, but no version of it was ever applied")
     found = find_in_head(head, former, "view")
     return read_version(target, found, f"v{number}")
-
-
-def _replaced(target: Target, program: Program, definitions: Mapping[str, JsonObject]) -> Compiled:
-    """The program with these stored definitions of views, under their names of today."""
-
-    def definition(row: JsonObject) -> JsonObject:
-        known = definitions.get(row["name"]) if row["kind"] == "view" else None
-        return row if known is None else {**row, "definition": {**known, "name": row["definition"]["name"]}}
-
-    manifest = decode_manifest([definition(row) for row in encode_program(program)])
-    # What only says how a program came to be is not stored.
-    return compile_manifest(target, replace(manifest, moves=program.moves))
 
 
 def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Program:

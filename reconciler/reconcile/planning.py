@@ -48,8 +48,8 @@ def read_applied(target: Target, pipeline: str) -> AppliedState:
     return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
 
 
-def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None) -> Plan:
-    """The plan from what is applied to what is desired, in this environment.
+def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = "") -> Plan:
+    """The plan from what is applied to what is desired, in this environment. `rollback` as in `make_plan`.
 
     The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
     judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
@@ -71,11 +71,11 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     last = applied.head.value.applied if applied.head is not None else None
     follows = last.follows if last else None
     environment = target.environment.name
-    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign)
+    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, rollback=rollback)
     if any(change.action is not Action.ADDED for change in plan.diff.relations):
         readers = _readers(target, pipeline, applied.snapshot)
         if readers:
-            plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers)
+            plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers, rollback)
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:
@@ -139,9 +139,16 @@ def plan_with_programs(target: Target, pipeline: str) -> Planned:
 
 
 def _plan_compiled(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Planned:
-    desired = compile_desired(target, pipeline, files)
     applied = read_applied(target, pipeline)
-    plan = plan_between(target, pipeline, applied, desired)
+    desired = compile_desired(target, pipeline, files, applied=applied.snapshot)
+    return planned_between(target, pipeline, applied, desired)
+
+
+def planned_between(
+    target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = ""
+) -> Planned:
+    """`plan_between`, with what it was made from."""
+    plan = plan_between(target, pipeline, applied, desired, rollback)
     known = desired or applied.snapshot
     assert known is not None
     nothing = empty_program(known.program.settings)

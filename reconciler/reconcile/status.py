@@ -196,7 +196,7 @@ def _trouble(run: RunStatus | None) -> str:
 def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str]:
     """The plan in a line, and why it would be refused for want of an approval (empty: it would not)."""
     try:
-        desired = read_desired(target, pipeline)
+        desired = read_desired(target, pipeline, applied.snapshot)
         if desired is None and applied.snapshot is None:
             return "no changes", ""
         plan = plan_between(target, pipeline, applied, desired)

@@ -23,6 +23,7 @@ from reconciler.manifest.model import (
     Evolution,
     ForeignRelation,
     FunctionDeclaration,
+    Held,
     Manifest,
     ParameterDeclaration,
     Pin,
@@ -99,6 +100,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "protected": tuple(settings.get("protected", ())),
                 "used_by": {relation: tuple(readers) for relation, readers in settings.get("used_by", {}).items()},
                 "pins": {view: Pin(**pin) for view, pin in settings.get("pins", {}).items()},
+                "held": {key: Held(**held) for key, held in settings.get("held", {}).items()},
             }
         ),
         tables=tuple(_read_table(definition) for definition in by_kind["table"]),
@@ -124,6 +126,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "version_reads": settings.version_reads,
         "used_by": {relation: list(readers) for relation, readers in settings.used_by.items()},
         "pins": {view: _pin(pin) for view, pin in settings.pins.items()},
+        "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
     }
     return {
         "name": settings.name,

@@ -1,0 +1,19 @@
+"""H930: a plan from the files ends a rollback, since they say something else by now."""
+
+from collections.abc import Iterator
+
+from reconciler.diff.model import Diff
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+from reconciler.program.moves import moved_key
+
+
+def rollbacks_ended(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """What was rolled back, for a reason, and is not held any more."""
+    del diff
+    for key, held in sorted(applied.settings.held.items()):
+        if moved_key(desired, key) in desired.settings.held:
+            continue
+        kind, _, name = key.partition(":")
+        where = "to when it was not there" if held.number is None else f"to v{held.number}"
+        yield Hazard("H930", name, f"{kind} {name} was rolled back {where}; the files say otherwise by now, and hold again")

@@ -1,0 +1,84 @@
+"""Objects that were rolled back (`rolling_back`): what the files say of them waits until they say something else.
+
+- With what is applied is kept, for each such object, which version it has, and its definition as the files had it then.
+  Desired is what the files say with these versions in their place, for as long as the files define the object as they did.
+  Once they mean something else, or have it no more, the hold ends and the files count; the plan says so (H930).
+- A rename (`moved`) takes the hold along. A view that pipeline.yaml pins has the pinned version: the pin ends the hold.
+- A held definition has to fit the files: one that reads what the files have no more is an error (A540), and so is one that
+  means something else among them.
+- An object that is held as not there takes its connectors with it; what the files say of them waits, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reconciler.diagnostics import errors_among
+from reconciler.digest import JsonObject
+from reconciler.errors import ReconcileError
+from reconciler.manifest.model import Held
+from reconciler.program.model import Program
+from reconciler.program.moves import moved_key
+from reconciler.reconcile.redefining import defines, stored_definition, with_definitions
+from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head
+from reconciler.snapshot.model import Snapshot
+from reconciler.snapshot.objects import same_meaning
+
+
+def with_held_objects(target: Target, program: Program, applied: Snapshot | None) -> Program:
+    """The files' program with what is rolled back in what is applied, which is looked up unless it is given. Raises
+    ReconcileError (A540)."""
+    if applied is None:
+        stored = target.registry.head(program.name)
+        if stored is None or not held_in(target, stored.value) or stored.value.applied is None:
+            return program
+        applied = read_snapshot(target, program.name, stored.value.applied.record or "")
+    return _with_held(target, program, applied.program)
+
+
+def _with_held(target: Target, program: Program, applied: Program) -> Program:
+    held: dict[str, Held] = {}
+    former: dict[str, str] = {}
+    for key, one in applied.settings.held.items():
+        today = moved_key(program, key)
+        kind, _, name = today.partition(":")
+        is_pinned = kind == "view" and name in program.settings.pins
+        if not is_pinned and defines(target, program, today, one.written):
+            held[today], former[today] = one, key
+    if not held:
+        return program
+    definitions = {
+        key: stored_definition(applied, former[key]) if one.number is not None else None for key, one in held.items()
+    }
+    compiled = with_definitions(target, program, definitions)
+    errors = errors_among(compiled.diagnostics)
+    if errors:
+        raise _misfit(program.name, held, f"{errors[0].code}: {errors[0].message}")
+    for key, one in held.items():
+        if one.number is not None and not same_meaning(compiled.program, applied, key, former[key]):
+            raise _misfit(program.name, {key: one}, "it means something else among them: other columns, or other settings")
+    return replace(compiled.program, settings=replace(compiled.program.settings, held=dict(sorted(held.items()))))
+
+
+def held_in(target: Target, head: Head) -> Mapping[str, Held]:
+    """What is rolled back in a pipeline, by key; without compiling anything."""
+    if head.applied is None or head.applied.record is None:
+        return {}
+    for row in target.registry.snapshot(head.pipeline, head.applied.record):
+        if row["kind"] == "settings":
+            found: Mapping[str, JsonObject] = row["definition"].get("held", {})
+            return {key: Held(one["number"], one.get("written")) for key, one in sorted(found.items())}
+    return {}
+
+
+def _misfit(pipeline: str, held: Mapping[str, Held], why: str) -> ReconcileError:
+    names = ", ".join(
+        f"{key.partition(':')[2]}{'' if one.number is None else f'@v{one.number}'}" for key, one in held.items()
+    )
+    (first, *_) = held
+    return ReconcileError(
+        "A540",
+        f"{names} of {pipeline}, rolled back, does not fit the files: {why}",
+        f"define it anew there; or let the files hold again: reconcile rollback --end {pipeline}.{first.partition(':')[2]}",
+    )

@@ -1,0 +1,468 @@
+"""Rollbacks by the command line over real Delta tables, with the recording engine: what they bring, how long they stay, what
+ends them, and that killed anywhere they end the same."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler import Project
+from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.recording import RecordingEngine
+from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from tests.acceptance.command_line import CommandLine
+from tests.acceptance.shop import stored_columns, stored_rows, write_shop
+from tests.engine.delta_writer import DeltaWriter
+
+BASE = """\
+CREATE TABLE orders (id BIGINT, price INT);
+CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;
+CREATE LOCAL VIEW l AS SELECT id, price FROM orders;
+"""
+PER_DAY = "CREATE MATERIALIZED VIEW per_day AS SELECT total FROM total;\n"
+VIEWS = [
+    f"CREATE MATERIALIZED VIEW total AS\nSELECT {query} FROM l;\n"
+    for query in ("SUM(f(price)) AS total", "SUM(price) * 2 AS total", "COUNT(*) AS total, MAX(id) AS last")
+]
+PROGRAMS = [BASE + view + PER_DAY for view in VIEWS]
+LAST = PROGRAMS[2]
+
+
+class Shop(CommandLine):
+    """A repository and its command line."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(root, capsys, self.recorded())
+
+    def recorded(self) -> RecordingEngine:
+        self.engine = RecordingEngine(DeltaWriter())
+        return self.engine
+
+    def write(self, program: str, more: str = "", policy: str = "allow") -> None:
+        write_shop(self.root, program, policy, more)
+
+    def state(self, name: str = "total") -> str:
+        """The version that is active, as it is listed."""
+        (line,) = [one for one in self("versions", "list", name).splitlines() if "active" in one]
+        return f"{line.split()[0]} {line[line.index('active') :]}"
+
+    def plan(self) -> str:
+        return self("plan", "shop")
+
+    def built(self) -> list[str]:
+        """The views computed since this was asked for last."""
+        found = [call.view for call in self.engine.calls if isinstance(call, ViewBuild)]
+        self.engine.calls.clear()
+        return found
+
+
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three versions of a view were applied one after the other; there are rows since the first."""
+    root = tmp_path_factory.mktemp("applied")
+    for program in PROGRAMS:
+        write_shop(root, program)
+        pipeline = Project.open(root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
+        pipeline.apply()
+        if program == PROGRAMS[0]:
+            pipeline.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+    return root
+
+
+@pytest.fixture
+def shop(applied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    shutil.copytree(applied, tmp_path / "shop")
+    return Shop(tmp_path / "shop", capsys)
+
+
+def is_unchanged(said: str) -> bool:
+    return "no changes\n" in said
+
+
+def test_a_view_goes_back_to_the_version_before_at_once_and_stays_there(shop: Shop) -> None:
+    columns = stored_columns(shop.root, "total")
+    said = shop("rollback", "total")
+    assert "rollback of total: none → v1" in said
+    assert "v1's rows are kept and current: nothing computed" in said
+    assert shop.built() == []
+    assert stored_columns(shop.root, "total") == ["digest"] == columns
+    assert shop.state() == "v1 active (rolled back)"
+    said = shop.plan()
+    assert is_unchanged(said)
+    assert "rolled back: view total to v1" in said
+    assert "nothing to do" in shop("apply", "shop")
+    shop("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    assert shop.state() == "v1 active (rolled back)"
+    last = shop("history", "shop").splitlines()[-1]
+    assert "rollback: view total to v1 (" in last
+    assert last.startswith("4 ")
+
+
+def test_a_plan_alone_changes_nothing(shop: Shop) -> None:
+    for flag in ("--plan", "--dry-run"):
+        assert "Plan: 2 to bootstrap" in shop("rollback", "shop.total@v0", flag)
+        found = json.loads(shop("rollback", "total@v0", flag, "--format", "json"))
+        assert (found["form"], found["outcome"]) == ("reconciler/rollback/v1", "planned")
+        assert found["plan"]["rollback"] == "view total to v0"
+        assert found["plan"]["rolled_back"] == [{"kind": "view", "name": "total", "version": "v0"}]
+    assert shop.state() == "v2 active"
+    assert len(shop("history", "shop").splitlines()) == 2 + 3
+
+
+def test_what_the_files_say_otherwise_ends_it_and_the_plan_says_so(shop: Shop) -> None:
+    shop("rollback", "total")
+    shop.write(LAST.replace("CREATE MATERIALIZED VIEW total AS\n", "-- the total\nCREATE MATERIALIZED VIEW total AS "))
+    assert "H930" not in shop.plan()
+    shop("apply", "shop")
+    assert shop.state() == "v1 active (rolled back)"
+    shop.write(LAST.replace("COUNT(*)", "COUNT(id)"))
+    said = shop.plan()
+    assert "H930 view total was rolled back to v1; the files say otherwise by now, and hold again" in said
+    assert "rollback of total: v1 → none" in said
+    shop("apply", "shop")
+    assert shop.state() == "v3 active"
+    assert is_unchanged(shop.plan())
+
+
+def test_what_else_the_files_say_is_applied_as_ever(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(LAST + "CREATE MATERIALIZED VIEW more AS SELECT id FROM orders;\n")
+    assert "+ view more" in shop.plan()
+    shop("apply", "shop")
+    assert shop.state() == "v0 active (rolled back)"
+    assert shop.state("more") == "v0 active"
+
+
+def test_what_waits_in_the_files_waits_on(shop: Shop) -> None:
+    waiting = LAST + "CREATE MATERIALIZED VIEW more AS SELECT id FROM orders;\n"
+    shop.write(waiting)
+    assert "more" not in shop("rollback", "total@v0")
+    said = shop.plan()
+    assert "+ view more" in said
+    assert "total: bootstrapped" not in said
+
+
+@pytest.mark.parametrize("words", [("total@v2",), ("--end", "total"), ("--end", "--pipeline", "shop")])
+def test_forth_again_the_files_hold(shop: Shop, words: tuple[str, ...]) -> None:
+    shop("rollback", "total@v0")
+    said = shop("rollback", *words)
+    assert "kept and current" in said
+    assert "H930" not in said
+    assert shop.state() == "v2 active"
+    assert "rolled back" not in shop.plan()
+    assert shop.built() == []
+    assert "A545" in shop("rollback", *(words if "--end" in words else ("--end", "total")), code=1)
+
+
+def test_from_one_earlier_version_to_another(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop("rollback", "total@v1")
+    assert shop.state() == "v1 active (rolled back)"
+    shop("rollback", "--end", "total")
+    assert shop.state() == "v2 active"
+
+
+def test_a_repeat_of_a_command_whose_answer_was_lost_goes_nowhere_else(shop: Shop) -> None:
+    shop("rollback", "total")
+    assert "rolled back already" in shop("rollback", "total", code=1)
+    assert "A542" in shop("rollback", "total@v1", code=1)
+    assert shop.state() == "v1 active (rolled back)"
+
+
+def test_rows_that_are_stale_are_computed(shop: Shop) -> None:
+    shop("execute", "shop", "INSERT INTO orders VALUES (4, 40)")
+    shop.built()
+    assert "kept" not in shop("rollback", "total").split("shop: ")[1]
+    assert shop.built() == ["total", "per_day"]
+
+
+def test_a_function_goes_back_and_its_views_with_it(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(LAST.replace("AS x + 1", "AS x + 2"))
+    shop("apply", "shop")
+    shop.built()
+    said = shop("rollback", "f", "--kind", "function")
+    assert "function f" in said
+    assert shop.state("f") == "v0 active (rolled back)"
+    assert shop.built() == []
+    assert is_unchanged(shop.plan())
+    assert shop.state() == "v0 active (rolled back)"
+    shop.write(LAST.replace("AS x + 1", "AS x + 3"))
+    assert "H930 function f" in shop.plan()
+
+
+def test_a_local_view_goes_back(shop: Shop) -> None:
+    shop.write(LAST.replace("price FROM orders;", "price FROM orders WHERE id > 0;"))
+    shop("apply", "shop")
+    shop.built()
+    shop("rollback", "l")
+    assert shop.built() == []
+    assert is_unchanged(shop.plan())
+
+
+def test_a_table_goes_back_where_its_rows_outlive_that_and_nowhere_else(shop: Shop) -> None:
+    wider = LAST.replace("(id BIGINT, price INT)", "(id BIGINT, price INT, note STRING)")
+    shop.write(wider, "  evolution: evolve\n")
+    shop("apply", "shop")
+    before = stored_rows(shop.root, "orders")
+    said = shop("rollback", "orders")
+    assert "H913" in said
+    assert stored_columns(shop.root, "orders") == ["id", "price"]
+    assert len(stored_rows(shop.root, "orders") or []) == len(before or [])
+    assert shop.state("orders") == "v0 active (rolled back)"
+    assert is_unchanged(shop.plan())
+    shop("rollback", "--end", "orders")
+    shop.write(wider, "  evolution: clear\n")
+    shop("apply", "shop")
+    assert "A544" in shop("rollback", "orders", code=1)
+    assert shop.state("orders") == "v1 active"
+
+
+def test_a_pin_says_which_version_and_a_rollback_may_not_say_otherwise(shop: Shop) -> None:
+    pinned = "  views: {total: {version: v1}}\n"
+    shop.write(LAST, pinned)
+    shop("apply", "shop")
+    assert "A543" in shop("rollback", "total@v0", code=1)
+    assert shop.state() == "v1 active"
+
+
+def test_a_pin_ends_a_rollback(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(LAST, "  views: {total: {version: v1}}\n")
+    said = shop.plan()
+    assert "H930" in said
+    assert "version of total: latest → v1" in said
+    shop("apply", "shop")
+    assert shop.state() == "v1 active"
+    assert is_unchanged(shop.plan())
+    shop.write(LAST)
+    shop("apply", "shop")
+    assert shop.state() == "v2 active"
+
+
+def test_a_pin_of_what_it_was_rolled_back_to_changes_no_meaning(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(LAST, "  views: {total: {version: v0}}\n")
+    assert "no changes in meaning" in shop.plan()
+    shop("apply", "shop")
+    assert shop.state() == "v0 active"
+    assert is_unchanged(shop.plan())
+
+
+def test_a_rename_takes_it_along(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    renamed = LAST.replace("VIEW total AS", "VIEW sums AS").replace("FROM total", "FROM sums")
+    moved = "  moved: [{from: total, to: sums}]\n"
+    shop.write(renamed, moved)
+    assert "H930" not in shop.plan()
+    shop("apply", "shop")
+    assert shop.state("sums") == "v0 active (rolled back)"
+    assert "rolled back: view sums to v0" in shop.plan()
+    shop.write(renamed)
+    assert is_unchanged(shop.plan())
+
+
+def test_what_the_files_have_no_more_is_not_held(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(BASE)
+    assert "H930" in shop.plan()
+    shop("apply", "shop")
+    assert is_unchanged(shop.plan())
+
+
+def test_files_that_what_is_held_does_not_fit_are_an_error_that_says_the_way_out(shop: Shop) -> None:
+    shop("rollback", "total@v1")
+    files = LAST.replace("SELECT id, price FROM orders", "SELECT id FROM orders").replace("FROM l;", "FROM l;")
+    shop.write(files)
+    said = shop("plan", "shop", code=1)
+    assert "A540" in said
+    assert "reconcile rollback --end shop.total" in said
+    shop("rollback", "--end", "shop.total")
+    shop("apply", "shop")
+    assert is_unchanged(shop.plan())
+
+
+def test_a_version_that_reads_what_is_gone_is_an_error(shop: Shop) -> None:
+    shop.write(LAST.replace("SELECT id, price FROM orders", "SELECT id FROM orders"))
+    shop("apply", "shop")
+    assert "A541" in shop("rollback", "total@v1", code=1)
+    shop("rollback", "--pipeline", "shop", "--to", "2")
+    assert shop.state() == "v1 active (rolled back)"
+    assert shop.state("l") == "v0 active (rolled back)"
+    assert is_unchanged(shop.plan())
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("total@v7",), "A522"),
+        (("total@v2",), "A542"),
+        (("orders",), "A542"),
+        (("nothing",), "A520"),
+        (("--end", "total"), "A545"),
+        (("--end", "--pipeline", "shop"), "A545"),
+        (("--pipeline", "shop"), "U830"),
+        (("--pipeline", "shop", "--to", "9"), "A546"),
+        (("--pipeline", "shop", "--to", "3"), "A542"),
+        (("--pipeline", "shop", "--to", "2020-01-01"), "A546"),
+        (("--pipeline", "shop", "--to", "yesterday"), "U819"),
+        (("--pipeline", "none", "--to", "1"), "A506"),
+        (("total", "--pipeline", "shop"), "U830"),
+        (("total", "--to", "1"), "U830"),
+        (("total@v1", "--end"), "U830"),
+        ((), "U830"),
+    ],
+)
+def test_what_is_no_rollback(shop: Shop, words: tuple[str, ...], code: str) -> None:
+    assert code in shop("rollback", *words, code=1)
+    assert shop.state() == "v2 active"
+
+
+def test_a_pipeline_goes_back_to_a_registry_version(shop: Shop) -> None:
+    before = {name: stored_rows(shop.root, name) for name in ("total", "per_day")}
+    changed = LAST.replace("COUNT(*)", "COUNT(id)").replace(
+        "CREATE MATERIALIZED VIEW per_day AS SELECT total FROM total;\n", ""
+    )
+    more = "CREATE TABLE added (id BIGINT);\nCREATE MATERIALIZED VIEW last AS SELECT last FROM total;\n"
+    shop.write(changed + more)
+    shop("apply", "shop")
+    time = json.loads(shop("history", "shop", "--format", "json"))["applies"][2]["at"]
+    said = shop("rollback", "--pipeline", "shop", "--to", "3", "--plan")
+    assert said == shop("rollback", "--pipeline", "shop", "--to", time, "--plan")
+    shop("rollback", "--pipeline", "shop", "--to", time)
+    assert shop.state() == "v2 active (rolled back)"
+    assert shop.state("per_day") == "v0 active (rolled back)"
+    assert "is rolled back to when it was not there" in shop("versions", "list", "last")
+    assert {name: stored_rows(shop.root, name) for name in before} == before
+    assert stored_rows(shop.root, "last") is None
+    assert stored_rows(shop.root, "added") == []
+    said = shop.plan()
+    assert is_unchanged(said)
+    assert "rolled back: view last to when it was not there" in said
+    shop("rollback", "--end", "last")
+    assert shop.state("last") == "v0 active"
+    shop("rollback", "--end", "--pipeline", "shop")
+    assert "rolled back" not in shop.plan()
+    assert is_unchanged(shop.plan())
+    assert stored_rows(shop.root, "per_day") is None
+
+
+def test_a_pipeline_does_not_go_back_to_tables_whose_rows_are_gone(shop: Shop) -> None:
+    shop.write(LAST.replace("FROM orders", "FROM sold").replace("TABLE orders", "TABLE sold"))
+    shop("apply", "shop")
+    assert "A544" in shop("rollback", "--pipeline", "shop", "--to", "3", code=1)
+
+
+def test_a_checkpoint_brings_back_what_was_rolled_back_then(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop("checkpoint", "create", "shop", "--name", "held")
+    shop("rollback", "--end", "total")
+    shop("checkpoint", "create", "shop", "--name", "free")
+    shop("checkpoint", "restore", "shop", "held")
+    assert shop.state() == "v0 active (rolled back)"
+    assert is_unchanged(shop.plan())
+    shop("checkpoint", "restore", "shop", "free")
+    assert shop.state() == "v2 active"
+    assert is_unchanged(shop.plan())
+
+
+def test_a_pipeline_that_was_removed_is_not_rolled_back_when_it_comes_back(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    folder = shop.root / "pipelines" / "shop"
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    shop("apply", "shop")
+    assert "A506" in shop("rollback", "total", code=1)
+    shop.write(LAST)
+    shop("apply", "shop")
+    assert shop.state() == "v2 active"
+
+
+def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop) -> None:
+    shop.write(LAST, policy="await_approval")
+    shop("apply", "shop")
+    said = shop("rollback", "total", code=2)
+    assert "a rollback needs a recorded approval" in said
+    digest = said.split("reconcile approve shop ")[1][:12]
+    assert shop.state() == "v2 active"
+    # The same definition in the files is another plan.
+    shop.write(PROGRAMS[1], policy="await_approval")
+    assert digest not in shop("plan", "shop")
+    shop.write(LAST, policy="await_approval")
+    assert "A504" in shop("approve", "shop", "0" * 12, code=1)
+    assert f"approved plan {digest} of shop" in shop("approve", "shop", digest, "--by", "Ann")
+    shop.write(PROGRAMS[1], policy="await_approval")
+    shop("apply", "shop", code=2)
+    shop.write(LAST, policy="await_approval")
+    assert shop("rollback", "total@v0", code=2)
+    shop("rollback", "total")
+    assert shop.state() == "v1 active (rolled back)"
+    row = shop("history", "shop").splitlines()[-1]
+    assert "recorded" in row
+    assert shop("rollback", "--end", "total", code=2)
+    shop("rollback", "total@v0", code=2)
+    # What was approved once serves once.
+    assert "A542" in shop("rollback", "total@v1", code=1)
+
+
+def test_a_lock_is_judged_against_what_the_files_say_with_what_is_rolled_back(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    shop.write(LAST + "CREATE MATERIALIZED VIEW more AS SELECT id FROM orders;\n", policy="await_approval")
+    shop("plan", "shop", "--write-lock")
+    lock = (shop.root / "pipelines/shop/plan.lock").read_text()
+    assert "rolled back: view total to v0" in lock
+    assert "view more" in lock
+    assert "view total: " not in lock
+    shop("plan", "shop", "--check-lock")
+    shop("rollback", "--end", "total", "--plan")
+
+
+def test_where_nothing_may_be_modified_nothing_goes_back(shop: Shop) -> None:
+    shop.write(LAST, policy="reject")
+    shop("apply", "shop")
+    assert "A502" in shop("rollback", "total", code=1)
+    assert shop.state() == "v2 active"
+
+
+KINDS = ("bootstrap_view", "publish_view", "commit_snapshot")
+BOUNDARIES = ["open:before", "open:recorded", *(f"{kind}:{point}" for kind in KINDS for point in POINTS)]
+
+
+@pytest.mark.parametrize("boundary", [*BOUNDARIES, "bootstrap_view:effected#2", "publish_view:effected#2"])
+@pytest.mark.parametrize("then", ["rollback", "apply"])
+def test_killed_anywhere_it_ends_the_same(shop: Shop, boundary: str, then: str) -> None:
+    name, _, occurrence = boundary.partition("#")
+    with pytest.raises(Crash):
+        Project.open(shop.root, engine=shop.engine).pipeline("shop").rollback(
+            "total@v0", boundary=crash_at(name, int(occurrence or "1"))
+        )
+    has_begun = boundary != "open:before"
+    is_done = boundary in ("commit_snapshot:effected", "commit_snapshot:recorded")
+    if then == "apply":
+        assert ("nothing to do" in shop("apply", "shop")) is (is_done or not has_begun)
+    if is_done or (then == "apply" and has_begun):
+        assert "A542" in shop("rollback", "total@v0", code=1)
+    else:
+        shop("rollback", "total@v0")
+    assert shop.state() == "v0 active (rolled back)"
+    assert shop.built() == []
+    assert is_unchanged(shop.plan())
+    assert "nothing to do" in shop("apply", "shop")
+    shop("rollback", "--end", "total")
+    assert shop.state() == "v2 active"
+
+
+def test_the_python_interface(shop: Shop) -> None:
+    pipeline: Any = Project.open(shop.root, engine=shop.engine).pipeline("shop")
+    assert pipeline.plan_rollback("total").rollback == "view total to v1"
+    assert not pipeline.rollback("total@v0").did_nothing
+    assert shop.state() == "v0 active (rolled back)"
+    pipeline.end_rollback("total")
+    assert shop.state() == "v2 active"
+    pipeline.rollback_to(1)
+    assert shop.state() == "v0 active (rolled back)"
+    pipeline.end_rollback()
+    assert shop.state() == "v2 active"
