@@ -13,7 +13,6 @@ from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
-from reconciler.reconcile.held_objects import held_in
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
@@ -148,7 +147,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     if name.version is not None:
         raise ReconcileError("U818", f"{text!r} names one version", f"reconcile versions show {text}")
     found = list_versions(target, find_object(target, name, kind), limit)
-    is_rolled_back = object_key(found.found.kind, found.found.name) in held_in(target, found.found.head)
+    is_rolled_back = object_key(found.found.kind, found.found.name) in found.found.head.held
     if form == "json":
         moves = alias_moves(target, found.found)
         show_json({**_list_as_json(found, moves), "rolled_back": is_rolled_back})

@@ -37,6 +37,7 @@ from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
+from reconciler.reconcile.held_objects import held_numbers
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -327,6 +328,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         journal=None,
         last_step=published.step,
         versions=journal.versions,
+        held=held_numbers(program) if journal.record is not None else {},
     )
     switch = Switch(
         published.step,

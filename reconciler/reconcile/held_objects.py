@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.diagnostics import errors_among
-from reconciler.digest import JsonObject
 from reconciler.errors import ReconcileError
 from reconciler.manifest.model import Held
 from reconciler.program.model import Program
@@ -21,7 +20,6 @@ from reconciler.program.moves import moved_key
 from reconciler.reconcile.redefining import defines, stored_definition, with_definitions
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Head
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import same_meaning
 
@@ -31,7 +29,7 @@ def with_held_objects(target: Target, program: Program, applied: Snapshot | None
     ReconcileError (A540)."""
     if applied is None:
         stored = target.registry.head(program.name)
-        if stored is None or not held_in(target, stored.value) or stored.value.applied is None:
+        if stored is None or not stored.value.held or stored.value.applied is None:
             return program
         applied = read_snapshot(target, program.name, stored.value.applied.record or "")
     return _with_held(target, program, applied.program)
@@ -61,15 +59,9 @@ def _with_held(target: Target, program: Program, applied: Program) -> Program:
     return replace(compiled.program, settings=replace(compiled.program.settings, held=dict(sorted(held.items()))))
 
 
-def held_in(target: Target, head: Head) -> Mapping[str, Held]:
-    """What is rolled back in a pipeline, by key; without compiling anything."""
-    if head.applied is None or head.applied.record is None:
-        return {}
-    for row in target.registry.snapshot(head.pipeline, head.applied.record):
-        if row["kind"] == "settings":
-            found: Mapping[str, JsonObject] = row["definition"].get("held", {})
-            return {key: Held(one["number"], one.get("written")) for key, one in sorted(found.items())}
-    return {}
+def held_numbers(program: Program) -> dict[str, int | None]:
+    """What is rolled back in an applied program, and to which version, as its head says: for whoever need not know more."""
+    return {key: one.number for key, one in sorted(program.settings.held.items())}
 
 
 def _misfit(pipeline: str, held: Mapping[str, Held], why: str) -> ReconcileError:

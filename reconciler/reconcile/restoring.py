@@ -31,6 +31,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
+from reconciler.reconcile.held_objects import held_numbers
 from reconciler.reconcile.object_versions import Switch, record_versions, versions_restored
 from reconciler.reconcile.reading import (
     foreign_placements,
@@ -86,6 +87,7 @@ def carry_out_restore(
         intent=None,
         last_step=intent.step,
         versions=_versions(target, head, snapshot),
+        held=held_numbers(program),
     )
     _record(target, head.pipeline, details, now)
     approval = Approval("restored", details["by"], now)

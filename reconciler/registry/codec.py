@@ -42,6 +42,9 @@ _MEASURES = ("bytes", "seconds", "rows_read")
 def head_to_json(head: Head) -> JsonObject:
     """The head as a JSON object with its `format`. Measures that are not known are left out."""
     value = asdict(head)
+    if not head.held:
+        # Of most pipelines nothing is, and their heads say nothing of it.
+        del value["held"]
     if head.published is not None:
         value["published"]["relations"] = _placements_to_json(head.published.relations)
         _put_foreign(value["published"], head.published.foreign)
@@ -108,6 +111,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             # A head that an older version wrote knows no outputs, and no versions.
             outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
             versions=_versions(value.get("versions", {})),
+            held=value.get("held", {}),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

@@ -11,6 +11,8 @@
 - Where relations of other pipelines were read is part of what is published (`foreign`), and of an apply under way.
 - `versions` says which version of each object is active, and which number was given last: none is given twice. What the
   versions are stands in a history.
+- `held` names the objects that are rolled back, and the number of the version that each has (None: it is not there). What
+  the files said of them stands with the applied definitions.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
@@ -227,6 +229,7 @@ class Head:
     last_step: int = 0
     outputs: Mapping[str, OutputState] = field(default_factory=dict)
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
+    held: Mapping[str, int | None] = field(default_factory=dict)
 
 
 class Wish(StrEnum):

@@ -3,6 +3,7 @@ ends them, and that killed anywhere they end the same."""
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from reconciler import Project
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.registry.model import Head
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -50,6 +53,11 @@ class Shop(CommandLine):
 
     def plan(self) -> str:
         return self("plan", "shop")
+
+    def head(self) -> Head:
+        stored = Project.open(self.root).target.registry.head("shop")
+        assert stored is not None
+        return stored.value
 
     def built(self) -> list[str]:
         """The views computed since this was asked for last."""
@@ -292,6 +300,19 @@ def test_a_version_that_reads_what_is_gone_is_an_error(shop: Shop) -> None:
     assert shop.state() == "v1 active (rolled back)"
     assert shop.state("l") == "v0 active (rolled back)"
     assert is_unchanged(shop.plan())
+
+
+def test_the_head_says_what_is_held_back_and_one_that_an_older_version_wrote_says_nothing(shop: Shop) -> None:
+    shop("rollback", "total@v0")
+    head = shop.head()
+    assert head.held == {"view:total": 0}
+    value = head_to_json(head)
+    assert head_from_json(value, "a test") == head
+    del value["held"]
+    assert head_from_json(value, "a test") == replace(head, held={})
+    shop("rollback", "--end", "total")
+    assert shop.head().held == {}
+    assert "held" not in head_to_json(shop.head())
 
 
 @pytest.mark.parametrize(
