@@ -121,7 +121,8 @@ _PROGRAM: Final[dict[str, str]] = {
     "P372": "a relation of an unknown pipeline",
     "P373": "pipelines read each other in a circle",
     "P374": "a pipeline that is read has errors",
-    "P375": "a view reads a version",
+    "P375": "a view names a version by an alias",
+    "P376": "a view reads a version of what is dropped",
 }
 
 _CONNECTORS: Final[dict[str, str]] = {
@@ -269,6 +270,7 @@ _HAZARDS: Final = {
     "H914": "a table gets a Delta feature that its readers must know",
     "H915": "what is read elsewhere is removed or loses columns",
     "H930": "a rollback ends",
+    "H940": "a view reads rows that nobody keeps up to date",
 }
 
 CODES: Final[dict[str, str]] = (

@@ -24,8 +24,14 @@ def is_identifier(name: str) -> bool:
 
 
 def is_foreign(name: str) -> bool:
-    """Whether a relation's name, or its key, is that of another pipeline's relation: `pipeline.name`."""
-    return "." in name
+    """Whether a relation's name, or its key, is of nothing that a program itself declares: of another pipeline's relation
+    (`pipeline.name`), or of a version (`name@v2`, `pipeline.name@v2`)."""
+    return "." in name or is_version(name)
+
+
+def is_version(name: str) -> bool:
+    """Whether a relation's name, or its key, is that of a version: `name@v2`."""
+    return "@" in name
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

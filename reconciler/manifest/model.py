@@ -228,7 +228,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ForeignRelation:
-    """A table or materialized view of another pipeline that this one reads, as far as it has to be known here.
+    """A table or materialized view of another pipeline that this one reads, as far as it has to be known here; or a
+    `version` of one, be it of this very pipeline (`is_own`).
 
     `columns` are its columns in order with their types where they are declared. `meaning` is the digest of what it means,
     with all that it is computed from in its pipeline; `record` names the definitions of that pipeline which were looked at,
@@ -242,11 +243,14 @@ class ForeignRelation:
     meaning: str
     record: str
     names_are_data: bool = False
+    version: int | None = None
+    is_own: bool = False
 
     @property
     def qualified_name(self) -> str:
-        """`pipeline.name`, as queries write it."""
-        return f"{self.pipeline}.{self.name}"
+        """`pipeline.name`, `pipeline.name@v2` or `name@v2`, as queries write it."""
+        name = self.name if self.is_own else f"{self.pipeline}.{self.name}"
+        return name if self.version is None else f"{name}@v{self.version}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from reconciler.reconcile.stepping import carry_out, write_intent
 from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target
 from reconciler.registry.codec import foreign_to_json, head_from_json, head_to_json, placement_to_json
-from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored
+from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored, foreign_key, foreign_place
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -219,6 +219,8 @@ def _foreign_details(
     if any(one.pipeline == pipeline for one in ours.foreign.values()):
         message = f"{source} reads {pipeline}: as {pipeline} it would read itself"
         raise ReconcileError("A517", message, "take it over under another name")
+    if any(one.is_own for one in ours.foreign.values()):
+        raise ReconcileError("A517", f"{source} reads versions of its own relations, which {pipeline} does not have")
     if ours.foreign:
         register_reader(target, ours)
     snapshot = take_snapshot(ours)
@@ -302,7 +304,7 @@ def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:
 def _foreign_to_row(published: JsonObject) -> JsonObject:
     """What was read of other pipelines, as it stands among a checkpoint's relations: by `pipeline.name`."""
     return {
-        f"{pipeline}.{name}": {**placement, "step": one["step"], "id": one["ids"].get(name, "")}
+        foreign_key(pipeline, name): {**placement, "step": one["step"], "id": one["ids"].get(name, "")}
         for pipeline, one in published.get("foreign", {}).items()
         for name, placement in one["relations"].items()
     }
@@ -312,7 +314,7 @@ def _foreign_from_row(relations: JsonObject) -> tuple[JsonObject, JsonObject]:
     """A checkpoint's own relations, and what was read of other pipelines, as heads have them."""
     foreign: dict[str, Any] = {}
     for key in sorted(key for key in relations if is_foreign(key) and "step" in relations[key]):
-        pipeline, _, name = key.partition(".")
+        pipeline, name = foreign_place(key)
         placement = dict(relations[key])
         one = foreign.setdefault(pipeline, {"step": placement.pop("step"), "relations": {}, "ids": {}})
         placement.pop("step", None)

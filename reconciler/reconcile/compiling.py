@@ -74,8 +74,7 @@ def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = Tru
         return compiled
     from reconciler.reconcile.foreign import look_up
 
-    pipeline = manifest.settings.name
-    found = look_up(target, pipeline, compiled.missing, visit or Visit((pipeline,)))
+    found = look_up(target, manifest, compiled.missing, visit or Visit((manifest.settings.name,)))
     return compile_program(
         replace(manifest, foreign=(*manifest.foreign, *found.relations)),
         complete=complete,

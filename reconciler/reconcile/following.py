@@ -5,9 +5,11 @@
 - An apply that computes what reads another pipeline takes its newest step, and brings along everything else that reads there
   (`plan.steps.with_followers`).
 - A run follows: when another pipeline has published something new of what is read, it makes a step of its own.
-- Both only as long as a relation means what the program was planned, and approved, for. If it means something else, an apply
-  is refused before it touches anything (A560), and a run stays where it is: what it has read can be read on, until an
-  apply says what becomes of its views.
+- A version (`revenue@v2`) is read as it was at the last step at which it was active, when what reads it was applied, and
+  there it stays: nobody keeps it up to date.
+- Pipelines are followed only as long as a relation means what the program was planned, and approved, for. If it means
+  something else, an apply is refused before it touches anything (A560), and a run stays where it is: what it has read can be
+  read on, until an apply says what becomes of its views.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +19,9 @@ from uuid import uuid4
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import table_identity
-from reconciler.errors import RegistryConflict, RegistryError, UpstreamDiffers
+from reconciler.delta.restoring import require_version
+from reconciler.errors import EngineError, RegistryConflict, RegistryError, UpstreamDiffers
+from reconciler.manifest.model import ForeignRelation
 from reconciler.names import fold, is_foreign
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.model import BootstrapView, Step
@@ -28,7 +32,9 @@ from reconciler.reconcile.foreign import means_the_same, read_applied_state
 from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import ForeignStep, Head, Placement, Readers, moved_foreign
+from reconciler.reconcile.version_sources import last_state
+from reconciler.reconcile.versions import find_in_head
+from reconciler.registry.model import ForeignStep, Head, Placement, Readers, foreign_place, moved_foreign
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
 from reconciler.sql.scopes import ALL_COLUMNS
@@ -59,7 +65,7 @@ class ForeignStates:
             if head is None or head.published is None or head.applied is None or head.applied.record is None:
                 return None
             changed = self._judge(program, pipeline, head.applied.record)
-            wanted = {fold(one.name) for one in program.foreign.values() if one.pipeline == pipeline}
+            wanted = {fold(one.name) for one in _followed(program) if one.pipeline == pipeline}
             if known is not None and known.step == head.published.step and set(known.relations) == wanted:
                 return ForeignState(known, changed)
             there = {name: _pinned(one) for name, one in sorted(head.published.relations.items()) if name in wanted}
@@ -72,7 +78,7 @@ class ForeignStates:
 
     def _judge(self, program: Program, pipeline: str, record: str) -> tuple[str, ...]:
         """The keys of what means something else in that state of the pipeline than `program` knows."""
-        known = {key: one for key, one in program.foreign.items() if one.pipeline == pipeline}
+        known = {fold(one.qualified_name): one for one in _followed(program) if one.pipeline == pipeline}
         judged = record, " ".join(one.meaning for one in known.values())
         if judged not in self.judged:
             snapshot = read_snapshot(self.target, pipeline, record)
@@ -108,16 +114,43 @@ def pin_apply(
     read = {fold(name) for key in computed for name in stored_reads(desired, key) if is_foreign(name)}
     known = foreign_placements(before)
     states, pins = ForeignStates(target), {}
-    for pipeline in sorted({one.pipeline for one in desired.foreign.values()}):
-        keys = {key for key, one in desired.foreign.items() if one.pipeline == pipeline}
+    for pipeline in sorted({one.pipeline for one in _followed(desired)}):
+        keys = {fold(one.qualified_name) for one in _followed(desired) if one.pipeline == pipeline}
         if all(key in known and key not in read and _is_known(applied, desired, key) for key in keys):
-            kept = {key.partition(".")[2]: known[key] for key in sorted(keys)}
+            kept = {foreign_place(key)[1]: known[key] for key in sorted(keys)}
             ids = {name: one for name, one in before[pipeline].ids.items() if name in kept}
             pins[pipeline] = ForeignStep(before[pipeline].step, kept, ids)
             continue
         pins[pipeline] = _newest(states, desired, pipeline)
+    for key, relation in desired.foreign.items():
+        if relation.version is not None:
+            is_pinned = key in known and _is_known(applied, desired, key)
+            pins[key] = before[key] if is_pinned else _kept_rows(target, relation)
     moved = moved_foreign(before, pins)
     return PinnedApply(with_followers(steps, desired, moved) if moved else steps, pins)
+
+
+def _followed(program: Program) -> list[ForeignRelation]:
+    """What a program reads as it is, and follows: all but versions."""
+    return [one for one in program.foreign.values() if one.version is None]
+
+
+def _kept_rows(target: Target, relation: ForeignRelation) -> ForeignStep:
+    """Where the rows of a version are: as it was at the last step at which it was active. Raises EngineError (X730)."""
+    stored = target.registry.head(relation.pipeline)
+    if stored is None or stored.value.published is None:
+        raise UpstreamDiffers("A560", f"pipeline {relation.pipeline} is not applied", "run: reconcile apply")
+    head, step = stored.value, stored.value.published.step
+    found = find_in_head(head, relation.name, relation.kind)
+    state, name = last_state(target, head, found, f"v{relation.version}", step)
+    placement = state.relations.get(fold(name))
+    if placement is None or fold(name) in state.gone:
+        message = f"the rows of {relation.qualified_name} are gone: the table was removed by a later apply"
+        raise EngineError("X730", message, "leave that version out")
+    location = join_location(target.warehouse, placement.location)
+    require_version(location, placement.version)
+    identity = table_identity(location)
+    return ForeignStep(state.step, {"": _pinned(placement)}, {"": identity} if identity is not None else {})
 
 
 def _is_known(applied: Program | None, desired: Program, key: str) -> bool:
@@ -151,7 +184,7 @@ def newer_steps(states: ForeignStates, head: Head, program: Program) -> Followed
     before = head.published.foreign if head.published is not None else {}
     newer: dict[str, ForeignStep] = {}
     held: list[str] = []
-    for pipeline in sorted({one.pipeline for one in program.foreign.values()}):
+    for pipeline in sorted({one.pipeline for one in _followed(program)}):
         state = states.look(program, pipeline, before.get(pipeline))
         if state is None or state.changed:
             held += state.changed if state is not None else [pipeline]
@@ -164,9 +197,9 @@ def newer_steps(states: ForeignStates, head: Head, program: Program) -> Followed
 def register_reader(target: Target, program: Program) -> None:
     """Let the pipelines that a program reads know of it, and keep their definitions that it was planned for, so that they
     can be compared with. Before an apply begins: a reader that is named and does not come does no harm."""
-    for pipeline in sorted({one.pipeline for one in program.foreign.values()}):
+    for pipeline in sorted({one.pipeline for one in program.foreign.values() if not one.is_own}):
         _register(target, pipeline, program.name)
-    for pipeline, record in sorted({(one.pipeline, one.record) for one in program.foreign.values()}):
+    for pipeline, record in sorted({(one.pipeline, one.record) for one in _followed(program)}):
         _keep(target, pipeline, record)
 
 
@@ -211,12 +244,12 @@ def find_readers(target: Target, pipeline: str, relations: Iterable[str]) -> dic
 
 def _reads_of(state: Snapshot, pipeline: str) -> list[tuple[str, ForeignReader]]:
     program = state.program
-    return [
-        (
-            fold(read.relation).partition(".")[2],
-            ForeignReader(f"{program.name}.{view.name}", frozenset(map(fold, read.columns))),
-        )
-        for view in program.views.values()
-        for read in view.reads
-        if is_foreign(read.relation) and fold(read.relation).partition(".")[0] == pipeline
-    ]
+    found = []
+    for view in program.views.values():
+        for read in view.reads:
+            relation = program.foreign.get(fold(read.relation))
+            if relation is not None and relation.pipeline == pipeline and not relation.is_own:
+                # The rows of a version keep the columns that they have.
+                columns = frozenset(map(fold, read.columns)) if relation.version is None else frozenset[str]()
+                found.append((fold(relation.name), ForeignReader(f"{program.name}.{view.name}", columns)))
+    return found

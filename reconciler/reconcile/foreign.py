@@ -16,13 +16,14 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.diff.compare import relation_changes
 from reconciler.diff.foreign import ForeignChange, changed_in_name_only, seen_from_outside, unknown_change
 from reconciler.errors import ManifestInvalid, ReconcileError, RegistryError
-from reconciler.manifest.model import ForeignRelation
-from reconciler.names import did_you_mean, fold
+from reconciler.manifest.model import ForeignRelation, Manifest
+from reconciler.names import did_you_mean, fold, is_version
 from reconciler.program.model import Program
 from reconciler.reconcile.compiling import Visit, compile_desired
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of, pipeline_names
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions_read import look_up_version
 from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot
 
@@ -37,12 +38,15 @@ class FoundForeign:
     refused: Mapping[str, Diagnostic]
 
 
-def look_up(target: Target, pipeline: str, keys: Iterable[str], visit: Visit) -> FoundForeign:
-    """What is known of other pipelines' relations, for a program of this pipeline that names them."""
+def look_up(target: Target, manifest: Manifest, keys: Iterable[str], visit: Visit) -> FoundForeign:
+    """What is known of other pipelines' relations, and of versions, that a manifest's queries name."""
     relations: list[ForeignRelation] = []
     refused: dict[str, Diagnostic] = {}
     for key in sorted(keys):
-        found = _look_up(target, pipeline, key, visit)
+        if is_version(key):
+            found: ForeignRelation | Diagnostic | None = look_up_version(target, manifest, key)
+        else:
+            found = _look_up(target, manifest.settings.name, key, visit)
         if isinstance(found, ForeignRelation):
             relations.append(found)
         elif found is not None:
@@ -56,8 +60,6 @@ def _look_up(target: Target, pipeline: str, key: str, visit: Visit) -> ForeignRe
         return None
     if upstream == pipeline:
         return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: {name}")
-    if "@" in name:
-        return Diagnostic("P375", f"{key} names a version, which a view can't read", None, f"read {key.partition('@')[0]}")
     snapshot = _state(target, pipeline, upstream, visit)
     return snapshot if isinstance(snapshot, Diagnostic) else foreign_relation(snapshot, name)
 
@@ -183,6 +185,8 @@ class _Comparing:
         return seen_from_outside(after.pipeline, after, found)
 
     def _pair(self, before: ForeignRelation, after: ForeignRelation) -> tuple[Snapshot, Snapshot] | None:
+        if not before.record or not after.record:
+            return None  # versions: which one it is says it all
         old, new = self._state(before), self._state(after)
         return None if old is None or new is None else (old, new)
 

@@ -21,10 +21,10 @@ from reconciler.engine.protocol import (
 )
 from reconciler.errors import EngineError, RegistryError
 from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
-from reconciler.names import fold, is_foreign
+from reconciler.names import fold, is_foreign, is_version
 from reconciler.program.model import Program, Table, View
 from reconciler.program.order import topological
-from reconciler.registry.model import ForeignStep, Placement
+from reconciler.registry.model import ForeignStep, Placement, foreign_key, foreign_place
 from reconciler.sql.types import storage_type
 
 Place: TypeAlias = Callable[[str], StoredSource | EmptySource]
@@ -117,7 +117,7 @@ def query_of(view: View) -> str:
 
 def foreign_placements(foreign: Mapping[str, ForeignStep]) -> dict[str, Placement]:
     """Where other pipelines' relations are read, by key."""
-    return {f"{name}.{key}": placement for name, one in foreign.items() for key, placement in one.relations.items()}
+    return {foreign_key(name, key): placement for name, one in foreign.items() for key, placement in one.relations.items()}
 
 
 def published_place(program: Program, warehouse: str, placements: Mapping[str, Placement]) -> Place:
@@ -136,12 +136,17 @@ def published_place(program: Program, warehouse: str, placements: Mapping[str, P
 
 
 def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep]) -> None:
-    """Raise EngineError (X738) unless the tables of other pipelines among these sources are those that were pinned."""
+    """Raise EngineError (X738) unless the tables of other pipelines and of versions among these sources are those that were
+    pinned."""
     for source in sources:
-        if not isinstance(source, StoredSource) or not is_foreign(source.name) or "@" in source.name:
+        if not isinstance(source, StoredSource) or not is_foreign(source.name):
             continue
-        pipeline, _, name = source.name.partition(".")
-        pinned = foreign[pipeline]
-        if table_identity(source.location) != pinned.ids.get(name):
-            message = f"what {source.name} held at step {pinned.step} of {pipeline} is gone: its table was removed"
+        place, name = foreign_place(fold(source.name))
+        pinned = foreign.get(place)
+        if pinned is None and is_version(source.name):
+            # One that a query by hand names: nothing pins it.
+            continue
+        if pinned is None or table_identity(source.location) != pinned.ids.get(name):
+            step = f" at step {pinned.step}" if pinned is not None else ""
+            message = f"what {source.name} held{step} is gone: its table was removed"
             raise EngineError("X738", message, "it may be there anew: reconcile plan tells, and apply reads it")

@@ -21,7 +21,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import NotFound
-from reconciler.registry.model import ForeignStep, Head, Placement
+from reconciler.registry.model import ForeignStep, Head, Placement, foreign_key, foreign_place
 from reconciler.registry.protocol import History, Registry
 
 WITHDRAWN = "withdrawn"
@@ -122,7 +122,7 @@ def _foreign(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, ForeignSte
     for key, place in sorted(relations.items()):
         if _STEP not in place:
             continue
-        pipeline, _, name = key.partition(".")
+        pipeline, name = foreign_place(key)
         known = found.get(pipeline, ForeignStep(-1))
         if place[_STEP] > known.step:
             known = ForeignStep(place[_STEP])
@@ -184,7 +184,7 @@ def _places(head: Head) -> dict[str, dict[str, Any]]:
         key: {"location": placement.location, "version": placement.version}
         for key, placement in head.published.relations.items()
     } | {
-        f"{name}.{key}": {
+        foreign_key(name, key): {
             "location": placement.location,
             "version": placement.version,
             _STEP: one.step,

@@ -69,7 +69,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     found = find_in_head(head, given.name)
     if found.kind == "function":
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
-    state, spelled = _last_state(target, head, found, given.version or "", at_step)
+    state, spelled = last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
     view = then.views.get(fold(spelled))
     if view is not None and view.kind is ViewKind.LOCAL:
@@ -94,7 +94,7 @@ def _require_same_meaning(name: str, program: Program, then: Program, functions:
             raise ReconcileError("X722", message, "a materialized view keeps the rows of its versions")
 
 
-def _last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:
+def last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:
     """The state at the last step, not after `at_step`, at which the version was active, and the object's name then."""
     number = number_of(target, found, version)
     columns = ("number", "name", "step")

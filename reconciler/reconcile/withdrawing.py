@@ -30,7 +30,7 @@ from reconciler.reconcile.boundaries import EFFECTED, INTENDED, Boundary
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
 from reconciler.reconcile.steps import record_withdrawal
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Head, Intent, Stored
+from reconciler.registry.model import Head, Intent, Stored, foreign_key
 
 STEP_TRANSACTION = "reconcile/step"
 FOLLOW = "follow"
@@ -72,7 +72,7 @@ def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transac
         found.setdefault(relation, []).append(ingest_transaction(connector, intent.step))
     if "table" in intent.details:
         found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
-    foreign = {f"{name}.{key}" for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
+    foreign = {foreign_key(name, key) for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
     changed = {*found, *foreign}
     for key, view in program.views.items():
         if view.is_stored and changed & {*(fold(name) for name in base_reads(program, key)), *foreign_reads(program, key)}:

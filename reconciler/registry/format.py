@@ -8,6 +8,7 @@ from typing import Final
 
 from reconciler.digest import JsonObject
 from reconciler.errors import RegistryError
+from reconciler.names import is_version
 from reconciler.registry.protocol import Glance
 
 FORMAT: Final = 1
@@ -35,6 +36,7 @@ def glance_from_json(value: JsonObject, where: str) -> Glance:
         if applied is None:
             return Glance(None, None, is_open)
         published = value["published"] or {}
-        return Glance(applied["record"], applied["follows"], is_open, tuple(sorted(published.get("foreign", ()))))
+        reads = sorted(name for name in published.get("foreign", ()) if not is_version(name))
+        return Glance(applied["record"], applied["follows"], is_open, tuple(reads))
     except (KeyError, TypeError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

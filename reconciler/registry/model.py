@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar
 
 from reconciler.digest import JsonObject
 from reconciler.engine.stored import ColumnType
+from reconciler.names import is_version
 
 Value = TypeVar("Value")
 
@@ -86,7 +87,8 @@ class Placement:
 @dataclass(frozen=True, slots=True)
 class ForeignStep:
     """What was read of another pipeline: a published step of it, and where its relations (folded) stood by then. `ids` are
-    those of their Delta tables: a table that is made anew at the same place is another one."""
+    those of their Delta tables: a table that is made anew at the same place is another one. Each version of a relation that
+    is read has one of its own, under its key, and there the empty name."""
 
     step: int
     relations: Mapping[str, Placement] = field(default_factory=dict)
@@ -101,10 +103,21 @@ def moved_foreign(before: Mapping[str, ForeignStep], after: Mapping[str, Foreign
 
 def _stands(foreign: Mapping[str, ForeignStep]) -> dict[str, tuple[str, int, str | None]]:
     return {
-        f"{pipeline}.{name}": (placement.location, placement.version, one.ids.get(name))
-        for pipeline, one in foreign.items()
+        foreign_key(source, name): (placement.location, placement.version, one.ids.get(name))
+        for source, one in foreign.items()
         for name, placement in one.relations.items()
     }
+
+
+def foreign_key(source: str, name: str) -> str:
+    """The key of what is read there: of a pipeline's relation, or of a version, which stands by itself."""
+    return f"{source}.{name}" if name else source
+
+
+def foreign_place(key: str) -> tuple[str, str]:
+    """Under which source and name a key stands in what is read."""
+    source, _, name = key.partition(".")
+    return (key, "") if is_version(key) else (source, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,8 @@ def _foreign(relation: ForeignRelation) -> dict[str, Any]:
         "meaning": relation.meaning,
         "record": relation.record,
         **({"names_are_data": True} if relation.names_are_data else {}),
+        **({"version": relation.version} if relation.version is not None else {}),
+        **({"is_own": True} if relation.is_own else {}),
     }
 
 

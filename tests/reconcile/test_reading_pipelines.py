@@ -324,7 +324,7 @@ def test_a_pipeline_is_removed_before_the_reader_that_goes_with_it(pair: Pair) -
         ("SELECT * FROM sales.plain", "P370", "sales.plain is a plain view"),
         ("SELECT * FROM sales.hidden", "P370", "sales.hidden is a LOCAL view"),
         ("SELECT * FROM grades.limits", "P371", "of this very pipeline"),
-        ("SELECT * FROM sales.`revenue@v1`", "P375", "names a version"),
+        ("SELECT * FROM sales.`revenue@v1`", "A524", "does not allow reading versions"),
         ("SELECT nothing FROM sales.revenue", "S221", "unknown column 'nothing'"),
         ("SELECT * FROM a.b.c", "S220", "'a.b.c' is no relation of this pipeline"),
         ("SELECT * FROM broken.r", "P374", "its files have errors: S220"),
