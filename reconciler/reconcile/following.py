@@ -51,10 +51,12 @@ class ForeignState:
 
 @dataclass(slots=True)
 class ForeignStates:
-    """Looks at other pipelines for one reader. What a state of another pipeline means is looked at once."""
+    """Looks at other pipelines for one reader. What a state of another pipeline means is looked at once, and so is where its
+    tables stand at one step."""
 
     target: Target
     judged: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    looked: dict[str, ForeignStep] = field(default_factory=dict)
 
     def look(self, program: Program, pipeline: str, known: ForeignStep | None = None) -> ForeignState | None:
         """Where a pipeline stands that `program` reads; None when it is not applied. `known` is where it was read: what is
@@ -66,15 +68,17 @@ class ForeignStates:
                 return None
             changed = self._judge(program, pipeline, head.applied.record)
             wanted = {fold(one.name) for one in _followed(program) if one.pipeline == pipeline}
-            if known is not None and known.step == head.published.step and set(known.relations) == wanted:
-                return ForeignState(known, changed)
+            for one in (known, self.looked.get(pipeline)):
+                if one is not None and one.step == head.published.step and set(one.ids) == wanted:
+                    return ForeignState(one, changed)
             there = {name: _pinned(one) for name, one in sorted(head.published.relations.items()) if name in wanted}
             found = {name: table_identity(join_location(self.target.warehouse, one.location)) for name, one in there.items()}
             ids = {name: one for name, one in found.items() if one is not None}
             again = self.target.registry.head(pipeline)
             if again is not None and again.value.published == head.published:
                 missing = {f"{pipeline}.{name}" for name in wanted - set(ids)}
-                return ForeignState(ForeignStep(head.published.step, there, ids), tuple(sorted({*changed, *missing})))
+                now = self.looked[pipeline] = ForeignStep(head.published.step, there, ids)
+                return ForeignState(now, tuple(sorted({*changed, *missing})))
 
     def _judge(self, program: Program, pipeline: str, record: str) -> tuple[str, ...]:
         """The keys of what means something else in that state of the pipeline than `program` knows."""

@@ -114,6 +114,17 @@ def foreign_key(source: str, name: str) -> str:
     return f"{source}.{name}" if name else source
 
 
+def read_of(foreign: Mapping[str, ForeignStep], pipeline: str, reader: str) -> dict[str, Placement]:
+    """By key, what `reader` has read of a pipeline's tables: as of a step of it, and of versions. Own versions count for the
+    reader itself."""
+    found: dict[str, Placement] = {}
+    for source, one in foreign.items():
+        owner = source.partition(".")[0] if not is_version(source) or "." in source else reader
+        if owner == pipeline:
+            found |= {foreign_key(source, name): placement for name, placement in one.relations.items()}
+    return found
+
+
 def foreign_place(key: str) -> tuple[str, str]:
     """Under which source and name a key stands in what is read."""
     source, _, name = key.partition(".")

@@ -445,6 +445,13 @@ def test_a_run_looks_at_heads_only_where_nothing_was_published(pair: Pair) -> No
     registry.asked.clear()
     assert newer_steps(states, head, program).newer == {}
     assert registry.asked == ["head"]
+    # What was published there is nothing that is read: its tables are looked at once.
+    pair.write("sales", SALES + "CREATE TABLE unread (id BIGINT);")
+    pair.apply("sales")
+    for asked in (["head", "snapshot", "head"], ["head"]):
+        registry.asked.clear()
+        assert newer_steps(states, head, program).newer == {}
+        assert registry.asked == asked
 
 
 def test_a_pinned_version_may_read_what_the_files_do_not_name(pair: Pair) -> None:
@@ -457,3 +464,32 @@ def test_a_pinned_version_may_read_what_the_files_do_not_name(pair: Pair) -> Non
     pair.apply("grades")
     pair.sell((1, "Ada", 30))
     assert "everybody" in pair.run()[0]
+
+
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        *("open:before", "open:recorded", "bootstrap_view:intended", "bootstrap_view:effected", "publish_view:effected"),
+        *("commit_snapshot:intended", "commit_snapshot:effected"),
+    ],
+)
+def test_an_apply_that_is_finished_by_another_reads_what_the_first_one_pinned(pair: Pair, boundary: str) -> None:
+    pair.sell((1, "Ada", 30))
+    pair.write("grades", GRADES.replace("r.total >= l.least", "r.total > l.least"))
+    with pytest.raises(Crash):
+        pair.pipeline("grades").apply(boundary=crash_at(boundary))
+    pair.sell((2, "Bob", 5))
+    pair.apply("grades")
+    # Nothing was pinned before the journal was open.
+    assert pair.read_steps() == {"sales": 2 if boundary == "open:before" else 1}
+    other = two_pipelines(pair.root / "other")
+    other.apply("sales", "grades")
+    other.sell((1, "Ada", 30))
+    if boundary == "open:before":
+        other.sell((2, "Bob", 5))
+    other.write("grades", GRADES.replace("r.total >= l.least", "r.total > l.least"))
+    other.apply("grades")
+    assert (pair.rows("good"), pair.rows("everybody")) == (other.rows("good"), other.rows("everybody"))
+    pair.run()
+    assert pair.read_steps() == {"sales": 2}
+    assert pair.run() == []

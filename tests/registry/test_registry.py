@@ -35,6 +35,8 @@ from reconciler.registry.model import (
     Sending,
     Stored,
     Wish,
+    moved_foreign,
+    read_of,
 )
 from reconciler.registry.protocol import History, Registry
 
@@ -331,6 +333,18 @@ def test_a_head_says_what_was_read_of_other_pipelines(registry: Registry) -> Non
     glance = registry.glance("shop")
     assert glance is not None
     assert glance.reads == ()  # nothing is applied
+
+
+def test_what_is_read_of_a_pipeline_counts_versions() -> None:
+    one, two, three = (Placement("sales/revenue", version) for version in (1, 2, 3))
+    foreign = {
+        "sales": ForeignStep(7, {"revenue": one}),
+        "sales.revenue@v0": ForeignStep(2, {"": two}),
+        "good@v1": ForeignStep(1, {"": three}),
+    }
+    assert read_of(foreign, "sales", "bonus") == {"sales.revenue": one, "sales.revenue@v0": two}
+    assert read_of(foreign, "bonus", "bonus") == {"good@v1": three}
+    assert moved_foreign(foreign, {**foreign, "good@v1": ForeignStep(1, {"": two})}) == {"good@v1"}
 
 
 def test_a_head_without_what_was_read_is_one_of_a_pipeline_that_reads_nothing() -> None:
