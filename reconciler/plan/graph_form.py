@@ -2,7 +2,8 @@
 
 Nodes are tables, views (LOCAL ones too: changes flow through them) and connectors; an edge leads from what is read to what
 reads it. Each node is added, modified or removed by a change of its own, affected (it changes only because of what it uses),
-or untouched. Removed relations stand with the edges that they had.
+or untouched. Removed relations stand with the edges that they had. What is read of other pipelines, and versions, stand as
+untouched: no plan of this pipeline changes them.
 
 Rules:
 - Ids are opaque (`n1`, …) and labels are escaped: no name and nothing else that users wrote can end a label or begin a
@@ -96,6 +97,11 @@ def graph_of(plan: Plan, applied: Program, desired: Program, most: int = MOST) -
                 for read in program.views[key].reads:
                     source = fold(read.relation)
                     edges.add((f"{'gone' if is_gone and source in gone else 'relation'}:{source}", f"{own}:{key}"))
+        used = {source for source, _ in edges}
+        for key, foreign in program.foreign.items():
+            if f"relation:{key}" in used:
+                shape = Shape.TABLE if foreign.kind == "table" else Shape.MATERIALIZED_VIEW
+                found[f"relation:{key}"] = (foreign.qualified_name, shape, State.UNTOUCHED)
         for key, connector in program.connectors.items():
             if is_gone and (key, True) not in connectors:
                 continue
