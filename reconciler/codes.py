@@ -175,6 +175,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A544": "a rollback would lose a table's rows",
     "A545": "nothing of that name is rolled back",
     "A546": "there is no such registry version",
+    "A547": "something else was applied before a rollback",
     "A560": "another pipeline is to be applied first",
     "A561": "a run does not follow what it reads of another pipeline",
 }

@@ -362,11 +362,10 @@ class Pipeline:
 
 def record_approval(target: Target, pipeline: str, digest: str, by: str, comment: str) -> Plan:
     """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of the plan."""
-    plan = plan_pipeline(target, pipeline)
     wanted = digest.removeprefix("sha256:")
-    if len(wanted) >= 12 and not plan.digest.removeprefix("sha256:").startswith(wanted):
-        rollback = proposed(target, pipeline, wanted)
-        plan = plan if rollback is None else plan_rollback(target, rollback).plan
+    # The files may be broken while a rollback waits.
+    rollback = proposed(target, pipeline, wanted) if len(wanted) >= 12 else None
+    plan = plan_pipeline(target, pipeline) if rollback is None else plan_rollback(target, rollback).plan
     if len(wanted) < 12 or not plan.digest.removeprefix("sha256:").startswith(wanted):
         raise ReconcileError(
             "A504",

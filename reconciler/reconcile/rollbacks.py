@@ -27,12 +27,14 @@ from reconciler.snapshot.objects import object_key, object_keys, same_meaning
 @dataclass(frozen=True, slots=True)
 class Rollback:
     """What goes where: `to` maps objects (`kind:folded name`) to the number of the version that they are to have (None: not
-    to be there); for those of `ended` the files hold again. `words` say it for people."""
+    to be there); for those of `ended` the files hold again. `seen` has the numbers that those of `to` had when this was
+    asked for: it is for no others. `words` say it for people."""
 
     pipeline: str
     words: str
     to: Mapping[str, int | None] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
+    seen: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def rollback_of(target: Target, name: VersionedName, kind: str | None = None) -> Rollback:
@@ -65,7 +67,8 @@ def rollback_of(target: Target, name: VersionedName, kind: str | None = None) ->
         raise ReconcileError("A542", message, "bring its definition back in the files, or roll the pipeline back")
     if number == versions.active:
         raise ReconcileError("A542", f"{whole} is at v{number} already", "reconcile versions list shows which there are")
-    return Rollback(found.pipeline, f"{found.kind} {found.name} to v{number}", {key: number})
+    words = f"{found.kind} {found.name} to v{number}"
+    return Rollback(found.pipeline, words, {key: number}, seen={key: versions.active})
 
 
 def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
@@ -97,7 +100,8 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
     if not wanted:
         message = f"{pipeline} is as it was at registry version {past.number} already"
         raise ReconcileError("A542", message, "reconcile history shows which there are")
-    return Rollback(pipeline, f"pipeline {pipeline} to registry version {past.number}", wanted)
+    seen = {key: active_number(head, key) for key in wanted}
+    return Rollback(pipeline, f"pipeline {pipeline} to registry version {past.number}", wanted, seen=seen)
 
 
 def end_of(target: Target, name: VersionedName | None, pipeline: str | None = None, kind: str | None = None) -> Rollback:
@@ -115,6 +119,12 @@ def end_of(target: Target, name: VersionedName | None, pipeline: str | None = No
         known = ", ".join(one.partition(":")[2] for one in sorted(held)) or "nothing is"
         raise NotFound("A545", f"{found.pipeline}.{found.name} is not rolled back", f"rolled back: {known}")
     return Rollback(found.pipeline, f"end of the rollback of {found.kind} {found.name}", ended=(key,))
+
+
+def active_number(head: Head, key: str) -> int | None:
+    """The number of an object's active version; None where it is not there."""
+    found = head.versions.get(key)
+    return found.active if found is not None else None
 
 
 def would_lose(pipeline: str, key: str, why: str) -> ReconcileError:

@@ -27,7 +27,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
 from reconciler.reconcile.redefining import defines, other_meaning, stored_definition, with_definitions
-from reconciler.reconcile.rollbacks import Rollback, would_lose
+from reconciler.reconcile.rollbacks import Rollback, active_number, would_lose
 from reconciler.reconcile.source import read_commit
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
@@ -63,6 +63,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     versions: dict[str, ObjectVersion] = {}
     for key, number in rollback.to.items():
         _require_free(program, key)
+        _require_as_seen(rollback, key, active_number(head, key))
         written = held[key].written if key in held else stored_definition(program, key)
         held[key], definitions[key] = Held(number, written), None
         if number is not None:
@@ -100,7 +101,7 @@ def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
             digest
         ):
             found = details["rollback"]
-            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]))
+            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]), found["seen"])
     return None
 
 
@@ -109,6 +110,17 @@ def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     row = {"event": _PROPOSED, "at": now, "by": read_commit(target.root).author, "details": canonical_json(details)}
     target.registry.record(History.AUDIT, rollback.pipeline, [row], f"rollback:{plan.environment}:{plan.digest}")
+
+
+def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
+    """A repeat finds it done; anything else that came meanwhile is not what somebody wanted to go back from."""
+    if active not in (rollback.seen.get(key), rollback.to[key]):
+        now = "it is not there any more" if active is None else f"v{active} is active now"
+        raise ReconcileError(
+            "A547",
+            f"{rollback.pipeline}.{key.partition(':')[2]}: {now}, which was not so when the rollback was asked for",
+            "look at it again: reconcile rollback --plan",
+        )
 
 
 def _require_free(program: Program, key: str) -> None:

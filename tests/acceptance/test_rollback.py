@@ -3,6 +3,7 @@ ends them, and that killed anywhere they end the same."""
 
 import json
 import shutil
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,14 @@ from typing import Any
 import pytest
 
 from reconciler import Project
-from reconciler.engine.protocol import ViewBuild
+from reconciler.engine.protocol import Emission, ViewBuild
 from reconciler.engine.recording import RecordingEngine
+from reconciler.errors import ReconcileError
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.rollbacks import rollback_of
+from reconciler.reconcile.rolling_back import plan_rollback
+from reconciler.reconcile.versions import versioned_name
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from tests.acceptance.command_line import CommandLine
@@ -446,6 +452,87 @@ def test_where_nothing_may_be_modified_nothing_goes_back(shop: Shop) -> None:
     shop("apply", "shop")
     assert "A502" in shop("rollback", "total", code=1)
     assert shop.state() == "v2 active"
+
+
+def test_it_can_be_approved_while_the_files_are_broken(shop: Shop) -> None:
+    shop.write(LAST, policy="await_approval")
+    shop("apply", "shop")
+    shop.write("CREATE NONSENSE", policy="await_approval")
+    digest = shop("rollback", "total", code=2).split("reconcile approve shop ")[1][:12]
+    shop("approve", "shop", digest)
+    shop("rollback", "total")
+    assert shop.state() == "v1 active (rolled back)"
+    shop("plan", "shop", code=1)
+
+
+def test_what_was_applied_meanwhile_is_not_rolled_back_unseen(shop: Shop) -> None:
+    target = Project.open(shop.root).target
+    rollback = rollback_of(target, versioned_name("total"))
+    shop.write(LAST.replace("COUNT(*)", "COUNT(id)"))
+    shop("apply", "shop")
+    with pytest.raises(ReconcileError) as refused:
+        plan_rollback(target, rollback)
+    assert refused.value.code == "A547"
+    assert shop.state() == "v3 active"
+
+
+def test_beside_a_live_run_it_is_at_once_as_well(shop: Shop) -> None:
+    held = threading.Event()
+
+    def run() -> None:
+        with hold_lease(Project.open(shop.root).target.registry, "shop", this_process("run")) as lease:
+            held.set()
+            while not lease.wanted():
+                threading.Event().wait(0.05)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert held.wait(30)
+    shop("rollback", "total")
+    thread.join()
+    assert shop.built() == []
+    assert shop.state() == "v1 active (rolled back)"
+
+
+@pytest.mark.parametrize("on_bootstrap", ["changes", "full", "truncate", "silent"])
+def test_outputs_get_what_a_bootstrap_of_the_same_rows_would_give_them(shop: Shop, on_bootstrap: str) -> None:
+    output = f"""  connectors:
+    - name: out
+      view: total
+      on_bootstrap: {on_bootstrap}
+      transport: {{name: delta_table_output, config: {{uri: sink, mode: append}}}}
+"""
+    shop.write(LAST, output)
+    shop("apply", "shop")
+    writer, location = DeltaWriter(), str(shop.root / "warehouse/shop/total")
+
+    def emitted(rollback: tuple[str, ...]) -> list[Any]:
+        shop("run", "shop", "--once")
+        shop.engine.calls.clear()
+        shop("rollback", *rollback)
+        shop("run", "shop", "--once")
+        calls = [call for call in shop.engine.calls if isinstance(call, Emission)]
+
+        def rows(source: Any) -> Any:
+            return None if source is None else writer.read(location, source.version).rows
+
+        return [(rows(call.before), rows(call.after), call.replaces) for call in calls]
+
+    kept = emitted(("total@v1",))
+    assert not [call for call in shop.engine.calls if isinstance(call, ViewBuild)]
+    shop("rollback", "--end", "total")
+    shop("run", "shop", "--once")
+    _vacuum(location)
+    built = emitted(("total@v1",))
+    assert next(call.view for call in shop.engine.calls if isinstance(call, ViewBuild)) == "total"
+    assert kept == built
+    assert len(kept) == (0 if on_bootstrap == "silent" else 1)
+
+
+def _vacuum(location: str) -> None:
+    from deltalake import DeltaTable
+
+    DeltaTable(location).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
 
 
 KINDS = ("bootstrap_view", "publish_view", "commit_snapshot")
