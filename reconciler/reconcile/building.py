@@ -42,7 +42,7 @@ from reconciler.reconcile.reading import (
     sources_for,
     table_columns,
 )
-from reconciler.registry.model import ForeignStep, Placement
+from reconciler.registry.model import ForeignStep, Placement, foreign_place
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable
 
@@ -135,9 +135,10 @@ class Building:
         return self._placements[key].version
 
     def foreign_table(self, key: str) -> tuple[Placement, str] | None:
-        """Where another pipeline's relation is read, by its key, and the id of the table there; None where it is not."""
-        pipeline, _, name = key.partition(".")
-        one = self._foreign_steps.get(pipeline)
+        """Where another pipeline's relation, or a version, is read, by its key, and the id of the table there; None where it
+        is not."""
+        place, name = foreign_place(key)
+        one = self._foreign_steps.get(place)
         return (one.relations[name], one.ids.get(name, "")) if one is not None and name in one.relations else None
 
     def is_complete(self, relation: str) -> bool:

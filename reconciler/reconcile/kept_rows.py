@@ -35,7 +35,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_sources import published_state
-from reconciler.registry.model import Head, ObjectVersions
+from reconciler.registry.model import Head, ObjectVersions, foreign_place
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import object_key, same_meaning
 from reconciler.sql.repeatable import takes_from_outside
@@ -172,8 +172,8 @@ class KeptRows:
         return same_contents(join_location(self._target.warehouse, folder), before.version, now)
 
     def _reads_the_same_of_others(self, key: str, state: StepState, building: Building) -> bool:
-        pipeline, _, name = key.partition(".")
-        then, now = state.foreign.get(pipeline), building.foreign_table(key)
+        place, name = foreign_place(key)
+        then, now = state.foreign.get(place), building.foreign_table(key)
         if now is None or then is None or name not in then.relations or then.ids.get(name) != now[1]:
             return False
         before, after = then.relations[name], now[0]

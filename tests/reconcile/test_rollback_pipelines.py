@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.planning import plan_pipeline
+from tests.reconcile.test_versions_in_views import allow
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
@@ -62,3 +63,21 @@ def test_readers_elsewhere_see_what_was_rolled_back(pair: Pair) -> None:
     assert "rolled back: view revenue to v0" in planned(pair, "sales")
     pair.pipeline("sales").end_rollback("revenue")
     assert "~ view good: bootstrapped" in planned(pair)
+
+
+def test_rows_computed_from_a_version_stay_current_whatever_follows_it(pair: Pair) -> None:
+    pair.write("sales", CENTS)
+    allow(pair, "sales")
+    pair.apply("sales")
+    frozen = GRADES + "CREATE MATERIALIZED VIEW then AS SELECT customer, total{} FROM sales.`revenue@v0`;\n"
+    pair.write("grades", frozen.format(""))
+    pair.apply("grades")
+    before = pair.rows("then")
+    pair.write("grades", frozen.format(" + 1 AS total"))
+    pair.apply("grades")
+    pair.sell((2, "Bob", 5))
+    pair.run()
+    built(pair)
+    pair.pipeline("grades").rollback("then")
+    assert built(pair) == []
+    assert pair.rows("then") == before
