@@ -89,6 +89,8 @@ SHORT = (
     '{"number":1,"s":NaN,"a":1,"a":2}',
     '{"number":1,"s":-Infinity,"x":1,"x":2}',
     '{"number":1,"t":NaN,"h":1,"h":2}',
+    '{"number":1,"x":NaN}',
+    '{"number":1,"x":"NaN"}',
     # -0 is the whole number 0, whatever else stands in its record.
     '{"number":1,"x":-0,"s":-0,"a":-0,"d":-0}',
     '{"number":1,"x":-0,"s":-0,"a":-0,"d":-0,"q":0.000001}',

@@ -26,6 +26,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.engine.spark import emit, ingest, selection, statements, tables, views
 from reconciler.engine.spark.failures import jvm_watched
+from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
 from reconciler.errors import EngineError
@@ -38,6 +39,7 @@ class SparkEngine:
         self._sessions = sessions
         self._session: SparkSession | None = None
         self._closed = False
+        self._mixed = Mixed()
 
     def build_view(self, build: ViewBuild) -> Built:
         with self._watched():
@@ -53,7 +55,7 @@ class SparkEngine:
 
     def ingest(self, ingestion: Ingestion) -> Written:
         with self._watched():
-            return ingest.ingest(self._spark, ingestion)
+            return ingest.ingest(self._spark, ingestion, self._mixed)
 
     def execute(self, statement: Statement) -> Written:
         with self._watched():

@@ -14,8 +14,9 @@ from reconciler.engine.secrets import resolved
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.ingest import datagen, delta_table, files, kafka, postgres, rejects
-from reconciler.engine.spark.ingest.changes import fitting, write_changes
+from reconciler.engine.spark.ingest import datagen, delta_table, files, in_parts, kafka, postgres, rejects
+from reconciler.engine.spark.ingest.changes import fitting
+from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
@@ -32,17 +33,24 @@ class _Read(Protocol):
     def __call__(self, session: Any, ingestion: Ingestion, settings: JsonObject) -> Incoming | None: ...
 
 
+class _RecordsInParts(Protocol):
+    """How many records a range has that is read in parts (`in_parts`); None: it is not. By what never changes of it."""
+
+    def __call__(self, ingestion: Ingestion) -> int | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Transport:
     discover: _Discover
     read: _Read
+    records_in_parts: _RecordsInParts = lambda ingestion: None
 
 
 _TRANSPORTS = {
     "datagen": _Transport(datagen.discover, datagen.read),
     "delta_table_input": _Transport(delta_table.discover, delta_table.read),
     "file_input": _Transport(files.discover, files.read),
-    "kafka_input": _Transport(kafka.discover, kafka.read),
+    "kafka_input": _Transport(kafka.discover, kafka.read, kafka.records_in_parts),
     "postgres_input": _Transport(postgres.discover, postgres.read),
 }
 
@@ -54,7 +62,7 @@ def discover(sessions: Sessions, connector: str, settings: JsonObject, position:
         return _transport(settings).discover(sessions, resolved(settings), position)
 
 
-def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
+def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
     """Write one range of a connector to its table, once."""
     done = writes.already_written(sessions, ingestion.target, ingestion.transaction)
     if done is not None:
@@ -63,13 +71,18 @@ def ingest(sessions: Sessions, ingestion: Ingestion) -> Written:
             return replace(done, rejected=rejected)
     doing = f"connector {ingestion.connector} into {ingestion.target.name}"
     with translated(doing), _named(doing):
+        transport = _transport(ingestion.settings)
+        records = transport.records_in_parts(ingestion)
+        first = None if records is None else in_parts.first_part(sessions, ingestion)
+        if records is not None and first is not None and first.rows >= records:
+            return first
         settings = resolved(ingestion.settings)
         session = isolated(sessions, {})
-        incoming = _transport(settings).read(session, ingestion, settings)
+        incoming = transport.read(session, ingestion, settings)
         if incoming is None:
             return Written(latest_version(folder(ingestion.target.location, sessions)) or 0, 0)
         if done is None:
-            return write_changes(session, ingestion, incoming)
+            return in_parts.write(session, ingestion, incoming, records or 0, first, mixed)
         # The writer died between the table and its dead letters.
         return replace(done, rejected=rejects.write(session, ingestion, fitting(ingestion, incoming)))
 

@@ -7,17 +7,23 @@ A record is ordinary where reading it by columns gives what reading it by keys g
   that were found need so many bytes that there is no room for another member (`_weight`). Otherwise its keys are listed, by
   a second look at it.
 - Each value is of its column's type. Integers, truth values and doubles are read as such (not what is too large for a
-  double: that is infinite here, and a problem there); all others as text, as `json_records` does, and not where a number may
-  have lost its spelling in a double.
+  double, which is infinite here and a problem there; nor a bare NaN, which is a problem there, too); all others as text, as
+  `json_records` does, and not where a number may have lost its spelling in a double.
 - A decimal is taken from a double only where the double proves it: see `_kept`. Spark's own parser of decimals would work
   on 1e1000000000 for hours, and take "1,5" for 15.
 
 Tables with nested columns have no ordinary records: their values are looked into one by one.
+
+Where only what its length proves is wanted (`proven_rows`), records are parsed by Spark's reader of JSON instead of its
+`from_json`, which makes a decoder with a buffer of 8 KB for each.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.locations import literal, quoted
@@ -53,13 +59,44 @@ def can_be_read_by_columns(columns: Sequence[ColumnType]) -> bool:
 
 def by_columns(record: str, columns: Sequence[ColumnType]) -> str:
     """The struct of the columns' values in a record."""
-    parts = [f"{quoted(column.name)} {_read_as(column)}" for column in columns]
-    schema = literal(", ".join([*parts, f"{quoted(_END)} INT", f"{quoted(_CORRUPT)} STRING"]))
     options = f"map('columnNameOfCorruptRecord', {literal(_CORRUPT)}, 'allowSingleQuotes', 'false')"
+    return f"from_json({_ended(record)}, {literal(_schema(columns))}, {options})"
+
+
+def proven_rows(
+    session: SparkSession, texts: DataFrame, record: str, columns: Sequence[ColumnType], parsed: str
+) -> DataFrame:
+    """The rows of the records (an expression) that are ordinary, and proven so by their length: their columns under the
+    name `parsed`, as `value` takes them. The others are left out."""
+    reader = session.read.schema(_schema(columns))
+    reader = reader.option("columnNameOfCorruptRecord", _CORRUPT).option("allowSingleQuotes", "false")
+    rows = reader.json(texts.selectExpr(f"{_ended(record)} AS value")).alias(parsed)
+    return rows.where(f"{_is_right(quoted(parsed), columns)} AND {_is_short(quoted(parsed), columns)}")
+
+
+def seems_proven(record: bytes, columns: Sequence[ColumnType]) -> bool:
+    """Whether records like this one are probably among the `proven_rows`: all of its keys are columns, nothing is null, and
+    there are no spaces between its members. What this says decides nothing but the way they are read."""
+    try:
+        found = json.loads(record)
+    except ValueError:
+        return False
+    if not isinstance(found, dict) or None in found.values() or not {column.name for column in columns}.issuperset(found):
+        return False
+    return b'": ' not in record and b'", "' not in record
+
+
+def _schema(columns: Sequence[ColumnType]) -> str:
+    parts = [f"{quoted(column.name)} {_read_as(column)}" for column in columns]
+    return ", ".join([*parts, f"{quoted(_END)} INT", f"{quoted(_CORRUPT)} STRING"])
+
+
+def _ended(record: str) -> str:
+    """The record with one member more: its length, or -1 where it is not written as an object is."""
     # Bytes, since characters would have to be counted.
     body = f"CAST(substring(CAST({record} AS BINARY), 1, octet_length({record}) - 1) AS STRING)"
-    end = literal(f',"{_END}":0}}')
-    return f"from_json(concat({body}, {end}), {schema}, {options})"
+    length = f"if(startswith({record}, '{{') AND endswith({record}, '}}'), octet_length({record}), -1)"
+    return f"""concat({body}, ',"{_END}":', {length}, '}}')"""
 
 
 def value(parsed: str, column: ColumnType) -> str:
@@ -73,12 +110,29 @@ def value(parsed: str, column: ColumnType) -> str:
 
 def is_ordinary(record: str, parsed: str, columns: Sequence[ColumnType]) -> str:
     """Whether a record is ordinary, given its struct. Never NULL."""
-    known = f"{parsed} IS NOT NULL AND {parsed}.{quoted(_CORRUPT)} IS NULL"
-    whole = f"startswith({record}, '{{') AND endswith({record}, '}}') AND {parsed}.{quoted(_END)} IS NOT NULL"
-    kept = [f"({one})" for column in columns for one in _kept(f"{parsed}.{quoted(column.name)}", column)]
-    weight = " + ".join(["1", *(_weight(f"{parsed}.{quoted(column.name)}", column) for column in columns)])
-    once = f"(octet_length({record}) < {weight} + {_SMALLEST_MEMBER} OR {_has_just_these_keys(record, columns)})"
-    return f"coalesce({' AND '.join([known, whole, *kept, once])}, false)"
+    once = f"({_is_short(parsed, columns)} OR {_has_just_these_keys(record, columns)})"
+    return f"coalesce({parsed} IS NOT NULL AND {_is_right(parsed, columns)} AND {once}, false)"
+
+
+def is_proven(parsed: str, columns: Sequence[ColumnType]) -> str:
+    """Whether a record is among the `proven_rows`, given its struct. Never NULL."""
+    return f"coalesce({parsed} IS NOT NULL AND {_is_right(parsed, columns)} AND {_is_short(parsed, columns)}, false)"
+
+
+def _is_right(parsed: str, columns: Sequence[ColumnType]) -> str:
+    """Whether it is one whole object, in whose values nothing was lost."""
+    whole = f"{parsed}.{quoted(_CORRUPT)} IS NULL AND {parsed}.{quoted(_END)} >= 0"
+    return " AND ".join([whole, *(f"({one})" for column in columns for one in _kept(_read(parsed, column), column))])
+
+
+def _is_short(parsed: str, columns: Sequence[ColumnType]) -> str:
+    """Whether there is no room for a member besides those that were found."""
+    weight = " + ".join(["1", *(_weight(_read(parsed, column), column) for column in columns)])
+    return f"{parsed}.{quoted(_END)} < {weight} + {_SMALLEST_MEMBER}"
+
+
+def _read(parsed: str, column: ColumnType) -> str:
+    return f"{parsed}.{quoted(column.name)}"
 
 
 def _read_as(column: ColumnType) -> str:
@@ -95,6 +149,11 @@ def _scale(column: ColumnType) -> int | None:
 
 def _in_units(read: str, scale: int) -> str:
     return f"({read} * 1e{scale}D)" if scale else read
+
+
+def _power(exponent: int) -> int:
+    """Of more digits than the whole numbers have that are taken from doubles, there is none but 0 that it divides."""
+    return int(10 ** min(exponent, _SAFE_DIGITS))
 
 
 def _unit(scale: int) -> str:
@@ -116,7 +175,7 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
             f"{read} IS NULL OR (abs(rint({units})) < {most} AND abs({units} - rint({units})) <= abs({units}) * 1e-15D)",
         )
     if kind == "double":
-        return (f"{read} IS NULL OR abs({read}) <> double('Infinity')",)
+        return (f"{read} IS NULL OR (abs({read}) <> double('Infinity') AND NOT isnan({read}))",)
     if kind.startswith(_TEXT):
         number = f"{_begins_as_number(read)} AND contains({read}, '.')"
         return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123 OR {_may_be_none(read)})",)
@@ -131,15 +190,17 @@ def _may_be_none(read: str) -> str:
 def _weight(read: str, column: ColumnType) -> str:
     """The fewest bytes that a record needs to say this value of a column: key, colon, value, and a comma or the last `}`.
 
-    Escapes and spaces only add to it. Numbers can be written in many ways: an integer needs its digits, a decimal those that
-    are not zeros at its end, and a point (or an exponent) unless it is whole. Text has quotes if it can't be anything else.
+    Escapes and spaces only add to it. Numbers can be written in many ways: an integer needs its digits; a decimal those that
+    are not zeros at its end, and a point (or an exponent), or where it is whole two of these zeros, if it has so many. Text
+    has quotes if it can't be anything else.
     """
     kind, scale, text = column.type.strip().lower(), _scale(column), f"octet_length({read})"
     if scale is not None:
         units = f"CAST(rint({_in_units(read, scale)}) AS BIGINT)"
-        zeros = f"CASE WHEN {units} % 10 <> 0 THEN 0 WHEN {units} % 100 <> 0 THEN 1 ELSE 2 END"
-        digits = f"CASE WHEN {units} % 1000 <> 0 THEN octet_length(CAST({units} AS STRING)) - ({zeros}) ELSE 1 END"
-        least = f"({digits}) + if({units} % {10 ** min(scale, _SAFE_DIGITS)} <> 0, 1, 0)"
+        digits = f"greatest(octet_length(trim(TRAILING '0' FROM CAST({units} AS STRING))), 1)"
+        # 990.00 is 990 at the least, and 99000.00 is 99e3.
+        zeros = f"if({units} % {_power(scale + 1)} <> 0 OR {units} = 0, 0, if({units} % {_power(scale + 2)} <> 0, 1, 2))"
+        least = f"{digits} + if({units} % {_power(scale)} <> 0, 1, {zeros})"
     elif kind == "boolean":
         least = f"if({read}, {len('true')}, {len('false')})"
     elif kind == "double":

@@ -11,6 +11,9 @@
 - A message without value (a tombstone) says nothing new after the change event of a table with a key, and is skipped there;
   elsewhere it is no record, and rejected. So is a value that is not UTF-8.
 
+- A large range of plain rows is read in parts (`in_parts`). In a topic that lacks offsets (compacted, or written in
+  transactions) the second one is always looked for.
+
 See `kafka_offsets` for what is read next, `kafka_client` for the brokers, `json_records` for what a value means.
 """
 
@@ -21,8 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion
+from reconciler.engine.spark.ingest.in_parts import is_large
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
-from reconciler.engine.spark.ingest.json_records import is_written, json_records
+from reconciler.engine.spark.ingest.json_records import can_be_proven, is_written, json_records, with_proven
 from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
 from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
 from reconciler.engine.spark.locations import Sessions, literal, quoted
@@ -69,7 +73,9 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     config, topic = settings["transport"]["config"], str(ingestion.range["topic"])
     with topic_client(session._jvm, {**config, "topic": topic, "partitions": sorted(first)}) as client:
         beginning, end = client.beginning(), client.end()
-    _require(topic, first, until, beginning, end)
+        _require(topic, first, until, beginning, end)
+        in_parts = records_in_parts(ingestion) is not None
+        example = client.value(*min(first.items())) if in_parts else None
     reader = session.read.format("kafka").option("failOnDataLoss", "true")
     for name, value in client_options(config).items():
         reader = reader.option(f"kafka.{name}", value)
@@ -79,9 +85,20 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
         .option("endingOffsets", json.dumps({topic: stored(until)}))
         .load()
     )
-    return json_records(
-        _texts(records, topic, ingestion, settings), settings["format"].get("config") or {}, ingestion.target
-    )
+    texts, format_ = _texts(records, topic, ingestion, settings), settings["format"].get("config") or {}
+    if in_parts:
+        return with_proven(session, texts, format_, ingestion.target, example)
+    return json_records(texts, format_, ingestion.target)
+
+
+def records_in_parts(ingestion: Ingestion) -> int | None:
+    """How many offsets the range has, where it is large and its records can be read in parts; else None."""
+    settings, until = ingestion.settings, loaded(ingestion.range["until"])
+    can_be_alone = can_be_proven(settings["format"].get("config") or {}, ingestion.target)
+    if ingestion.dead_letters is None or not can_be_alone:
+        return None
+    records = sum(until[partition] - offset for partition, offset in loaded(ingestion.range["from"]).items())
+    return records if is_large(records) else None
 
 
 def _texts(records: DataFrame, topic: str, ingestion: Ingestion, settings: JsonObject) -> DataFrame:

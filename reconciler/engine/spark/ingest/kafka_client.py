@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from reconciler.digest import JsonObject
 from reconciler.errors import EngineError
 
+_PATIENCE_SECONDS = 2
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 _DEFAULTS = {"request.timeout.ms": "10000", "default.api.timeout.ms": "10000"}
 _OURS = {
@@ -60,6 +61,16 @@ class TopicClient:
         with _explained(self._servers, self.topic):
             found = self._consumer.offsetsForTimes(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(times))
             return {int(one.partition()): int(at.offset()) for one, at in found.items() if at is not None}
+
+    def value(self, partition: int, offset: int) -> bytes | None:
+        """The value of the first record from an offset on; None if there is none, or it does not come soon."""
+        one = self._jvm.java.util.ArrayList()
+        one.add(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition))
+        with _explained(self._servers, self.topic):
+            self._consumer.assign(one)
+            self._consumer.seek(one.get(0), offset)
+            found = self._consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
+            return found.next().value() if found.hasNext() else None
 
     def _all(self) -> Any:
         every = self._jvm.java.util.ArrayList()
