@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.steps import read_step
 from reconciler.registry.codec import head_to_json
 from reconciler.registry.protocol import Registry
+from reconciler.sql.canonicalise import alter_for_tests
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
@@ -493,3 +495,21 @@ def test_an_apply_that_is_finished_by_another_reads_what_the_first_one_pinned(pa
     pair.run()
     assert pair.read_steps() == {"sales": 2}
     assert pair.run() == []
+
+
+@pytest.fixture
+def another_version() -> Iterator[None]:
+    """Another version of reconciler, which writes every canonical text otherwise."""
+    yield alter_for_tests("version 2 ")
+    alter_for_tests("")
+
+
+def test_another_version_of_reconciler_takes_no_reader_s_relations_for_others(pair: Pair, request: Any) -> None:
+    before = pair.head()
+    request.getfixturevalue("another_version")
+    assert "no changes" in planned(pair)
+    pair.sell((1, "Ada", 30))
+    assert len(pair.run()) == 1
+    assert pair.head().applied == before.applied
+    pair.write("sales", CENTS)
+    assert "whose query changed" in planned(pair)
