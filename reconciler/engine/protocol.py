@@ -232,6 +232,15 @@ class Emitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Remove these files (paths relative to `location`) of a Delta table: Delta's VACUUM over an inventory. A file that the
+    newest version names stays, and one that is gone already is no error. None at all: get ready for some."""
+
+    location: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """An ad-hoc SELECT over pinned sources, each after what it reads. A name may come again: what stands before keeps what
     it read under it, the query and what follows read the later one."""
@@ -285,6 +294,10 @@ class Engine(Protocol):
 
     def select(self, selection: Selection) -> Rows:
         """Run a SELECT and bring its rows to the driver."""
+        ...
+
+    def vacuum(self, vacuum: Vacuum) -> None:
+        """Remove files that a table has no use for any more."""
         ...
 
     def remove(self, location: str) -> None:

@@ -35,6 +35,7 @@ from reconciler.engine.protocol import (
     TableBuild,
     TableTarget,
     Transaction,
+    Vacuum,
     ViewBuild,
     Written,
 )
@@ -75,6 +76,10 @@ class Writer(Protocol):
         """Make these the table's whole contents (created if there is none) in one commit; returns its version."""
         ...
 
+    def vacuum(self, location: str, files: Sequence[str]) -> None:
+        """Delete these files of a table, where tables have files, but for those that its newest version names."""
+        ...
+
     def remove(self, location: str) -> None:
         """Delete everything at and below a location."""
         ...
@@ -103,6 +108,9 @@ class MemoryWriter:
         versions = self.tables.setdefault(location, [])
         versions.append((contents, transaction))
         return len(versions) - 1
+
+    def vacuum(self, location: str, files: Sequence[str]) -> None:
+        """There are no files."""
 
     def remove(self, location: str) -> None:
         for known in list(self.tables):
@@ -216,6 +224,10 @@ class RecordingEngine:
                 return Rows(contents.columns, contents.rows)
         answer = self._digest_of(selection.sql, (), selection.sources, selection.functions)
         return Rows(answer.columns, answer.rows)
+
+    def vacuum(self, vacuum: Vacuum) -> None:
+        self._record(vacuum)
+        self.writer.vacuum(vacuum.location, vacuum.files)
 
     def remove(self, location: str) -> None:
         self._record(("remove", location))

@@ -3,7 +3,9 @@ on the disk is what everything else reads."""
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import arro3.core
@@ -58,6 +60,13 @@ class DeltaWriter:
             commit_properties=CommitProperties(app_transactions=marks),
         )
         return self.latest(location) or 0
+
+    def vacuum(self, location: str, files: Sequence[str]) -> None:
+        table = open_table(location)
+        named = set(table.get_add_actions(flatten=True)["path"].to_pylist()) if table is not None else set()
+        for name in files:
+            if name not in named:
+                (Path(location) / name).unlink(missing_ok=True)
 
     def remove(self, location: str) -> None:
         shutil.rmtree(location, ignore_errors=True)

@@ -9,7 +9,19 @@ from reconciler.engine.protocol import Engine, FunctionSource, StoredSource, Tab
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change
-from tests.engine.engines import Memory, OnRecording
+from tests.engine.delta_writer import DeltaWriter
+from tests.engine.engines import DeltaStorage, Memory, OnRecording
+from tests.engine.vacuum_contract import VacuumContract
+
+
+class TestRecordingEngineOnDelta(VacuumContract):
+    @pytest.fixture
+    def storage(self) -> DeltaStorage:
+        return DeltaStorage()
+
+    @pytest.fixture
+    def engine(self) -> RecordingEngine:
+        return RecordingEngine(DeltaWriter())
 
 
 class TestRecordingEngine(OnRecording, EngineContract):

@@ -26,11 +26,12 @@ from reconciler.engine.protocol import (
 from reconciler.engine.spark.engine import SparkEngine
 from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
+from tests.engine.vacuum_contract import VacuumContract
 
 pytestmark = pytest.mark.spark
 
 
-class TestSparkEngine(EngineContract):
+class TestSparkEngine(EngineContract, VacuumContract):
     pass
 
 

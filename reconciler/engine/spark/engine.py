@@ -21,10 +21,11 @@ from reconciler.engine.protocol import (
     Selection,
     Statement,
     TableBuild,
+    Vacuum,
     ViewBuild,
     Written,
 )
-from reconciler.engine.spark import emit, ingest, selection, statements, tables, views
+from reconciler.engine.spark import emit, ingest, selection, statements, tables, vacuuming, views
 from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
@@ -68,6 +69,10 @@ class SparkEngine:
     def select(self, selection_: Selection) -> Rows:
         with self._watched():
             return selection.select(self._spark, selection_)
+
+    def vacuum(self, vacuum: Vacuum) -> None:
+        with self._watched():
+            vacuuming.vacuum(self._spark, vacuum)
 
     def remove(self, location: str) -> None:
         with self._watched():
