@@ -176,6 +176,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A545": "nothing of that name is rolled back",
     "A546": "there is no such registry version",
     "A547": "something else was applied before a rollback",
+    "A550": "nothing is pruned while something is open",
+    "A551": "a warehouse that can't be pruned",
     "A560": "another pipeline is to be applied first",
     "A561": "a run does not follow what it reads of another pipeline",
 }
@@ -215,6 +217,8 @@ _EXECUTION: Final[dict[str, str]] = {
     "X731": "a key that tells no rows apart",
     "X738": "what was read of another pipeline is gone",
     "X730": "a Delta version that is needed is gone",
+    "X735": "the rows of a version were pruned",
+    "X736": "the rows of a step were pruned",
     "X740": "no Kafka broker answers",
     "X741": "a topic does not exist",
     "X742": "records of a topic expired before they were read",

@@ -39,6 +39,7 @@ _COMMANDS = {
     "events": "Show what happened to a pipeline.",
     "versions": "List, show and compare versions of tables, views and functions.",
     "history": "Tell what was applied when, and show the program as it was.",
+    "prune": "Remove the rows of versions and steps that retention lets go.",
     "checkpoint": "List, write and restore durable points of a pipeline.",
     "setup": "Fetch what Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",

@@ -13,6 +13,7 @@ from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
+from reconciler.reconcile.pruned import Pruned
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
@@ -157,7 +158,8 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     words = "active (rolled back)" if is_rolled_back else "active"
 
     def state(number: int) -> str:
-        return ", ".join([*([words] if number == active else []), *names.get(number, ())])
+        told = [words] if number == active else ["pruned"] if number in found.pruned else []
+        return ", ".join([*told, *names.get(number, ())])
 
     rows = [
         [f"v{one.number}", one.at, one.author or one.by, one.commit[:12], _approval(one), state(one.number)]
@@ -181,11 +183,23 @@ def _list_as_json(found: VersionList, moves: Sequence[AliasMove]) -> dict[str, A
     return {
         "form": "reconciler/versions/v1",
         **_object_as_json(found.found),
-        "versions": [{**asdict(one), "version": f"v{one.number}", "active": one.number == active} for one in found.versions],
+        "versions": [
+            {
+                **asdict(one),
+                "version": f"v{one.number}",
+                "active": one.number == active,
+                "pruned": _pruned_as_json(found.pruned.get(one.number)),
+            }
+            for one in found.versions
+        ],
         "whole": found.is_whole,
         "aliases": {alias: f"v{number}" for alias, number in sorted(found.aliases.items())},
         "alias_moves": [asdict(move) for move in moves],
     }
+
+
+def _pruned_as_json(pruned: Pruned | None) -> dict[str, Any] | None:
+    return None if pruned is None else {"at": pruned.at, "by": pruned.by, "retention": pruned.retention}
 
 
 def _object_as_json(found: FoundObject) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
 
 from reconciler.diff.model import MetadataChange
-from reconciler.manifest.model import Held, Pin
+from reconciler.manifest.model import Held, Pin, Retention
 from reconciler.names import fold
 from reconciler.program.model import Program
 
@@ -23,6 +23,8 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     if before.bootstrap_policy is not after.bootstrap_policy:
         values = before.bootstrap_policy.value, after.bootstrap_policy.value
         found.append(MetadataChange(desired.name, "bootstrap_policy", *values))
+    if before.retention != after.retention:
+        found.append(MetadataChange(desired.name, "retention", before.retention.words, after.retention.words))
     for key in sorted({*desired.tables, *desired.views} & {*applied.tables, *applied.views}):
         relation = desired.relation(key)
         assert relation is not None
@@ -34,6 +36,9 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
         if before.used_by.get(key) != after.used_by.get(key):
             readers = [", ".join(one.used_by.get(key, ())) or "nobody" for one in (before, after)]
             found.append(MetadataChange(relation.name, "used_by", *readers))
+        retentions = [one.relation_retention.get(key, Retention()) for one in (before, after)]
+        if retentions[0] != retentions[1]:
+            found.append(MetadataChange(relation.name, "retention", *[one.words for one in retentions]))
         if (key in before.protected) != (key in after.protected):
             found.append(
                 MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])

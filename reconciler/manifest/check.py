@@ -19,7 +19,6 @@ SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _ANY: Final = "*"
 _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "streams"): "streams are not supported by this version",
-    ("spec", "views", _ANY, "retention"): "old versions of views are not kept by this version",
 }
 
 SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {

@@ -194,6 +194,36 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what is not active any more stays readable; times in seconds. None: nothing is said of it.
+
+    `versions`: so many versions of an object that were active last, beside the active one; `keep`: those that were active
+    within this time. Either is enough; where neither is said, all are kept. `steps`: how long a step can be read once the
+    next one is there; `checkpoints`: how long one that somebody named can be restored. The last two are of a pipeline only.
+    """
+
+    versions: int | None = None
+    keep: int | None = None
+    steps: int | None = None
+    checkpoints: int | None = None
+
+    @property
+    def words(self) -> str:
+        """What it says, as in pipeline.yaml."""
+        times = {"keep": self.keep, "steps": self.steps, "checkpoints": self.checkpoints}
+        said = {"versions": self.versions, **{key: None if one is None else duration(one) for key, one in times.items()}}
+        return ", ".join(f"{key}: {value}" for key, value in said.items() if value is not None) or "none"
+
+
+def duration(seconds: int) -> str:
+    """Seconds in the largest unit that says them whole: 90s, 2h, 30d."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """`metadata` and `spec` of pipeline.yaml, less what became declarations.
 
@@ -203,7 +233,8 @@ class Settings:
     relations, sorted. `version_reads`: queries may read versions that are not active.
     `pins` say which versions views (folded) are to have, whatever their SQL says. `used_by` names who reads a relation
     (folded) from outside, in the author's words, sorted. `held` are the objects that were rolled back, by `kind:folded
-    name`: no file says that, it is kept with what is applied.
+    name`: no file says that, it is kept with what is applied. `retention` is that of the pipeline; a relation (folded) of
+    `relation_retention` has its own `versions` and `keep` instead.
     """
 
     name: str
@@ -224,6 +255,8 @@ class Settings:
     pins: Mapping[str, Pin] = field(default_factory=dict)
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)
+    retention: Retention = Retention()
+    relation_retention: Mapping[str, Retention] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,16 @@ from reconciler.manifest.check import SHUFFLE_PARTITIONS, part
 from reconciler.manifest.connectors import read_connectors, unknown_relation
 from reconciler.manifest.document import Document, read_document
 from reconciler.manifest.functions import read_functions
-from reconciler.manifest.model import DEFAULT_CHECKPOINT_INTERVAL, BootstrapPolicy, Evolution, Manifest, Move, Pin, Settings
+from reconciler.manifest.model import (
+    DEFAULT_CHECKPOINT_INTERVAL,
+    BootstrapPolicy,
+    Evolution,
+    Manifest,
+    Move,
+    Pin,
+    Retention,
+    Settings,
+)
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
@@ -30,9 +39,9 @@ from reconciler.sql.declared import SqlFile
 PIPELINE_FILE: Final = "pipeline.yaml"
 # A column stays in its table, whatever is wrong with its type or what stands after it.
 _KEEPS_ITS_STATEMENT: Final = frozenset({"S208", "S262", "S264", "S265"})
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _PIN: Final = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII)
-_DURATION: Final = re.compile("([0-9]{1,6})([smh])")
+_DURATION: Final = re.compile("([0-9]{1,6})([smhd])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +209,12 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         protected=_protected(value),
         memory=_text(runtime.get("memory")).lower() or None,
         driver_memory=_text(runtime.get("driver_memory")).lower() or None,
-        checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")),
+        checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")) or DEFAULT_CHECKPOINT_INTERVAL,
         version_reads=part(value, "spec", "versions", "reads") is True,
         pins=_pins(_mapping(value, "spec", "views")),
         used_by=_used_by(value),
+        retention=_retention(part(value, "spec", "retention")),
+        relation_retention=_relation_retention(value),
     )
 
 
@@ -211,10 +222,10 @@ def _whole(value: Any) -> int | None:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _seconds(duration: Any) -> int:
-    """The seconds of a duration such as 90s, 5m or 1h."""
+def _seconds(duration: Any) -> int | None:
+    """The seconds of a duration such as 90s, 5m, 1h or 30d; None for what is none."""
     found = _DURATION.fullmatch(duration) if isinstance(duration, str) else None
-    return int(found[1]) * _UNITS[found[2]] if found else DEFAULT_CHECKPOINT_INTERVAL
+    return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 def _evolution(value: Any) -> Evolution | None:
@@ -239,6 +250,17 @@ def _used_by(value: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         for name, readers in sorted(found.items())
         if isinstance(readers, list) and readers
     }
+
+
+def _retention(value: Any) -> Retention:
+    versions = _whole(part(value, "versions"))
+    return Retention(versions, *(_seconds(part(value, key)) for key in ("keep", "steps", "checkpoints")))
+
+
+def _relation_retention(value: Mapping[str, Any]) -> dict[str, Retention]:
+    relations = [*_mapping(value, "spec", "tables").items(), *_mapping(value, "spec", "views").items()]
+    found = {fold(name): _retention(part(entry, "retention")) for name, entry in relations if part(entry, "retention")}
+    return dict(sorted(found.items()))
 
 
 def _pins(views: Mapping[str, Any]) -> dict[str, Pin]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.delta.opening import is_on_s3
 from reconciler.digest import digest_text
@@ -73,6 +73,9 @@ from reconciler.reconcile.versions import (
 )
 from reconciler.registry.model import AliasMove, Wish
 from reconciler.registry.protocol import History
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.pruning import Pruning
 
 
 class Project:
@@ -354,6 +357,22 @@ class Pipeline:
     def program_at(self, time: datetime) -> PastProgram:
         """The whole program as it was in force at a time."""
         return program_at(self._project.target, self.name, time)
+
+    def prune(
+        self,
+        *,
+        dry_run: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> "Pruning":
+        """Remove the rows of versions and steps that the pipeline's retention lets go; what went. `dry_run`: what would."""
+        from reconciler.reconcile.pruning import PruneRun, look, prune
+
+        if dry_run:
+            return look(self._project.target, self.name, now())
+        run = PruneRun(self._project.engine_for(self.name), getpass.getuser(), tell, boundary, now)
+        return prune(self._project.target, self.name, run)
 
     def status(self) -> PipelineStatus:
         """What the pipeline is doing, what is applied and pending."""

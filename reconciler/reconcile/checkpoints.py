@@ -14,7 +14,8 @@ Rules:
   difference between that and the view as restored.
 - Another pipeline's checkpoint is taken over with copies of its tables' rows; views are computed from them. That pipeline is
   left as it is. Outputs begin anew.
-- Whatever could be missing is looked at first: a version that a vacuum took is X730, and nothing was touched then.
+- Whatever could be missing is looked at first: a version that was pruned, or that a vacuum took, is X730, and nothing was
+  touched then.
 """
 
 import getpass
@@ -37,6 +38,7 @@ from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.pruned import require_kept
 from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.snapshots import read_snapshot
@@ -200,7 +202,7 @@ def _own_details(target: Target, head: Head, checkpoint: Checkpoint) -> JsonObje
         location = join_location(target.warehouse, placement.location)
         if key in gone:
             raise _missing(checkpoint, key, "its folder was removed by a later apply")
-        _require(checkpoint, key, location, placement.version)
+        _require(target, head.pipeline, checkpoint, key, location, placement.version)
         restored[key] = {
             "location": placement.location,
             "read": placement.version,
@@ -242,7 +244,7 @@ def _foreign_details(
             location = join_location(target.warehouse, placement.location)
             if key in gone:
                 raise _missing(checkpoint, key, "its folder was removed by a later apply")
-            _require(checkpoint, key, location, placement.version)
+            _require(target, source, checkpoint, key, location, placement.version)
             restored[key] |= {"source": placement.location, "read": placement.version}
     return _details(head, checkpoint, snapshot, source, restored)
 
@@ -268,8 +270,10 @@ def _details(
     }
 
 
-def _require(checkpoint: Checkpoint, key: str, location: str, version: int) -> None:
+def _require(target: Target, pipeline: str, checkpoint: Checkpoint, key: str, location: str, version: int) -> None:
+    """The files of what was pruned may be there still, and be going: so that is asked first."""
     try:
+        require_kept(target.registry, pipeline, target.warehouse, checkpoint.step, location, version)
         require_version(location, version)
     except EngineError as error:
         raise _missing(checkpoint, key, error.message) from error

@@ -40,6 +40,7 @@ class Event(StrEnum):
     EMITTED = "emission"
     CHECKPOINT = "checkpoint"
     APPLY_SWITCHED = "apply switched"
+    PRUNED = "pruned"
 
 
 @dataclass(frozen=True, slots=True)

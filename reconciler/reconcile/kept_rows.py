@@ -12,7 +12,7 @@ decides them is the same now:
   What depends on the order of rows only (a sum of doubles, a LIMIT) does not count: rows that were computed are one of the
   results that the query has, and none is more right.
 
-And they have to be there: a vacuum takes them. Whatever can't be told means that the view is bootstrapped.
+And they have to be there: a prune or a vacuum takes them. Whatever can't be told means that the view is bootstrapped.
 
 Costs nothing where no earlier version becomes active. Nothing of it is part of a plan: its steps do not depend on rows.
 """
@@ -31,6 +31,7 @@ from reconciler.names import fold, is_foreign
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.object_versions import published_rows
+from reconciler.reconcile.pruned import pruned_place
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
@@ -144,6 +145,9 @@ class KeptRows:
         if not all(self._reads_the_same(one, state, building) for one in sorted(reached.stored)):
             return None
         version = state.relations[name].version
+        # What was pruned may be there still, and be going.
+        if pruned_place(self._target.registry, self._head.pipeline, state.step, folder, version) is not None:
+            return None
         if not is_readable(join_location(self._target.warehouse, folder), version):
             return None
         versions = self._versions.get(object_key("view", key))

@@ -12,9 +12,10 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.engine.protocol import Engine, Rows, Selection, Source, StoredSource
 from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
-from reconciler.names import did_you_mean, fold, is_identifier
+from reconciler.names import did_you_mean, fold, is_foreign, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
+from reconciler.reconcile.pruned import require_kept
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
@@ -61,8 +62,8 @@ class _Published:
 def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int | None = None) -> Answer:
     """Run one SELECT at the published step, or at an earlier one.
 
-    Raises NotFound (A506, A515, A520, A522), ReconcileError (A524, X722), EngineError; X730 where the data of an
-    earlier step is gone.
+    Raises NotFound (A506, A515, A520, A522), ReconcileError (A524, X722, X735), EngineError; X730 or X736 where the data
+    of an earlier step is gone.
     """
     select = read_select(sql)
     if isinstance(select, Diagnostic):
@@ -108,11 +109,12 @@ def _select(
     sources = sources_for(program, select.relations, place)
     require_foreign(sources, published.foreign)
     if not published.is_last:
-        _require_data(sources, published.step, published.gone)
+        _require_data(target, published, sources, published.step, published.gone, published.foreign)
     for version in versions:
         require_foreign(version.sources, version.state.foreign)
         if version.step != published.head_step:
-            _require_data(version.sources, version.step, version.state.gone)
+            state = version.state
+            _require_data(target, published, version.sources, version.step, state.gone, state.foreign)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
     known = {fold(one.name) for one in functions}
     more = [one for version in versions for one in version.functions if fold(one.name) not in known]
@@ -122,13 +124,25 @@ def _select(
     )
 
 
-def _require_data(sources: Iterable[Source], step: int, gone: frozenset[str]) -> None:
+def _require_data(
+    target: Target,
+    published: _Published,
+    sources: Iterable[Source],
+    step: int,
+    gone: frozenset[str],
+    foreign: Mapping[str, ForeignStep],
+) -> None:
     for source in sources:
         if not isinstance(source, StoredSource):
             continue
         try:
             if fold(source.name.partition("@")[0]) in gone:
                 raise EngineError("X730", "its folder was removed by a later apply")
+            whose, at = published.head.pipeline, step
+            if is_foreign(source.name) and not is_versioned(source.name):
+                whose = source.name.partition(".")[0]
+                at = foreign[whose].step
+            require_kept(target.registry, whose, target.warehouse, at, source.location, source.version)
             require_version(source.location, source.version)
         except EngineError as error:
             message = f"{source.name} can't be read at step {step} any more: {error.message}"

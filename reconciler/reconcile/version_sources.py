@@ -4,6 +4,7 @@
   rows are in Delta's history, for as long as retention keeps them. The answer says which step that was.
 - With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
 - A view that is computed in place is computed from what it read then, as its program said then.
+- One whose rows were pruned is an error that says so (X735), be the files there or not: they may be going.
 - It has to be allowed: `spec.versions.reads`, in what is applied.
 
 Sources of one version stand before those of the next and of the query's own step, which may go by the same names: Spark has
@@ -20,6 +21,7 @@ from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
 from reconciler.reconcile.object_versions import published_rows
+from reconciler.reconcile.pruned import require_version_kept
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
@@ -50,7 +52,7 @@ def version_sources(
 ) -> tuple[VersionSources, ...]:
     """What is to be read for these names, as of `at_step` at the latest. `program` is that of the query.
 
-    Raises ReconcileError (A524: not allowed; X722), NotFound (A520, A522, A515).
+    Raises ReconcileError (A524: not allowed; X722; X735: pruned), NotFound (A520, A522, A515).
     """
     wanted = sorted(names)
     if wanted and not program.settings.version_reads:
@@ -71,6 +73,10 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
     state, spelled = last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
+    if head.published is None or state.step != head.published.step:
+        number = number_of(target, found, given.version or "")
+        shown = f"{found.pipeline}.{found.name}@v{number}"
+        require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
     view = then.views.get(fold(spelled))
     if view is not None and view.kind is ViewKind.LOCAL:
         raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")

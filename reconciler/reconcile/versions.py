@@ -14,6 +14,7 @@ from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.object_versions import published_rows
+from reconciler.reconcile.pruned import Pruned, pruned_versions
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
@@ -82,12 +83,14 @@ class ObjectVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionList:
-    """The last versions of an object, oldest first. `is_whole`: there are no others. `aliases` are all there are."""
+    """The last versions of an object, oldest first. `is_whole`: there are no others. `aliases` are all there are; `pruned`
+    are those (by number) that have lost their rows."""
 
     found: FoundObject
     versions: tuple[VersionSummary, ...]
     is_whole: bool
     aliases: Mapping[str, int] = field(default_factory=dict)
+    pruned: Mapping[int, Pruned] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,19 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     rows = published_rows(target.registry, found.head, History.VERSIONS, _SUMMARY, "number", more, object=key)
     shown = tuple(_summary(row) for row in (rows if limit is None else rows[-limit:]))
     # Numbers begin with 0.
-    return VersionList(found, shown, not shown or shown[0].number == 0, aliases_of(target, found))
+    aliases, pruned = aliases_of(target, found), pruned_now(target, found)
+    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned)
+
+
+def pruned_now(target: Target, found: FoundObject) -> dict[int, Pruned]:
+    """The versions of an object that have lost their rows, and got none since."""
+    pruned = pruned_versions(target.registry, found.pipeline, found.versions.id)
+    if not pruned:
+        return {}
+    columns, key = ("number", "step"), found.versions.id
+    rows = published_rows(target.registry, found.head, History.ACTIVATIONS, columns, object=key)
+    began = {int(row["number"]): int(row["step"]) for row in rows if row["number"]}
+    return {number: one for number, one in pruned.items() if began.get(number, -1) <= one.step}
 
 
 def read_version(target: Target, found: FoundObject, version: str | None) -> ObjectVersion:

@@ -8,7 +8,7 @@
     _registry/<pipeline>/readers              one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
-    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations}
+    _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations,prunes}
                                               histories, append-only
 
 Every pipeline has tables of its own, so pipelines never wait for each other; and reading a head or a snapshot costs the

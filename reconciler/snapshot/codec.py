@@ -28,6 +28,7 @@ from reconciler.manifest.model import (
     ParameterDeclaration,
     Pin,
     PythonBody,
+    Retention,
     Settings,
     SqlBody,
     TableDeclaration,
@@ -101,6 +102,10 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "used_by": {relation: tuple(readers) for relation, readers in settings.get("used_by", {}).items()},
                 "pins": {view: Pin(**pin) for view, pin in settings.get("pins", {}).items()},
                 "held": {key: Held(**held) for key, held in settings.get("held", {}).items()},
+                "retention": Retention(**settings.get("retention", {})),
+                "relation_retention": {
+                    relation: Retention(**one) for relation, one in settings.get("relation_retention", {}).items()
+                },
             }
         ),
         tables=tuple(_read_table(definition) for definition in by_kind["table"]),
@@ -127,6 +132,8 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "used_by": {relation: list(readers) for relation, readers in settings.used_by.items()},
         "pins": {view: _pin(pin) for view, pin in settings.pins.items()},
         "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
+        "retention": _retention(settings.retention),
+        "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},
     }
     return {
         "name": settings.name,
@@ -139,6 +146,10 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "descriptions": dict(settings.descriptions),
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def _retention(retention: Retention) -> dict[str, int]:
+    return {key: value for key, value in asdict(retention).items() if value is not None}
 
 
 def _pin(pin: Pin) -> dict[str, Any]:

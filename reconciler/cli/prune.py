@@ -1,0 +1,111 @@
+"""`reconcile prune`: what retention lets go is removed; what stays, and why."""
+
+import os
+from datetime import datetime
+from typing import Any
+
+import click
+
+from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
+from reconciler.cli.output import note, show_json, show_table
+from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
+from reconciler.plan.impact_words import bytes_words
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.pruning import Pruning
+from reconciler.reconcile.retention import KnownVersion
+
+
+@click.command()
+@pipelines_argument
+@target_options
+@format_option("text", "json")
+@click.option("--dry-run", is_flag=True, help="Show what would go, and remove nothing. Needs no Java.")
+def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, dry_run: bool) -> int:
+    """Remove the rows of versions that are not active, and of past steps, as far as the retention of each pipeline
+    (spec.retention) lets them go; and what was staged and never published.
+
+    What is active, pinned or has an alias stays, so do checkpoints that were named, what outputs and other pipelines have
+    yet to read, and the definition of every version. Without PIPELINE: all that are applied.
+
+    Example: reconcile prune sales --dry-run
+    """
+    found: list[Pruning] = []
+    code = EXIT_DONE
+    with project_of(repo, environment) as project:
+        registry = project.target.registry
+        heads = {name: registry.head(name) for name in (() if pipelines else registry.pipelines())}
+        applied = tuple(name for name, head in heads.items() if head is not None and head.value.published is not None)
+        for name in tuple(dict.fromkeys(pipelines)) or applied:
+            pipeline = project.pipeline(name)
+            try:
+                pruning = pipeline.prune(dry_run=dry_run, tell=note, boundary=boundary_from_environment(os.environ))
+            except ReconcileError as error:
+                if len(pipelines) == 1 or len(applied) == 1:
+                    raise
+                # The others are pruned all the same.
+                note(f"{error.code}: {name}: {error.message}")
+                code = EXIT_ERROR
+                continue
+            found.append(pruning)
+            if form == "text":
+                _show(pruning, dry_run)
+    if form == "json":
+        show_json({"form": "reconciler/prune/v1", "dry_run": dry_run, "pipelines": [_as_json(one) for one in found]})
+    return code
+
+
+def _show(pruning: Pruning, dry_run: bool) -> None:
+    decision, name = pruning.decision, pruning.pipeline
+    rows = [
+        ["prune", *_shown(one), bytes_words(pruning.bytes.get((one.object, one.number), 0)), pruning.retention[one.object]]
+        for one in decision.pruned
+    ]
+    rows += [["keep", *_shown(one.version), "", ", ".join(one.why)] for one in decision.stays]
+    if rows:
+        show_table(["WHAT", "VERSION", "ACTIVE UNTIL", "BYTES", "WHY"], rows)
+    files = sum(len(folder.files) for folder in pruning.folders)
+    size = bytes_words(sum(folder.bytes for folder in pruning.folders))
+    if pruning.is_empty:
+        click.echo(f"{name}: nothing to prune")
+        return
+    versions = f"{len(decision.pruned)} version{'' if len(decision.pruned) == 1 else 's'}"
+    click.echo(f"{name}: {versions}, {files} file{'' if files == 1 else 's'} of {size} {'would go' if dry_run else 'went'}")
+    if decision.first_step is not None:
+        click.echo(f"{name}: steps can be read from {decision.first_step} on (steps: {pruning.steps})")
+    if dry_run and pruning.is_open:
+        note(f"something of {name} was left open: it is to be finished before anything is pruned")
+
+
+def _shown(version: KnownVersion) -> list[str]:
+    return [f"{version.name}@v{version.number}", _time(version.ended)]
+
+
+def _time(time: datetime | None) -> str:
+    return "" if time is None else time.isoformat(timespec="milliseconds")
+
+
+def _as_json(pruning: Pruning) -> dict[str, Any]:
+    decision = pruning.decision
+    return {
+        "pipeline": pruning.pipeline,
+        "step": pruning.step,
+        "first_step": decision.first_step,
+        "pruned": [
+            {
+                **_version_as_json(one),
+                "bytes": pruning.bytes.get((one.object, one.number), 0),
+                "retention": pruning.retention[one.object],
+            }
+            for one in decision.pruned
+        ],
+        "kept": [{**_version_as_json(one.version), "why": list(one.why)} for one in decision.stays],
+        "folders": [
+            {"folder": folder.location, "files": len(folder.files), "bytes": folder.bytes} for folder in pruning.folders
+        ],
+        "open": pruning.is_open,
+    }
+
+
+def _version_as_json(version: KnownVersion) -> dict[str, Any]:
+    kind, name = version.kind, version.name
+    return {"kind": kind, "name": name, "version": f"v{version.number}", "active_until": _time(version.ended)}
