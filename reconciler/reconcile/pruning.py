@@ -18,7 +18,7 @@ The last versions that readers may be at stay for as long as `steps` says; what 
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -46,7 +46,7 @@ from reconciler.reconcile.replaying import program_in_force
 from reconciler.reconcile.retention import Decision, Known, KnownVersion, Left, decide
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_references import kept_staging_folders
-from reconciler.registry.model import Head
+from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 
 ORPHANS_SECONDS: Final = 7 * 86400
@@ -101,26 +101,25 @@ class PruneRun:
 
 def look(target: Target, pipeline: str, now: datetime) -> Pruning:
     """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551)."""
-    stored, program = program_in_force(target, pipeline)
-    head = stored.value
     if not can_be_listed(target.warehouse):
         message = f"the warehouse of {target.environment.name} is on an object store: what lies there can't be listed here"
         raise ReconcileError("A551", message, "this version prunes warehouses in folders")
+    stored, found = _decided(target, pipeline, now)
+    folders = tuple(_folders(target, stored.value, found.decision, now))
+    size = {(one.object, one.number): _bytes(target, one, folders) for one in found.decision.pruned}
+    return replace(found, folders=folders, bytes=size)
+
+
+def _decided(target: Target, pipeline: str, now: datetime) -> tuple[Stored[Head], Pruning]:
+    """The head, and what is decided by it; no folder was looked at."""
+    stored, program = program_in_force(target, pipeline)
+    head = stored.value
     if head.published is None:
         raise NotFound("A506", f"nothing of {pipeline} is published", "run: reconcile apply")
     known = read_known(target, head, program, now)
-    decision = decide(known, now)
-    folders = tuple(_folders(target, head, decision, now))
-    return Pruning(
-        pipeline,
-        head.published.step,
-        decision,
-        folders,
-        {(one.object, one.number): _bytes(target, one, folders) for one in decision.pruned},
-        _words(known),
-        duration(known.steps_seconds),
-        head.intent is not None or head.journal is not None,
-    )
+    is_open = head.intent is not None or head.journal is not None
+    decision, steps = decide(known, now), duration(known.steps_seconds)
+    return stored, Pruning(pipeline, head.published.step, decision, (), {}, _words(known), steps, is_open)
 
 
 def prune(target: Target, pipeline: str, run: PruneRun) -> Pruning:
@@ -138,18 +137,8 @@ def prune(target: Target, pipeline: str, run: PruneRun) -> Pruning:
     run.boundary(f"prune:{BEFORE}")
     with hold_lease(target.registry, pipeline, this_process("prune"), report=run.tell) as lease:
         found = _record(target, pipeline, run, cared_for, lease.check)
-    went = []
-    for location in sorted(cared_for):
-        went.append(_remove(target, location, found, run))
-    done = Pruning(
-        pipeline,
-        found.step,
-        found.decision,
-        tuple(went),
-        found.bytes,
-        found.retention,
-        found.steps,
-    )
+    went = tuple(_remove(target, location, found, run) for location in sorted(cared_for))
+    done = replace(found, folders=went, bytes=would.bytes)
     if not done.is_empty:
         details = {
             "versions": [f"{one.name}@v{one.number}" for one in done.decision.pruned],
@@ -165,12 +154,8 @@ def prune(target: Target, pipeline: str, run: PruneRun) -> Pruning:
 def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], check: Callable[[], None]) -> Pruning:
     """Decide again, for good, and write it down."""
     registry = target.registry
-    stored = registry.head(pipeline)
-    found = look(target, pipeline, run.now())
+    stored, found = _decided(target, pipeline, run.now())
     _require_closed(found)
-    if stored is None or stored.value.published is None or stored.value.published.step != found.step:
-        # Nobody else writes it, so this is no more.
-        raise ReconcileError("A550", f"{pipeline} was written by somebody else meanwhile", "prune again")
     rows = list(_rows(found, cared_for, run))
     run.boundary(f"prune:{INTENDED}")
     check()
