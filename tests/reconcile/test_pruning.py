@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -22,11 +23,13 @@ from reconciler.reconcile.boundaries import Boundary, Crash, crash_at, no_bounda
 from reconciler.reconcile.events import Event
 from reconciler.reconcile.pruning import Pruning
 from reconciler.reconcile.retention import Left
+from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.target import Target, open_target
 from reconciler.registry.model import Head, OutputState, Sending
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
+from tests.reconcile.lineitem import wait_until
 from tests.reconcile.two_pipelines import GRADES, two_pipelines
 
 FIRST = """\
@@ -391,6 +394,31 @@ def test_a_step_while_files_go_is_not_disturbed(shop: Shop) -> None:
     assert done
     assert len(shop.rows("orders")) == 4
     assert shop.read("total@v0") == "X735"
+
+
+def test_a_live_run_lets_a_prune_in_and_goes_on(shop: Shop) -> None:
+    files = shop.root / "files"
+    files.mkdir()
+    transport = f"{{name: file_input, config: {{path: {files}}}}}"
+    connector = f"  connectors: [{{name: c, table: orders, transport: {transport}, format: {{name: json}}}}]\n"
+    shop.apply(THIRD, SHORT + connector)
+    stopping = threading.Event()
+    running = Running(Shop(shop.root).engine)
+    going = threading.Thread(
+        target=lambda: run_pipeline(shop.target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
+    )
+    going.start()
+    try:
+        (files / "1.json").write_text('{"id": 4, "price": 40}\n')
+        wait_until(lambda: len(shop.rows("orders")) == 4)
+        assert pruned(shop.prune()) == ["dear@v0", "total@v0", "total@v1"]
+        (files / "2.json").write_text('{"id": 5, "price": 50}\n')
+        wait_until(lambda: len(shop.rows("orders")) == 5)
+    finally:
+        stopping.set()
+        going.join(60)
+    assert not going.is_alive()
+    assert shop.read("total@v1") == "X735"
 
 
 def test_what_was_recorded_is_not_restored_though_its_files_are_there(shop: Shop) -> None:
