@@ -29,6 +29,7 @@ from reconciler.plan.steps import stored_reads, with_followers
 from reconciler.program.model import Program
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.foreign import means_the_same, read_applied_state
+from reconciler.reconcile.pruned import require_kept, require_version_kept
 from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
@@ -140,7 +141,10 @@ def _followed(program: Program) -> list[ForeignRelation]:
 
 
 def _kept_rows(target: Target, relation: ForeignRelation) -> ForeignStep:
-    """Where the rows of a version are: as it was at the last step at which it was active. Raises EngineError (X730)."""
+    """Where the rows of a version are: as it was at the last step at which it was active.
+
+    Raises EngineError (X730, X736) and ReconcileError (X735) where they are gone.
+    """
     stored = target.registry.head(relation.pipeline)
     if stored is None or stored.value.published is None:
         raise UpstreamDiffers("A560", f"pipeline {relation.pipeline} is not applied", "run: reconcile apply")
@@ -152,6 +156,10 @@ def _kept_rows(target: Target, relation: ForeignRelation) -> ForeignStep:
         message = f"the rows of {relation.qualified_name} are gone: the table was removed by a later apply"
         raise EngineError("X730", message, "leave that version out")
     location = join_location(target.warehouse, placement.location)
+    if state.step != step:
+        number = relation.version or 0
+        require_version_kept(target.registry, head.pipeline, found.versions.id, number, state.step, relation.qualified_name)
+        require_kept(target.registry, head.pipeline, target.warehouse, state.step, location, placement.version)
     require_version(location, placement.version)
     identity = table_identity(location)
     return ForeignStep(state.step, {"": _pinned(placement)}, {"": identity} if identity is not None else {})

@@ -31,7 +31,6 @@ from reconciler.reconcile.retention import (
     Held,
     Known,
     KnownVersion,
-    PastStep,
     Place,
     decide,
     kept_by_all,
@@ -40,7 +39,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_references import version_references
 from reconciler.registry.codec import foreign_from_json
-from reconciler.registry.model import ForeignStep, Head
+from reconciler.registry.model import ForeignStep, Head, read_of
 from reconciler.registry.protocol import History
 
 _NAMED = "named"
@@ -76,6 +75,7 @@ def read_known(target: Target, head: Head, program: Program, now: datetime, read
     states = read_past_states(target.registry, head, ends, now - timedelta(seconds=seconds))
     checkpoints = tuple(_checkpoints(target, head, settings.retention.checkpoints, now))
     held = [Held(f"checkpoint {one.name}", _standing(states, one.step, one.places)) for one in checkpoints]
+    held += [Held("what views read", _read(published.foreign, head.pipeline, head.pipeline))]
     held += [*_outputs(head, program), *_open_work(head, head.pipeline)]
     cursors: dict[str, int] = {}
     for pipeline in target.registry.pipelines() if readers else ():
@@ -87,7 +87,7 @@ def read_known(target: Target, head: Head, program: Program, now: datetime, read
     current = {placement.location: placement.version for placement in published.relations.values()}
     return Known(
         versions=tuple(_versions(target, head, program, spans, last, states, checkpoints)),
-        steps=tuple(PastStep(step, replaced, moved) for step, replaced, moved in states.moved),
+        steps=tuple(states.recent),
         held=tuple(held),
         current=current,
         cursors=cursors,
@@ -213,9 +213,8 @@ def _open_work(head: Head, pipeline: str) -> list[Held]:
     """What an open step, restore or apply of a pipeline reads of `pipeline`'s folders."""
     found: set[Place] = set()
     details: JsonObject = head.intent.details if head.intent is not None else {}
-    pins = [foreign_from_json(details.get("foreign", {})), head.journal.foreign if head.journal is not None else {}]
-    read = [pin[pipeline] for pin in pins if pipeline in pin]
-    found |= {Place(one.location, one.version) for step in read for one in step.relations.values()}
+    found |= _read(foreign_from_json(details.get("foreign", {})), pipeline, head.pipeline)
+    found |= _read(head.journal.foreign if head.journal is not None else {}, pipeline, head.pipeline)
     for pinned in details.get("restored", {}).values():
         if "read" in pinned and details.get("source") == pipeline:
             found.add(Place(pinned.get("source", pinned["location"]), pinned["read"]))
@@ -235,10 +234,15 @@ def _readers(target: Target, head: Head, now: datetime) -> Iterator[Held]:
         other = target.registry.head(reader)
         if other is None or other.value.published is None or other.value.applied is None or not other.value.applied.record:
             continue
-        theirs = other.value.published.foreign.get(head.pipeline, ForeignStep(0)).relations.values()
         program = read_snapshot(target, reader, other.value.applied.record).program
+        # What of it is in folders of others says nothing here.
         needed = decide(read_known(target, other.value, program, now, readers=False), now).wanted
-        yield Held(f"pipeline {reader}", needed | {Place(one.location, one.version) for one in theirs})
+        yield Held(f"pipeline {reader}", needed | _read(other.value.published.foreign, head.pipeline, reader))
+
+
+def _read(foreign: Mapping[str, ForeignStep], pipeline: str, reader: str) -> frozenset[Place]:
+    """Where a reader reads relations of a pipeline, and versions of them."""
+    return frozenset(Place(one.location, one.version) for one in read_of(foreign, pipeline, reader).values())
 
 
 def _follow(target: Target, head: Head, placements: Any, cursors: dict[str, int], held: list[Held]) -> None:

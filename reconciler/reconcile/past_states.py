@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.names import is_foreign
-from reconciler.reconcile.retention import Place
+from reconciler.reconcile.retention import PastStep, Place
 from reconciler.reconcile.steps import WITHDRAWN
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry
@@ -22,7 +22,7 @@ _COLUMNS = ("step", "at", "kind", "record", "whole", "relations")
 @dataclass(frozen=True, slots=True)
 class PastState:
     """Where each relation (folded) stood at a step, under the program of that record; and where those of other pipelines
-    (`pipeline.name`) were read."""
+    (`pipeline.name`) and versions (`name@v2`) were read."""
 
     step: int
     record: str
@@ -32,18 +32,18 @@ class PastState:
 
 @dataclass(slots=True)
 class PastStates:
-    """`at`: the state of the last published step up to each that was asked for, where it is known. `moved`: of each recent
-    step, what moved since the one before (of the first, everything), with the time of the next one. `begins`: since which
+    """`at`: the state of the last published step up to each that was asked for, where it is known. `recent`: of each recent
+    step, what moved since the one before (of the first, everything), and the time of the next one. `begins`: since which
     step each folder holds what it holds now. `foreign` are folders of other pipelines: theirs is the say of what is gone."""
 
     at: dict[int, PastState] = field(default_factory=dict)
-    moved: list[tuple[int, datetime | None, frozenset[Place]]] = field(default_factory=list)
+    recent: list[PastStep] = field(default_factory=list)
     begins: dict[str, int] = field(default_factory=dict)
     foreign: set[str] = field(default_factory=set)
 
     def stands(self, step: int, location: str) -> bool:
         """Whether a folder is still the one that it was at a step."""
-        return location in self.foreign or (location in self.begins and self.begins[location] <= step)
+        return self.begins[location] <= step if location in self.begins else location in self.foreign
 
 
 def read_past_states(registry: Registry, head: Head, wanted: Iterable[int], since: datetime) -> PastStates:
@@ -70,9 +70,8 @@ def read_past_states(registry: Registry, head: Head, wanted: Iterable[int], sinc
             found.at[asked.pop(0)] = PastState(step, row["record"], dict(passing.relations), dict(passing.foreign))
         replaced = None if following is None else datetime.fromisoformat(following["at"])
         if replaced is None or replaced > since:
-            everything = (*passing.relations.values(), *passing.foreign.values())
-            moved = passing.moved if found.moved else frozenset(everything)
-            found.moved.append((step, replaced, moved))
+            moved = passing.moved if found.recent else frozenset(passing.relations.values())
+            found.recent.append(PastStep(step, replaced, moved, frozenset(passing.foreign.values())))
         found.foreign |= {place.location for place in passing.foreign.values()}
     found.begins = passing.begins
     return found
@@ -100,7 +99,7 @@ class _Passing:
         self.is_known = is_whole or (self.is_known and step == self._last + 1)
         self.relations = moved if is_whole else {**self.relations, **moved}
         self.foreign = foreign if is_whole else {**self.foreign, **foreign}
-        self.moved = frozenset(places.values())
+        self.moved = frozenset(moved.values())
         self._last = step
         for place in moved.values():
             known = before.get(place.location)
@@ -116,7 +115,7 @@ class _Passing:
 
 
 def is_read_elsewhere(key: str, place: Mapping[str, Any]) -> bool:
-    """Whether what stands among the relations of a row is another pipeline's (`steps`)."""
+    """Whether what stands among the relations of a row is another pipeline's, or a version that is read (`steps`)."""
     return is_foreign(key) and "step" in place
 
 

@@ -21,7 +21,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_sources import VersionSources, is_versioned, told_apart, version_sources
-from reconciler.registry.model import ForeignStep, Head, Placement
+from reconciler.registry.model import ForeignStep, Head, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
 
@@ -139,9 +139,10 @@ def _require_data(
             if fold(source.name.partition("@")[0]) in gone:
                 raise EngineError("X730", "its folder was removed by a later apply")
             whose, at = published.head.pipeline, step
-            if is_foreign(source.name) and not is_versioned(source.name):
-                whose = source.name.partition(".")[0]
-                at = foreign[whose].step
+            pin = foreign.get(foreign_place(fold(source.name))[0]) if is_foreign(source.name) else None
+            if pin is not None:
+                at = pin.step
+                whose = source.name.partition(".")[0] if "." in source.name else whose
             require_kept(target.registry, whose, target.warehouse, at, source.location, source.version)
             require_version(source.location, source.version)
         except EngineError as error:

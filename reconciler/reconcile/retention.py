@@ -53,11 +53,13 @@ class KnownVersion:
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
-    """A published step: when the next one came (None: it is the last), and where everything stood."""
+    """A published step: when the next one came (None: it is the last), where everything stood, and what else was read: of
+    other pipelines, and versions of the own one."""
 
     step: int
     replaced: datetime | None
     places: frozenset[Place]
+    read: frozenset[Place] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def decide(known: Known, now: datetime) -> Decision:
     since = now - timedelta(seconds=known.steps_seconds)
     recent = [step for step in known.steps if step.replaced is None or step.replaced > since]
     reasons = _reasons(known, now)
-    wanted = {place for one in known.held for place in one.places}
+    wanted = {place for one in known.held for place in one.places} | {place for step in recent for place in step.read}
     wanted |= {place for version, why in zip(known.versions, reasons, strict=True) if why for place in version.places}
     left = _left(known, recent, wanted)
     pruned: list[KnownVersion] = []

@@ -1,13 +1,17 @@
 """Who needs a version of an object that is not active: in one place, for retention.
 
-Whatever else comes to name versions (another view's SQL, a version that is staged) adds itself here; what is named is never
-pruned. Keys are (the object's id, the number), values say who, in words.
+Whatever else comes to name versions (a version that is staged) adds itself here; what is named is never pruned. Keys are
+(the object's id, the number), values say who, in words.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 
+from reconciler.errors import NotFound
 from reconciler.program.model import Program
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions import find_in_head
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key
 
@@ -15,7 +19,7 @@ from reconciler.snapshot.objects import object_key
 def version_references(target: Target, head: Head, program: Program) -> dict[tuple[str, int], tuple[str, ...]]:
     """The versions that somebody names. `program` is the one that is applied."""
     found: dict[tuple[str, int], list[str]] = {}
-    for key, words in (*_aliases(target, head), *_pins(head, program)):
+    for key, words in (*_aliases(target, head), *_pins(head, program), *_views(target, head, program)):
         found.setdefault(key, []).append(words)
     return {key: tuple(sorted(words)) for key, words in sorted(found.items())}
 
@@ -31,6 +35,24 @@ def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:
     stored = target.registry.aliases(head.pipeline)
     numbers = stored.value.numbers if stored is not None else {}
     return [((key, number), f"alias {alias}") for key, of in numbers.items() for alias, number in of.items()]
+
+
+def _views(target: Target, head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
+    """What queries of views name, of this pipeline and of those that read it."""
+    stored = target.registry.readers(head.pipeline)
+    programs = [program]
+    for reader in stored.value.pipelines if stored is not None else ():
+        other = target.registry.head(reader)
+        if other is not None and other.value.applied is not None and other.value.applied.record:
+            programs.append(read_snapshot(target, reader, other.value.applied.record).program)
+    found = set()
+    for one in programs:
+        for relation in one.foreign.values():
+            if relation.version is not None and relation.pipeline == head.pipeline:
+                with suppress(NotFound):
+                    key = find_in_head(head, relation.name, relation.kind).versions.id
+                    found.add(((key, relation.version), f"read by views of {one.name}"))
+    return sorted(found)
 
 
 def _pins(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:

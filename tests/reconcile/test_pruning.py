@@ -30,7 +30,9 @@ from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import wait_until
-from tests.reconcile.two_pipelines import GRADES, two_pipelines
+from tests.reconcile.test_reading_pipelines import planned
+from tests.reconcile.test_versions_in_views import OTHER, allow
+from tests.reconcile.two_pipelines import GRADES, SALES, two_pipelines
 
 FIRST = """\
 CREATE TABLE orders (id BIGINT, price INT);
@@ -327,6 +329,44 @@ def test_what_pipelines_that_read_this_one_need_stays(tmp_path: Path) -> None:
         pair.pipeline("grades").select("SELECT * FROM plain", at_step=1)
     assert caught.value.code == "X736"
     assert pair.pipeline("grades").plan().changes_nothing
+
+
+def test_a_version_that_a_view_reads_stays(tmp_path: Path) -> None:
+    pair = two_pipelines(tmp_path)
+    pair.write("grades", "CREATE TABLE limits (customer STRING, least INT);")
+    pair.apply("sales", "grades")
+    pair.sell((1, "Ada", 30))
+    short = "  retention: {versions: 0, steps: 0s}\n"
+    allow(pair, "sales", short)
+    # v0 is read by another pipeline, v1 by a view beside it, v2 by nobody.
+    for factor in (100, 200, 300):
+        views = "" if factor == 100 else "CREATE MATERIALIZED VIEW own AS SELECT total FROM `revenue@v1`;\n"
+        (tmp_path / "pipelines/sales/program.sql").write_text(SALES.replace("SUM(price)", f"SUM(price) * {factor}") + views)
+        pair.apply("sales")
+        pair.sell((factor, "Bob", 1))
+    pair.write("grades", OTHER)
+    pair.apply("grades")
+    later = datetime.now(UTC) + timedelta(days=2)
+
+    done = pair.pipeline("sales").prune(now=lambda: later)
+
+    assert pruned(done) == ["revenue@v2"]
+    assert kept(done) == {
+        "revenue@v0": ("read by views of grades",),
+        "revenue@v1": ("read by views of sales",),
+    }
+    pair.pipeline("grades").execute("INSERT INTO limits VALUES ('Ada', 5)")
+    pair.sell((7, "Cyd", 1))
+    assert "no changes" in planned(pair)
+    pair.write("grades", OTHER.replace("@v0", "@v2"))
+    with pytest.raises(ReconcileError) as caught:
+        pair.apply("grades")
+    assert caught.value.code == "X735"
+    pair.write("grades", "CREATE TABLE limits (customer STRING, least INT);")
+    pair.apply("grades")
+    # The steps at which it was read can be read for a week yet.
+    assert pruned(pair.pipeline("sales").prune(now=lambda: later)) == []
+    assert pruned(pair.pipeline("sales").prune(now=lambda: later + timedelta(days=7))) == ["revenue@v0"]
 
 
 BOUNDARIES = (
