@@ -20,7 +20,8 @@ may still be alive and write. Whatever such a one does later meets a version, a 
 that it expects: it can change nothing of what came after it. (Where no table stands any more it can still make one: an
 empty one, or what it had built, if it was stopped between looking and its very first publication there. The next plan that
 wants the place names it: A505.) Folders are `folders`' to tell: a renamed relation stays where it is. Whether a view's rows
-are kept, and current, is `kept_rows`' to find; that is settled when its bootstrap is pinned.
+are kept, and current, is `kept_rows`' to find; that is settled when its bootstrap is pinned. Should they go before they are
+published, they are computed after all.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ from reconciler.delta.tables import (
 )
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
+from reconciler.errors import EngineError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import (
@@ -105,6 +107,7 @@ class Effects:
         self._applied_placements = placements
         steps = [step_from_json(entry.step) for entry in journal.entries]
         foreign = journal.foreign
+        self._bootstraps = {fold(step.view): step for step in steps if isinstance(step, BootstrapView)}
         self._building = Building(engine, warehouse, desired, steps, placements, builder.name, builder.clock, foreign)
         for entry in journal.entries:
             if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
@@ -182,6 +185,8 @@ class Effects:
                 return {"version": extend_table(self._absolute(intent), columns, intent["expected"], self._transaction)}
             case PublishTable():
                 return self._publish(intent, table_columns(self._table(step.table)))
+            case PublishView() if KEPT in intent:
+                return self._publish_kept(step.view, intent)
             case PublishView():
                 return self._publish(intent)
             case RenameRelation():
@@ -225,11 +230,22 @@ class Effects:
         return {**intent, "staging": self._building.staged(relation)} if kept is None else {**intent, KEPT: kept}
 
     def _publish(self, intent: JsonObject, columns: tuple[ColumnType, ...] = ()) -> JsonObject:
-        if KEPT in intent:
-            version = restore(self._absolute(intent), intent[KEPT], intent["expected"], self._transaction)
-            return {"version": version}
         location, staging = self._absolute(intent), intent["staging"]
         return {"version": publish(location, staging, intent["expected"], self._transaction, columns)}
+
+    def _publish_kept(self, view: str, intent: JsonObject) -> JsonObject:
+        try:
+            return {"version": restore(self._absolute(intent), intent[KEPT], intent["expected"], self._transaction)}
+        except EngineError as error:
+            if error.code != "X730":
+                raise
+        # They were there when they were pinned: somebody took them since. Others may be published by now, and there is no
+        # way back; they are what a bootstrap gives.
+        self._building.drop_kept(view)
+        bootstrap = self._bootstraps[fold(view)]
+        staging = self._building.choose(bootstrap)
+        self._building.build(bootstrap)
+        return self._publish({**intent, "staging": staging})
 
     def _drop(self, intent: JsonObject) -> None:
         if "identity" not in intent:  # an apply that an older version began

@@ -231,6 +231,25 @@ def test_rows_that_go_while_an_apply_is_open_are_computed_by_the_next(shop: Shop
     assert shop.rows() == before
 
 
+@pytest.mark.parametrize("boundary", ["publish_view:before", "publish_view:effected"])
+def test_rows_that_go_once_others_are_published_are_computed_then(shop: Shop, boundary: str) -> None:
+    before = shop.rows()
+    shop.apply(SQL.replace(*CHANGES["view"]))
+    with pytest.raises(Crash):
+        shop.apply(SQL, boundary)
+    for name in ("v", "w"):
+        table = open_table(shop.table(name))
+        assert table is not None
+        table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    if boundary == "publish_view:before":
+        # Both are what a reader of the paths sees, still.
+        assert shop.apply(SQL) == ["v", "w"]
+    else:
+        assert shop.apply(SQL) == ["w"]
+    assert shop.rows() == before
+    assert shop.apply(SQL) == []
+
+
 def test_beside_a_live_run_nothing_is_computed_either(shop: Shop) -> None:
     before = shop.rows()
     shop.apply(SQL.replace(*CHANGES["view"]))
