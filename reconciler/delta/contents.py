@@ -42,19 +42,17 @@ def is_readable(location: str, version: int) -> bool:
 
     try:
         table = open_table(location, version)
-        if table is None:
-            return False
-        if is_local(location):
-            return all(os.path.exists(local_path(join_location(location, path))) for path in _paths(table))
-        return not missing_files(table)
+        return table is not None and not has_missing_files(table, location)
     except (RegistryError, DeltaError, OSError):
         return False
 
 
-def missing_files(table: "DeltaTable") -> tuple[str, ...]:
-    """The data files that a table names at its version and that are gone, as a listing of its place tells: so an object
-    store need not be asked for each."""
-    return tuple(sorted(table.repair(dry_run=True)["files_removed"]))
+def has_missing_files(table: "DeltaTable", location: str) -> bool:
+    """Whether data files that a table names at its version are gone. A listing of its place tells, so that an object store
+    need not be asked for each."""
+    if is_local(location):
+        return not all(os.path.exists(local_path(join_location(location, path))) for path in _paths(table))
+    return bool(table.repair(dry_run=True)["files_removed"])
 
 
 def _only_rewritten(location: str, first: int, last: int) -> bool:

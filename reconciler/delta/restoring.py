@@ -6,11 +6,11 @@ with that writer's transactions: what that writer still commits conflicts with t
 `delta.tables`. So the order does not matter in which the two meet.
 """
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.contents import has_missing_files
+from reconciler.delta.opening import open_table
 from reconciler.delta.tables import table_version
 from reconciler.delta.transactions import commit_properties, has_transaction, marking_properties
 from reconciler.engine.stored import Transaction
@@ -87,18 +87,15 @@ def take_out_rows(location: str, condition: str, marks: Sequence[Transaction] = 
 
 
 def require_version(location: str, version: int) -> None:
-    """Raise EngineError (X730) unless a table can be read as it was at `version`: log and, where they are files of this
-    machine, all data files are there."""
+    """Raise EngineError (X730) unless a table can be read as it was at `version`: log and all data files are there."""
     try:
         table = open_table(location, version)
     except RegistryError as error:
         raise EngineError("X730", f"version {version} of the table at {location} is gone: {error.message}") from error
     if table is None:
         raise EngineError("X730", f"there is no table at {location} any more")
-    if is_local(location):
-        for uri in table.file_uris():
-            if not os.path.exists(local_path(uri)):
-                raise EngineError("X730", f"version {version} of the table at {location} is gone: a vacuum took its files")
+    if has_missing_files(table, location):
+        raise EngineError("X730", f"version {version} of the table at {location} is gone: a vacuum took its files")
 
 
 def _restore(table: "DeltaTable", location: str, version: int, properties: "CommitProperties") -> None:
