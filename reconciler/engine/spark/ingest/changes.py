@@ -30,6 +30,7 @@ from reconciler.engine.spark.locations import folder, literal, quoted
 from reconciler.engine.spark.writes import DELETES
 
 _PATIENCE = 10.0
+_COUNTED = "reconcile counted"
 _LARGEST_COMPILED = 8000
 """Java compiles no method of more bytecode than this, and interprets it for good. Spark's own limit is higher."""
 
@@ -55,8 +56,10 @@ def write_proven(session: SparkSession, ingestion: Ingestion, proven: Proven, tr
     """Write those of the rows that fit, in a commit of their own."""
     session.conf.set("spark.sql.codegen.hugeMethodLimit", str(_LARGEST_COMPILED))
     rules = Rules(ingestion.target.columns, ingestion.target.defaults, null_is_absent=True)
-    fitted = checked(proven.rows, rules, proven.given, ())
-    rows = fitted.where(f.col(quoted(REASON)).isNull()).drop(REASON)
+    # Spark moves no condition across a column that counts, so it does not compute values a second time to ask it of them.
+    counted = f"monotonically_increasing_id() AS {quoted(_COUNTED)}"
+    fitted = checked(proven.rows, rules, proven.given, (counted,))
+    rows = fitted.where(f"{quoted(REASON)} IS NULL AND {quoted(_COUNTED)} >= 0").drop(REASON, _COUNTED)
     return writes.write(session, ingestion.target, rows, transaction, ingestion.commit)
 
 
