@@ -1,4 +1,7 @@
-"""Several processes that change one view at the same moment, each from a clone of its own, over one warehouse."""
+"""Several processes that change one view at the same moment, each from a clone of its own, over one warehouse.
+
+`tests/s3/test_versions.py` does it over a warehouse on S3.
+"""
 
 import json
 import os
@@ -16,7 +19,7 @@ from tests.engine.delta_writer import DeltaWriter
 
 PROCESSES = 8
 DEFINITIONS = 6
-DEADLINE_SECONDS = 120.0
+DEADLINE_SECONDS = 600.0
 
 # Each brings two definitions in turn; others bring some of the same.
 APPLY = """
@@ -29,14 +32,15 @@ from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.test_object_versions_concurrent import program, share
 
-root, shared, number = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+root, shared, warehouse = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+number, pause = int(sys.argv[4]), float(sys.argv[5])
 landed, refused = [], 0
 (shared / f"ready{number}").touch()
 while not (shared / "go").exists():
     time.sleep(0.01)
 for one in (number, number + 3):
     write_shop(root, program(one))
-    share(root, shared)
+    share(root, warehouse)
     while True:
         try:
             result = Project.open(root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").apply()
@@ -44,7 +48,7 @@ for one in (number, number + 3):
         except LeaseHeld as error:
             assert error.code == "A503"
             refused += 1
-            time.sleep(0.02)
+            time.sleep(pause)
     landed.append(not result.did_nothing)
 print(json.dumps({"landed": landed, "refused": refused}))
 """
@@ -56,21 +60,27 @@ def program(number: int) -> str:
     return f"CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id + {which} AS id FROM t;\n"
 
 
-def share(root: Path, shared: Path) -> None:
+def share(root: Path, warehouse: str) -> None:
     """Say where the warehouse is that a clone has in common with others."""
-    (root / "reconcile.yaml").write_text(f"default: dev\nenvironments:\n  dev: {{warehouse: {shared / 'warehouse'}}}\n")
+    (root / "reconcile.yaml").write_text(f"default: dev\nenvironments:\n  dev: {{warehouse: '{warehouse}'}}\n")
 
 
 def test_every_definition_that_landed_is_one_version(tmp_path: Path) -> None:
+    every_definition_that_landed_is_one_version(tmp_path, str(tmp_path / "shared" / "warehouse"), 0.02)
+
+
+def every_definition_that_landed_is_one_version(tmp_path: Path, warehouse: str, pause: float) -> None:
+    """Have the processes apply, and look at what they leave. They have the environment of this one; who was refused waits
+    for `pause` seconds."""
     shared, first = tmp_path / "shared", tmp_path / "first"
     shared.mkdir()
     write_shop(first, program(0).replace("id + 0", "id - 1"))
-    share(first, shared)
+    share(first, warehouse)
     Project.open(first, engine=RecordingEngine(DeltaWriter())).pipeline("shop").apply()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", APPLY, str(tmp_path / f"clone{number}"), str(shared), str(number)],
+            [sys.executable, "-c", APPLY, str(tmp_path / f"clone{number}"), str(shared), warehouse, str(number), str(pause)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
