@@ -180,6 +180,9 @@ _APPROVAL_AND_APPLY: Final = {
     "A551": "a warehouse that can't be pruned",
     "A560": "another pipeline is to be applied first",
     "A561": "a run does not follow what it reads of another pipeline",
+    "A570": "a change can't be staged",
+    "A571": "that version is not staged",
+    "A572": "an apply was left open",
 }
 
 _REGISTRY: Final = {
@@ -256,6 +259,7 @@ _USAGE: Final[dict[str, str]] = {
     "U819": "not a time",
     "U820": "not a name for a version",
     "U830": "it is not clear what goes back where",
+    "U840": "it is not clear what is to be promoted or dropped",
 }
 
 _HAZARDS: Final = {

@@ -12,17 +12,23 @@ from reconciler.plan.words import summarise
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.pipelines import require_known
+from reconciler.reconcile.staged import staged_names
+from reconciler.reconcile.staging import StageResult
 
 
 @click.command()
 @pipelines_argument
 @target_options
 @format_option("text", "json")
-def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str) -> int:
+@click.option("--no-promote", "only_stage", is_flag=True, help="Build new versions of views beside those that serve.")
+def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, only_stage: bool) -> int:
     """Derive the plans of pipelines (all by default) again, check their approval, and carry them out; each after those that
     it reads.
 
     Killed anywhere, it finishes when run again. A plan that is not approved touches nothing: exit 2.
+
+    With --no-promote new versions of views are built and approved, and not active: `reconcile promote`, or another apply of
+    the same files, makes them active without computing them again.
 
     Example: reconcile apply student_grades
     """
@@ -33,7 +39,14 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
             require_known(project.target, name)
         for name in project.in_order(pipelines or project.pipelines()):
             try:
-                result = project.pipeline(name).apply(ProgressLines(), note, boundary_from_environment(os.environ))
+                pipeline, boundary = project.pipeline(name), boundary_from_environment(os.environ)
+                if only_stage:
+                    staged = pipeline.stage(ProgressLines(), note, boundary)
+                    outcomes.append(_staged_as_json(staged))
+                    if form == "text":
+                        click.echo(f"{name}: {_describe_staged(staged)}")
+                    continue
+                result = pipeline.apply(ProgressLines(), note, boundary)
             except ReconcileError as error:
                 show_error(error)
                 outcomes.append({"pipeline": name, "outcome": "refused", "code": error.code, "message": error.message})
@@ -46,6 +59,25 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         show_json({"form": "reconciler/apply/v1", "pipelines": outcomes})
     assert worst in (EXIT_DONE, EXIT_ERROR, EXIT_PENDING)
     return worst
+
+
+def _staged_as_json(result: StageResult) -> dict[str, object]:
+    staged = result.staged
+    numbers = {key.partition(":")[2]: f"v{number}" for key, number in staged.numbers.items()} if staged is not None else {}
+    outcome = "unchanged" if result.did_nothing else "staged"
+    return {"pipeline": result.pipeline, "outcome": outcome, "staged": numbers}
+
+
+def _describe_staged(result: StageResult) -> str:
+    if result.staged is None:
+        return "nothing to do"
+    words = staged_names(result.staged)
+    return f"staged already: {words}" if result.did_nothing else f"staged: {words} (reconcile promote {_first(result)})"
+
+
+def _first(result: StageResult) -> str:
+    names = staged_names(result.staged).split(", ") if result.staged is not None else []
+    return f"{result.pipeline}.{names[0]}" if names[0] else f"--pipeline {result.pipeline}"
 
 
 def _outcome(result: ApplyResult) -> str:

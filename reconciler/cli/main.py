@@ -27,6 +27,8 @@ _COMMANDS = {
     "explain": "Show what a table or view is made of, and why it is or is not in the plan.",
     "approve": "Record an approval of one plan, for work without a pull request.",
     "apply": "Carry out approved plans.",
+    "promote": "Make active what was staged by `apply --no-promote`.",
+    "unstage": "Drop what was staged.",
     "rollback": "Give a table, view, function or whole pipeline an earlier version.",
     "run": "Ingest from connectors and bring views up to date.",
     "stop": "End a live run after its step, or by force.",

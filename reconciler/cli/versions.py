@@ -14,6 +14,7 @@ from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.reconcile.pruned import Pruned
+from reconciler.reconcile.staged import staged_number
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.version_rows import RowDifference, compare_rows
 from reconciler.reconcile.versions import (
@@ -157,8 +158,12 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     names = aliases_by_number(found.aliases)
     words = "active (rolled back)" if is_rolled_back else "active"
 
+    staged = staged_number(found.found.head, object_key(found.found.kind, found.found.name))
+
     def state(number: int) -> str:
-        told = [words] if number == active else ["pruned"] if number in found.pruned else []
+        told = (
+            [words] if number == active else ["staged"] if number == staged else ["pruned"] if number in found.pruned else []
+        )
         return ", ".join([*told, *names.get(number, ())])
 
     rows = [
@@ -170,6 +175,8 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         why = (
             "is rolled back to when it was not there"
             if is_rolled_back
+            else "is staged, and not there yet"
+            if staged is not None and staged == found.found.versions.last == 0
             else f"is not part of {found.found.pipeline} any more"
         )
         note(f"{found.found.name} {why}")
@@ -180,9 +187,11 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
 
 def _list_as_json(found: VersionList, moves: Sequence[AliasMove]) -> dict[str, Any]:
     active = found.found.versions.active
+    staged = staged_number(found.found.head, object_key(found.found.kind, found.found.name))
     return {
         "form": "reconciler/versions/v1",
         **_object_as_json(found.found),
+        "staged": None if staged is None else f"v{staged}",
         "versions": [
             {
                 **asdict(one),

@@ -105,6 +105,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             for spared in plan.diff.spared
         ],
         **_rollbacks(plan),
+        **_staged(plan),
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
@@ -127,6 +128,20 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         "desired_digest": plan.desired_digest,
         "digest": plan.digest,
     }
+
+
+def _staged(plan: Plan) -> dict[str, Any]:
+    staged = [
+        {
+            "kind": one.kind,
+            "name": one.name,
+            "version": f"v{one.number}",
+            "step": one.step,
+            "outcome": "promoted" if one.is_promoted else "dropped",
+        }
+        for one in plan.staged
+    ]
+    return {"staged": staged} if staged else {}
 
 
 def _rollbacks(plan: Plan) -> dict[str, Any]:

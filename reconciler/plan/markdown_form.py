@@ -29,6 +29,7 @@ from reconciler.plan.words import (
     describe_metadata,
     describe_rolled_back,
     describe_spared,
+    describe_staged,
     describe_step,
     judged_hazards,
     step_groups,
@@ -275,6 +276,8 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield tuple(_collapsible("Untouched", "\n".join(lines)) for lines in variants if lines)
     if plan.rolled_back:
         yield ("".join(f"Rolled back: {inline(describe_rolled_back(one))}\n" for one in plan.rolled_back),)
+    if plan.staged:
+        yield ("".join(f"Staged: {inline(describe_staged(one))}\n" for one in plan.staged),)
     if plan.diff.metadata:
         lines = [f"- {inline(describe_metadata(change))}" for change in plan.diff.metadata]
         yield (_collapsible("Changed in what is written only, not in meaning", "\n".join(lines)),)

@@ -203,6 +203,18 @@ class RolledBack:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedVersion:
+    """A version that is staged beside the active one, built from what was published at `step`. `is_promoted`: an apply of
+    the plan makes it active; else it drops it."""
+
+    kind: str
+    name: str
+    number: int
+    step: int
+    is_promoted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """See the module.
 
@@ -210,7 +222,8 @@ class Plan:
     but it never follows the same plan again, so that no approval can serve twice. `applied_digest` is None when nothing is
     applied, `desired_digest` when the pipeline is removed. `kept` names the tables and views that stay as they are, rows
     included; sorted. `rolled_back` are the objects that are held back, sorted. `rollback` says of a plan that does not
-    come from the files what it brings back or ends (empty: it comes from the files).
+    come from the files what it brings back or ends (empty: it comes from the files). `staged` are the versions that are
+    staged, sorted; they are no part of the digest.
     """
 
     pipeline: str
@@ -229,6 +242,7 @@ class Plan:
     digest: str
     rolled_back: tuple[RolledBack, ...] = ()
     rollback: str = ""
+    staged: tuple[StagedVersion, ...] = ()
 
     @property
     def is_first(self) -> bool:

@@ -29,6 +29,7 @@ from reconciler.plan.words import (
     describe_metadata,
     describe_rolled_back,
     describe_spared,
+    describe_staged,
     describe_step,
     judged_hazards,
     step_groups,
@@ -99,8 +100,10 @@ def render_text(
 
 
 def _rolled_back(plan: Plan) -> str:
-    """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect."""
-    return "".join(f"  rolled back: {describe_rolled_back(one)}\n" for one in plan.rolled_back)
+    """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect. And
+    one for each version that is staged."""
+    lines = [f"  rolled back: {describe_rolled_back(one)}\n" for one in plan.rolled_back]
+    return "".join([*lines, *(f"  staged: {describe_staged(one)}\n" for one in plan.staged)])
 
 
 class _Page:

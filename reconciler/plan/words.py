@@ -22,6 +22,7 @@ from reconciler.plan.model import (
     PublishView,
     RenameRelation,
     RolledBack,
+    StagedVersion,
     Step,
 )
 from reconciler.plan.policy import describe_judgement
@@ -182,6 +183,12 @@ def describe_metadata(change: MetadataChange) -> str:
 def describe_rolled_back(one: RolledBack) -> str:
     """For example: `view revenue to v0`."""
     return printable(f"{one.kind} {one.name} {'to when it was not there' if one.number is None else f'to v{one.number}'}")
+
+
+def describe_staged(one: StagedVersion) -> str:
+    """For example: `view revenue as v3, as of step 7: promoted`."""
+    outcome = "promoted by an apply of this plan" if one.is_promoted else "dropped by an apply of anything else"
+    return printable(f"{one.kind} {one.name} as v{one.number}, as of step {one.step}; {outcome}")
 
 
 def describe_spared(spared: Spared) -> str:

@@ -47,6 +47,7 @@ from reconciler.reconcile.pausing import pause_connector, put_connector
 from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
+from reconciler.reconcile.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
 from reconciler.reconcile.replaying import Running
 from reconciler.reconcile.resources import applied_resources, desired_resources
@@ -54,6 +55,7 @@ from reconciler.reconcile.rollbacks import Rollback, end_of, rollback_of, rollba
 from reconciler.reconcile.rolling_back import plan_rollback, proposed, roll_back
 from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
+from reconciler.reconcile.staging import StageResult, stage_pipeline
 from reconciler.reconcile.statements import execute
 from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
@@ -71,7 +73,7 @@ from reconciler.reconcile.versions import (
     read_version,
     versioned_name,
 )
-from reconciler.registry.model import AliasMove, Wish
+from reconciler.registry.model import AliasMove, Staged, Wish
 from reconciler.registry.protocol import History
 
 if TYPE_CHECKING:
@@ -184,6 +186,45 @@ class Pipeline:
         return apply_pipeline(
             self._project.target, self.name, Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
         )
+
+    def stage(
+        self,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> StageResult:
+        """Build new versions of views beside those that serve, without making them active. Raises ApprovalRequired or
+        PlanRejected, with nothing touched."""
+        applying = Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
+        return stage_pipeline(self._project.target, self.name, applying)
+
+    def promote(
+        self,
+        name: str | None = None,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> ApplyResult:
+        """Make active what is staged, all of it. `name` (`revenue@v3`): only if that is staged."""
+        target = self._project.target
+        staged = self._staged(name)
+        return promote(target, self.name, staged, Applying(self._project.engine_for(self.name), report, tell, boundary))
+
+    def plan_promotion(self, name: str | None = None) -> Plan:
+        """The plan of `promote`."""
+        return plan_promotion(self._project.target, self.name, self._staged(name)).plan
+
+    def unstage(self, boundary: Boundary = no_boundary) -> Staged:
+        """Drop what is staged; what was."""
+        applying = Applying(self._project.engine_for(self.name), boundary=boundary)
+        return drop_staged(self._project.target, self.name, applying)
+
+    def _staged(self, name: str | None) -> Staged:
+        target = self._project.target
+        if name is None:
+            return all_staged(target, self.name)
+        given = versioned_name(name)
+        return find_staged(target, VersionedName(self.name, given.name, given.version))[1]
 
     def plan_rollback(self, name: str, kind: str | None = None) -> Plan:
         """The plan of `rollback`."""

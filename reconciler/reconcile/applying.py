@@ -12,28 +12,33 @@ Rules:
   journal is closed, everything is as it was. After that point it can only go forward, and applying again does so.
 - The lease is looked at before each effect, and whoever lost it stops. One who loses it in between can still do no harm:
   see `effects`.
+- What is staged (`staging`) serves an apply of the same plan: its approval, and the rows of views. After any apply nothing
+  is staged any more; folders that it did not take are removed.
 - The last entry is one commit: applied snapshot, published versions and positions change together. Histories are
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
 
 import getpass
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from reconciler import __version__
+from reconciler.delta.opening import join_location
+from reconciler.delta.removal import remove_if_empty
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import EngineError, LeaseHeld, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
-from reconciler.plan.model import Outcome, Plan
+from reconciler.plan.model import Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.compiling import read_desired
-from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after
+from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
@@ -51,6 +56,8 @@ from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import author_of, read_commit
+from reconciler.reconcile.staged import describe_promotion, staged_folders
+from reconciler.reconcile.staged_history import record_staged
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
@@ -89,10 +96,12 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an apply is to bring, which is found anew whenever something else may be applied. `rollback`: as in a plan."""
+    """What an apply is to bring, which is found anew whenever something else may be applied. `rollback`: as in a plan.
+    `promotes` names the versions that are staged, where it is these (empty: it comes from elsewhere)."""
 
     desired: Callable[[AppliedState], Snapshot | None]
     rollback: str = ""
+    promotes: str = ""
 
 
 def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wanted | None = None) -> ApplyResult:
@@ -127,8 +136,8 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             continue
         if plan.changes_nothing:
             return plan
-        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-        pinned = _pinned(target, plan, applied, desired)
+        approval_for(target, plan, head, measure_hazards(target, plan, applied, desired))
+        pinned = pinned_apply(target, plan, applied, desired)
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
             return None
         try:
@@ -157,8 +166,12 @@ def _apply_under_lease(
     plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
-    approval = require_approval(target, plan, measure_hazards(target, plan, applied, desired))
-    stored = _open_journal(target, plan, approval, applied, desired, applying)
+    head = applied.head.value if applied.head is not None else None
+    approval = approval_for(target, plan, head, measure_hazards(target, plan, applied, desired))
+    if head is not None:
+        # The numbers of what is staged are known by its definitions.
+        record_staged(target, head)
+    stored = _open_journal(target, plan, approval, applied, desired, applying, wanted.promotes)
     steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
 
@@ -186,10 +199,11 @@ def _open_journal(
     applied: AppliedState,
     desired: Snapshot | None,
     applying: Applying,
+    promotes: str,
 ) -> Stored[Head]:
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
-    pinned = _pinned(target, plan, applied, desired)
+    pinned = pinned_apply(target, plan, applied, desired)
     if desired is not None:
         if desired.program.foreign:
             register_reader(target, desired.program)
@@ -202,11 +216,10 @@ def _open_journal(
         digest=desired.digest if desired else None,
         record=desired.record if desired else None,
         approval=approval,
-        by=commit.author or (getpass.getuser() if plan.rollback else ""),
-        # A rollback comes from no commit: the files in force are those that were.
-        commit=commit.id if not plan.rollback or head.applied is None else head.applied.commit,
+        by=commit.author or (getpass.getuser() if plan.rollback or promotes else ""),
+        commit=_commit_of(head, plan, promotes, commit.id),
         opened_at=_now(),
-        summary=f"rollback: {plan.rollback} ({summarise(plan)})" if plan.rollback else summarise(plan),
+        summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,
         resumes=tuple(item.connector for item in plan.connectors if item.outcome is Outcome.RESUMES),
@@ -226,7 +239,29 @@ def _open_journal(
     return written
 
 
-def _pinned(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> PinnedApply:
+def _commit_of(head: Head, plan: Plan, promotes: str, now: str) -> str:
+    """The commit that the definitions come from."""
+    if promotes and head.staged is not None:
+        return head.staged.commit
+    # A rollback comes from no commit: the files in force are those that were.
+    return now if not plan.rollback or head.applied is None else head.applied.commit
+
+
+def _summary(plan: Plan, promotes: str) -> str:
+    if plan.rollback:
+        return f"rollback: {plan.rollback} ({summarise(plan)})"
+    return f"promote: {promotes} ({summarise(plan)})" if promotes else summarise(plan)
+
+
+def approval_for(target: Target, plan: Plan, head: Head | None, measured: Sequence[Hazard]) -> Approval:
+    """The approval under which a plan may be applied: where it was staged, the one that was given for that. Raises as
+    `require_approval` does."""
+    if head is not None and head.staged is not None and head.staged.plan_digest == plan.digest:
+        return head.staged.approval
+    return require_approval(target, plan, measured)
+
+
+def pinned_apply(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> PinnedApply:
     """What the plan's steps read of other pipelines. Raises UpstreamDiffers (A560)."""
     head = applied.head.value if applied.head is not None else None
     before = applied.snapshot.program if applied.snapshot is not None else None
@@ -242,7 +277,8 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
     desired, program = _desired(target, head, journal)
     placements = head.published.relations if head.published else {}
     kept_rows = KeptRows(target, head, program, journal.versions)
-    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows)
+    staged = head.staged.views if head.staged is not None else {}
+    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows, staged)
     total = len(journal.entries)
     done: list[str] = []
 
@@ -264,6 +300,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         elif "rows" in result:
             published = head.published.step if head.published else None
             detail = in_rows(result["rows"]) + beside.describe(built_folder(entry.intent), published)
+            detail += describe_promotion(head.staged, entry.step["relation"], entry.intent["staging"])
         applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))
         done.append(words)
         return result
@@ -329,6 +366,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         last_step=published.step,
         versions=journal.versions,
         held=held_numbers(program) if journal.record is not None else {},
+        staged=None,
     )
     switch = Switch(
         published.step,
@@ -345,6 +383,11 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")
+    taken = {built_folder(entry.intent) for entry in journal.entries if "staging" in entry.intent}
+    for folder in sorted(staged_folders(head) - taken):
+        with suppress(EngineError):  # on an object store; what stays there is named by nothing
+            remove(applying.engine, join_location(target.warehouse, folder))
+        remove_if_empty(join_location(target.warehouse, folder.rpartition("/")[0]))
     details = {"apply_id": journal.apply_id, "summary": journal.summary}
     EventLog(target.registry, head.pipeline, applying.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
     applying.boundary(f"commit_snapshot:{RECORDED}")

@@ -14,6 +14,8 @@ Rules for the names of staging folders:
 - A folder is named by everything that its contents are computed from: query or columns, settings, functions, the version of
   every relation read, and for those that are staged themselves, their folder. So where nothing moved the name is the same,
   and what is there already is the result; where anything moved, directly or not, it is another.
+- Rows that were staged to be promoted (`staging`) are found by the same names: where nothing moved since, theirs is the
+  folder.
 - It is named by who builds, too: no two processes ever write into one folder, whatever they believe about each other.
   What somebody else completed may be read, since nothing is ever written to a complete folder.
 """
@@ -23,6 +25,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
+from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.digest import JsonObject
@@ -42,7 +45,7 @@ from reconciler.reconcile.reading import (
     sources_for,
     table_columns,
 )
-from reconciler.registry.model import ForeignStep, Placement, foreign_place
+from reconciler.registry.model import ForeignStep, Placement, StagedView, foreign_place
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable
 
@@ -51,7 +54,8 @@ class Building:
     """The builds of one plan.
 
     `placements` are those published, under the names that relations had before the plan; `foreign` is what is read of other
-    pipelines. `builder` names the process that builds, `clock` gives seconds, of which only differences count.
+    pipelines. `builder` names the process that builds, `clock` gives seconds, of which only differences count. `beside` are
+    rows that were staged before, by folded name of their views.
     """
 
     def __init__(
@@ -64,7 +68,9 @@ class Building:
         builder: str,
         clock: Callable[[], float],
         foreign: Mapping[str, ForeignStep] = MappingProxyType({}),
+        beside: Mapping[str, StagedView] = MappingProxyType({}),
     ) -> None:
+        self._beside = beside
         self._engine = engine
         self._warehouse = warehouse
         self._desired = desired
@@ -97,8 +103,25 @@ class Building:
 
     def choose(self, step: BuildStep) -> str:
         """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
-        parts = (self._desired.name, self._builder, repr(self._build_of(step, staging="")))
-        return self.keep(_relation(step), staging_folder(*parts))
+        relation, contents = _relation(step), repr(self._build_of(step, staging=""))
+        before = self._beside.get(fold(relation)) if isinstance(step, BootstrapView) else None
+        if before is not None and before.location == self.folder(relation):
+            same = staging_folder(self._desired.name, before.builder, contents) == before.staging
+            if same and is_readable(join_location(self._warehouse, before.location, before.staging), 0):
+                return self.keep(relation, before.staging, before.result.get("rows"))
+        return self.keep(relation, staging_folder(self._desired.name, self._builder, contents))
+
+    def takes_staged(self, relation: str) -> bool:
+        """Whether the folder that was chosen for a relation is that of rows that were staged before."""
+        before = self._beside.get(fold(relation))
+        return before is not None and self._staged.get(fold(relation)) == before.staging
+
+    def has_staged(self, step: BuildStep) -> bool:
+        """Whether rows that were staged before are those that this step gives; then their folder is chosen."""
+        if not isinstance(step, BootstrapView) or fold(step.view) not in self._beside:
+            return False
+        self.choose(step)
+        return self.takes_staged(step.view)
 
     def keep(self, relation: str, staging: str, rows: int | None = None) -> str:
         """Take the staging folder that was chosen for a relation before, and the rows that are known to be there."""
@@ -143,10 +166,16 @@ class Building:
 
     def is_complete(self, relation: str) -> bool:
         """Whether a relation's staging folder holds a result: then it will never be written again."""
+        if self.takes_staged(relation):
+            # It may be there for long: somebody's vacuum takes files that no version of the view's table names.
+            return is_readable(self._absolute(relation), 0)
         return table_version(self._absolute(relation)) is not None
 
     def build(self, step: BuildStep) -> JsonObject:
         """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
+        relation = _relation(step)
+        if self.takes_staged(relation):
+            return self._beside[fold(relation)].result
         started = self._clock()
         wanted = self._build_of(step, self._absolute(_relation(step)))
         if isinstance(wanted, TableBuild):

@@ -5,6 +5,7 @@
 | create_table | version that is there (None) | empty Delta table | sees its own transaction, does nothing |
 | evolve_table | staging folder, version to read | the engine writes the rows there | finds the folder complete |
 | bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
+| bootstrap_view, rows staged before | their folder | none | the same |
 | bootstrap_view, rows kept | the version of its table that has them | none | the same |
 | clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
 | extend_table | version to follow | one commit: more columns, no file | sees its own transaction |
@@ -26,6 +27,7 @@ published, they are computed after all.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import assert_never
 
 from reconciler.delta.opening import join_location
@@ -65,7 +67,7 @@ from reconciler.reconcile.folders import folder_for, journal_renames, renamed_pl
 from reconciler.reconcile.folders import staging_folder as staging_folder
 from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.reading import table_columns
-from reconciler.registry.model import Journal, Placement
+from reconciler.registry.model import Journal, Placement, StagedView
 
 APPLY_TRANSACTION = "reconcile/apply"
 
@@ -84,7 +86,8 @@ class Builder:
 
 
 class Effects:
-    """The effects of one apply. `placements` are those published when the journal was opened."""
+    """The effects of one apply. `placements` are those published when the journal was opened, `beside` is what was staged
+    before."""
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class Effects:
         placements: Mapping[str, Placement],
         builder: Builder,
         kept_rows: KeptRows | None = None,
+        beside: Mapping[str, StagedView] = MappingProxyType({}),
     ) -> None:
         self._engine = engine
         self._kept_rows = kept_rows
@@ -102,13 +106,15 @@ class Effects:
         self._desired = desired
         self._apply_id = journal.apply_id
         self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
-        self._built = builder.built
+        staged = {join_location(one.location, one.staging): one.result for one in beside.values()}
+        self._built = {**staged, **builder.built}
         # What is dropped is known by the name that it had before this apply.
         self._applied_placements = placements
         steps = [step_from_json(entry.step) for entry in journal.entries]
         foreign = journal.foreign
         self._bootstraps = {fold(step.view): step for step in steps if isinstance(step, BootstrapView)}
-        self._building = Building(engine, warehouse, desired, steps, placements, builder.name, builder.clock, foreign)
+        name, clock = builder.name, builder.clock
+        self._building = Building(engine, warehouse, desired, steps, placements, name, clock, foreign, beside)
         for entry in journal.entries:
             if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
                 self._building.keep(entry.step["relation"], entry.intent["staging"], entry.result.get("rows"))
@@ -124,6 +130,8 @@ class Effects:
                 return {"location": self._folder(step.table), "expected": self._found(step.table)}
             case BootstrapView():
                 location = self._folder(step.view)
+                if self._building.has_staged(step):
+                    return {"location": location, "staging": self._building.staged(step.view)}
                 kept = self._kept_rows.find(step.view, self._building) if self._kept_rows is not None else None
                 if kept is None:
                     return {"location": location, "staging": self._building.choose(step)}
@@ -187,6 +195,9 @@ class Effects:
                 return self._publish(intent, table_columns(self._table(step.table)))
             case PublishView() if KEPT in intent:
                 return self._publish_kept(step.view, intent)
+            case PublishView() if self._building.takes_staged(step.view) and not self._building.is_complete(step.view):
+                # Somebody took its files since they were pinned.
+                return self._publish_anew(step.view, intent)
             case PublishView():
                 return self._publish(intent)
             case RenameRelation():
@@ -242,6 +253,9 @@ class Effects:
         # They were there when they were pinned: somebody took them since. Others may be published by now, and there is no
         # way back; they are what a bootstrap gives.
         self._building.drop_kept(view)
+        return self._publish_anew(view, intent)
+
+    def _publish_anew(self, view: str, intent: JsonObject) -> JsonObject:
         bootstrap = self._bootstraps[fold(view)]
         staging = self._building.choose(bootstrap)
         self._building.build(bootstrap)

@@ -5,6 +5,8 @@
 - Numbers are settled when an apply opens its journal, under the lease: the head knows the last one of each object, also of
   those that are gone, and its next compare-and-set takes the new ones along. So no number is given twice, and none is left
   out: an apply that takes itself back leaves the head's numbers as they were.
+- A version that is staged (`staging`) has its number before it is active: the head's commit that stages takes it along, and
+  the history is told after that, again by whoever comes next. It keeps the number, whatever becomes of it.
 - The histories are written before the head's commit that switches, under its step's number: a repeat writes nothing again.
   So a row alone proves nothing: one beyond the published step is none, nor is one of a restore that was withdrawn.
 - Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
@@ -13,7 +15,7 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -98,24 +100,8 @@ def record_versions(
     last = {key: before[one.id].last if one.id in before else -1 for key, one in changed.items()}
     new = {key for key, one in changed.items() if one.active is not None and one.active > last[key]}
     objects = versioned_objects(desired.program, frozenset(new)) if desired is not None else {}
-    same = {"at": switch.at, "step": str(switch.step), "by": switch.by, "commit": switch.commit, "apply_id": switch.apply_id}
-    rows = [
-        {
-            **same,
-            "object": after[key].id,
-            "number": str(after[key].active),
-            "name": one.name,
-            "author": switch.author,
-            "approval": switch.approval.kind,
-            "approved_by": switch.approval.by,
-            "plan_digest": switch.plan_digest,
-            "reconciler": __version__,
-            "fingerprint": one.fingerprint,
-            "definition": canonical_json(one.definition),
-            "content": canonical_json(_with_types(one, switch.placements)),
-        }
-        for key, one in objects.items()
-    ]
+    same = _told_of(switch)
+    rows = [_version_row(one, after[key].id, after[key].active, switch) for key, one in objects.items()]
     activations = [
         {
             **same,
@@ -129,6 +115,58 @@ def record_versions(
         registry.append(History.VERSIONS, head.pipeline, rows, switch.step)
     if activations:
         registry.append(History.ACTIVATIONS, head.pipeline, activations, switch.step)
+
+
+def versions_beside(
+    registry: Registry, head: Head, after: Mapping[str, ObjectVersions], keys: Iterable[str]
+) -> dict[str, ObjectVersions]:
+    """The versions of all objects while those that some (`keys`) are to have are given, and not active yet."""
+    active = {one.id: one.active for one in _known(registry, head).values()}
+    there = set(keys) | {key for key, one in after.items() if one.id in active}
+    return {key: replace(one, active=active.get(one.id)) for key, one in sorted(after.items()) if key in there}
+
+
+def active_versions(registry: Registry, head: Head) -> dict[str, int | None]:
+    """The number of the active version of each object that versions are known of."""
+    return {key: one.active for key, one in _known(registry, head).items()}
+
+
+def record_minted_versions(
+    registry: Registry, head: Head, numbers: Mapping[str, int], desired: Snapshot, told: Switch
+) -> None:
+    """Tell of versions that were given numbers and are not active yet; call it once the head has these. A repeat with the
+    same `apply_id` writes nothing again."""
+    objects = versioned_objects(desired.program, frozenset(numbers))
+    rows = [_version_row(one, head.versions[key].id, numbers[key], told) for key, one in objects.items()]
+    if rows:
+        registry.record(History.VERSIONS, head.pipeline, rows, f"staged:{told.apply_id}")
+
+
+def _told_of(switch: Switch) -> dict[str, str]:
+    return {
+        "at": switch.at,
+        "step": str(switch.step),
+        "by": switch.by,
+        "commit": switch.commit,
+        "apply_id": switch.apply_id,
+    }
+
+
+def _version_row(found: VersionedObject, object_id: str, number: int | None, switch: Switch) -> dict[str, str]:
+    return {
+        **_told_of(switch),
+        "object": object_id,
+        "number": str(number),
+        "name": found.name,
+        "author": switch.author,
+        "approval": switch.approval.kind,
+        "approved_by": switch.approval.by,
+        "plan_digest": switch.plan_digest,
+        "reconciler": __version__,
+        "fingerprint": found.fingerprint,
+        "definition": canonical_json(found.definition),
+        "content": canonical_json(_with_types(found, switch.placements)),
+    }
 
 
 def _with_types(found: VersionedObject, placements: Mapping[str, Placement]) -> JsonObject:

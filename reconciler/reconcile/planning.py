@@ -84,6 +84,11 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
             message = f"somebody else applies {pipeline} for the first time"
             raise LeaseHeld("A503", message, "plan again when that is done") from None
         raise
+    head = applied.head.value if applied.head is not None else None
+    if head is not None and head.staged is not None:
+        from reconciler.reconcile.staged import with_staged
+
+        plan = with_staged(plan, head.staged, desired)
     return plan
 
 

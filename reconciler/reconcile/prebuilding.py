@@ -8,6 +8,7 @@ Rules:
   reads, directly or through others, that is the folder which is complete already, and nothing is computed again. Where
   something moved it is another folder, and that is what catching up costs.
 - A view whose rows are kept, and current as of that step (`kept_rows`), is not built; under the lease that is asked again.
+- So it is with a view whose rows were staged before (`staging`) and are current as of that step.
 - Folders that the apply did not come to use are removed at its end, whether it succeeds or is refused. Only folders that
   this very process chose and never pinned in a journal are: no table's version can name their files. What a process leaves
   that was killed while it built, nobody knows of; it is below the relation's folder, named by no version of its table, and
@@ -77,15 +78,18 @@ class Prebuilding:
             return
         self._step = head.published.step
         engine, warehouse, clock = self._applying.engine, self._target.warehouse, self._applying.clock
-        program = _as_stored(self._target, desired.program)
+        program = as_stored(self._target, desired.program)
         placements, foreign = head.published.relations, pinned.foreign
-        building = Building(engine, warehouse, program, pinned.steps, placements, self._builder, clock, foreign)
+        beside = head.staged.views if head.staged is not None else {}
+        building = Building(engine, warehouse, program, pinned.steps, placements, self._builder, clock, foreign, beside)
         versions = versions_after(self._target.registry, head, applied.program if applied else None, desired, plan.diff)
         kept_rows = KeptRows(self._target, head, program, versions)
         self._applying.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
         for number, step in enumerate(steps, start=1):
             self._applying.boundary(f"prebuild:{BEFORE}")
             words = describe_step(step)
+            if building.has_staged(step):
+                continue
             kept = kept_rows.find(step.view, building) if isinstance(step, BootstrapView) else None
             if kept is not None:
                 # It is looked for again under the lease: by then what it reads may have moved.
@@ -140,7 +144,7 @@ def prebuilding(target: Target, applying: Applying, builder: str) -> Iterator[Pr
     beside.remove_unused()
 
 
-def _as_stored(target: Target, program: Program) -> Program:
+def as_stored(target: Target, program: Program) -> Program:
     """The program as it is read back from the registry: the journal's builds are compared with these."""
     objects = json.loads(canonical_json(encode_program(program)))
     return decode_program(sorted(objects, key=lambda one: (one["kind"], one["name"])), target.cache)

@@ -88,6 +88,8 @@ def carry_out_restore(
         last_step=intent.step,
         versions=_versions(target, head, snapshot),
         held=held_numbers(program),
+        # What was staged was to follow what was in force; its folders go when old files go.
+        staged=None,
     )
     _record(target, head.pipeline, details, now)
     approval = Approval("restored", details["by"], now)

@@ -80,7 +80,8 @@ class RunStatus:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStatus:
-    """See the module. `pending` is the plan's summary, or the reason why there is no plan."""
+    """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
+    are staged, and as of which step (empty: none are)."""
 
     pipeline: str
     environment: str
@@ -95,6 +96,7 @@ class PipelineStatus:
     wish: str = "run"
     run: RunStatus | None = None
     refusal: str = ""
+    staged: str = ""
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -137,7 +139,16 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         wish=controls.wish.value,
         run=run,
         refusal=refusal,
+        staged=_staged(head),
     )
+
+
+def _staged(head: Head | None) -> str:
+    if head is None or head.staged is None:
+        return ""
+    from reconciler.reconcile.staged import staged_names
+
+    return f"{staged_names(head.staged)}, as of step {head.staged.step}"
 
 
 def status_to_json(status: PipelineStatus) -> dict[str, Any]:
@@ -205,6 +216,10 @@ def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str,
         return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", ""
     except ReconcileError as error:
         return f"{error.code}: {error.message}", ""
+    staged = applied.head.value.staged if applied.head is not None else None
+    if staged is not None and staged.plan_digest == plan.digest:
+        # It was approved when it was staged.
+        return summary, ""
     try:
         require_approval(target, plan, measure_hazards(target, plan, applied, desired))
     except ApprovalRequired as error:

@@ -3,6 +3,7 @@
 Rules:
 - Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
   changed. After that point an apply can only go forward.
+- What was staged before to be promoted stays staged.
 - What the journal staged is removed, and tables that it created, known by its own transaction. Nothing else is: a folder
   that is there for other reasons stays, whoever comes late.
 """
@@ -15,6 +16,7 @@ from reconciler.delta.removal import identity_if_written_by, remove_if_empty, re
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.reconcile.effects import APPLY_TRANSACTION, KEPT, aside, built_folder, remove
 from reconciler.reconcile.journal import OpenJournal
+from reconciler.reconcile.staged import staged_folders
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import EntryState, Journal
 from reconciler.registry.protocol import History
@@ -40,6 +42,7 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
     journal, head = work.journal, work.head
     if not journal.aborting:
         work.replace_head(replace(head, journal=replace(journal, aborting=True)))
+    kept = staged_folders(head)
     # What has no intent was not begun.
     for entry in journal.entries:
         if not entry.intent:
@@ -50,7 +53,7 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
                 work.check()
                 beside = join_location(target.warehouse, aside(head.pipeline, journal.apply_id, entry.intent["location"]))
                 _remove_created(engine, location, Transaction(APPLY_TRANSACTION, journal.serial), beside)
-            case "bootstrap_view" if KEPT in entry.intent:
+            case "bootstrap_view" if KEPT in entry.intent or built_folder(entry.intent) in kept:
                 continue
             case "bootstrap_view" | "evolve_table":
                 remove(engine, join_location(target.warehouse, built_folder(entry.intent)))

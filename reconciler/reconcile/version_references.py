@@ -1,6 +1,6 @@
 """Who needs a version of an object that is not active: in one place, for retention.
 
-Whatever else comes to name versions (a version that is staged) adds itself here; what is named is never pruned. Keys are
+Whatever else comes to name versions adds itself here; what is named is never pruned. Keys are
 (the object's id, the number), values say who, in words.
 """
 
@@ -10,6 +10,7 @@ from contextlib import suppress
 from reconciler.errors import NotFound
 from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.staged import staged_folders
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import find_in_head
 from reconciler.registry.model import Head
@@ -19,22 +20,27 @@ from reconciler.snapshot.objects import object_key
 def version_references(target: Target, head: Head, program: Program) -> dict[tuple[str, int], tuple[str, ...]]:
     """The versions that somebody names. `program` is the one that is applied."""
     found: dict[tuple[str, int], list[str]] = {}
-    for key, words in (*_aliases(target, head), *_pins(head, program), *_views(target, head, program)):
+    for key, words in (*_aliases(target, head), *_pins(head, program), *_views(target, head, program), *_staged(head)):
         found.setdefault(key, []).append(words)
     return {key: tuple(sorted(words)) for key, words in sorted(found.items())}
 
 
 def kept_staging_folders(head: Head) -> frozenset[str]:
-    """The staging folders (below the warehouse) that open work refers to."""
+    """The staging folders (below the warehouse) that open work refers to, and what is staged."""
     entries = head.journal.entries if head.journal is not None else ()
     intents: list[Mapping[str, str]] = [entry.intent for entry in entries if "staging" in entry.intent]
-    return frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents)
+    return frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents) | staged_folders(head)
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:
     stored = target.registry.aliases(head.pipeline)
     numbers = stored.value.numbers if stored is not None else {}
     return [((key, number), f"alias {alias}") for key, of in numbers.items() for alias, number in of.items()]
+
+
+def _staged(head: Head) -> list[tuple[tuple[str, int], str]]:
+    numbers = head.staged.numbers if head.staged is not None else {}
+    return [((head.versions[key].id, number), "staged") for key, number in numbers.items() if key in head.versions]
 
 
 def _views(target: Target, head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:

@@ -3,6 +3,7 @@
 - The active version is the relation as it is. Any other is as it was at the last published step at which it was active: its
   rows are in Delta's history, for as long as retention keeps them. The answer says which step that was.
 - With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
+- One that is staged (`staging`) has the rows that it was staged with, as of the step that they were built from.
 - A view that is computed in place is computed from what it read then, as its program said then.
 - One whose rows were pruned is an error that says so (X735), be the files there or not: they may be going.
 - It has to be allowed: `spec.versions.reads`, in what is applied.
@@ -24,11 +25,13 @@ from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.pruned import require_version_kept
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.staged import staged_placements
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions import FoundObject, find_in_head, no_such_version, number_of, versioned_name
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
+from reconciler.snapshot.objects import object_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +74,10 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     found = find_in_head(head, given.name)
     if found.kind == "function":
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
-    state, spelled = last_state(target, head, found, given.version or "", at_step)
+    staged = _staged_state(target, head, found, given.version or "", at_step)
+    state, spelled = staged or last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
-    if head.published is None or state.step != head.published.step:
+    if staged is None and (head.published is None or state.step != head.published.step):
         number = number_of(target, found, given.version or "")
         shown = f"{found.pipeline}.{found.name}@v{number}"
         require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
@@ -115,6 +119,19 @@ def last_state(target: Target, head: Head, found: FoundObject, version: str, at_
     begin = spans[active[-1]]
     end = int(spans[active[-1] + 1]["step"]) - 1 if active[-1] + 1 < len(spans) else at_step
     return published_state(target, head, int(begin["step"]), end), str(begin["name"])
+
+
+def _staged_state(
+    target: Target, head: Head, found: FoundObject, version: str, at_step: int
+) -> tuple[StepState, str] | None:
+    """The state that a version is staged at, and its name there; None where it is not staged by then."""
+    staged = head.staged
+    if staged is None or staged.step > at_step:
+        return None
+    if staged.numbers.get(object_key(found.kind, found.name)) != number_of(target, found, version):
+        return None
+    state = read_step(target.registry, head, staged.step)
+    return replace(state, record=staged.record, relations={**state.relations, **staged_placements(staged)}), found.name
 
 
 def published_state(target: Target, head: Head, begin: int, end: int) -> StepState:

@@ -32,6 +32,8 @@ from reconciler.registry.model import (
     Readers,
     Seek,
     Sending,
+    Staged,
+    StagedView,
     Wish,
 )
 
@@ -45,6 +47,8 @@ def head_to_json(head: Head) -> JsonObject:
     if not head.held:
         # Of most pipelines nothing is, and their heads say nothing of it.
         del value["held"]
+    if head.staged is None:
+        del value["staged"]
     if head.published is not None:
         value["published"]["relations"] = _placements_to_json(head.published.relations)
         _put_foreign(value["published"], head.published.foreign)
@@ -112,6 +116,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
             versions=_versions(value.get("versions", {})),
             held=value.get("held", {}),
+            staged=_staged(value["staged"]) if "staged" in value else None,
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
@@ -213,6 +218,15 @@ def _placement(value: Mapping[str, Any]) -> Placement:
         columns=tuple(ColumnType(**column) for column in value["columns"]),
         **{name: value.get(name) for name in _MEASURES},
     )
+
+
+def _staged(value: Mapping[str, Any]) -> Staged:
+    parts = {
+        "approval": Approval(**value["approval"]),
+        "minted": tuple(value["minted"]),
+        "views": {key: StagedView(**part) for key, part in value["views"].items()},
+    }
+    return Staged(**{**value, **parts})
 
 
 def _journal(value: Mapping[str, Any]) -> Journal:

@@ -13,6 +13,8 @@
   versions are stands in a history.
 - `held` names the objects that are rolled back, and the number of the version that each has (None: it is not there). What
   the files said of them stands with the applied definitions.
+- `staged` is what was built beside what is in force and awaits its promotion. It changes nothing else of the head, but that
+  the numbers of its versions are given.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
@@ -240,6 +242,40 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedView:
+    """Rows of a view that were built beside what is in force: in the folder `staging` below its own (`location`), which
+    `builder` named. `result` is what is known of them, as a journal records it."""
+
+    location: str
+    staging: str
+    builder: str
+    result: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What was built beside what is in force, and is to be made active without being computed again.
+
+    `plan_digest`, `digest`, `record`, `approval` and `commit` are as in a `Journal`; `step` is the published one that it was
+    built from, `views` are the rows by folded name. `numbers` has the versions that become active (by `kind:folded name`),
+    `minted` names those among them that were never given before.
+    """
+
+    id: str
+    plan_digest: str
+    digest: str
+    record: str
+    approval: Approval
+    at: str
+    by: str
+    commit: str
+    step: int
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    minted: tuple[str, ...] = ()
+    views: Mapping[str, StagedView] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """See the module."""
 
@@ -254,6 +290,7 @@ class Head:
     outputs: Mapping[str, OutputState] = field(default_factory=dict)
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
     held: Mapping[str, int | None] = field(default_factory=dict)
+    staged: Staged | None = None
 
 
 class Wish(StrEnum):

@@ -1,0 +1,91 @@
+"""`reconcile promote`: what was staged becomes active."""
+
+import os
+
+import click
+
+from reconciler.cli.options import format_option, project_of, target_options
+from reconciler.cli.output import ProgressLines, choose_colour, note, paint, show_json, terminal_width
+from reconciler.errors import EXIT_DONE, ReconcileError
+from reconciler.plan.impact import Impact
+from reconciler.plan.json_form import plan_to_json
+from reconciler.plan.text_form import render_text
+from reconciler.reconcile.applying import Applying, ApplyResult
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.impact import impact_of
+from reconciler.reconcile.planning import Planned
+from reconciler.reconcile.promoting import all_staged, find_staged, plan_promotion, promote
+from reconciler.reconcile.staged import staged_names
+from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions import versioned_name
+from reconciler.registry.model import Staged
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[[PIPELINE.]NAME[@VERSION]]")
+@target_options
+@format_option("text", "json")
+@click.option("--pipeline", metavar="PIPELINE", help="All that is staged of a pipeline, in place of NAME.")
+@click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Only show the plan.")
+@click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
+def command(
+    name: str | None,
+    repo: str,
+    environment: str | None,
+    form: str,
+    pipeline: str | None,
+    only_plan: bool,
+    colour: bool | None,
+) -> int:
+    """Make active what `reconcile apply --no-promote` staged, all of it that was staged together.
+
+    Views whose inputs stand as they stood then are not computed again; others are, and it says so. What was approved for
+    staging needs no approval again.
+
+    Example: reconcile promote revenue@v3
+    """
+    choose_colour(colour)
+    with project_of(repo, environment) as project:
+        target = project.target
+        which, staged = staged_of(target, name, pipeline)
+        planned = plan_promotion(target, which, staged)
+        if form == "text":
+            click.echo(render_text(planned.plan, paint, terminal_width(), _impact(target, planned)), nl=False)
+        if only_plan:
+            if form == "json":
+                show_json(_as_json(target, planned, "planned", staged, None))
+            return EXIT_DONE
+        engine, boundary = project.engine_for(which), boundary_from_environment(os.environ)
+        result = promote(target, which, staged, Applying(engine, ProgressLines(), note, boundary))
+        if form == "json":
+            show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "promoted", staged, result))
+        else:
+            click.echo(f"{which}: {'nothing to do' if result.did_nothing else f'promoted: {staged_names(staged)}'}")
+    return EXIT_DONE
+
+
+def staged_of(target: Target, name: str | None, pipeline: str | None) -> tuple[str, Staged]:
+    """What NAME or --pipeline names: the pipeline, and what is staged of it. Raises ReconcileError (U840), NotFound."""
+    if (name is None) == (pipeline is None):
+        hint = "reconcile promote revenue@v3; reconcile promote --pipeline sales"
+        raise ReconcileError("U840", "name either what is staged or a --pipeline", hint)
+    if name is not None:
+        return find_staged(target, versioned_name(name))
+    return pipeline or "", all_staged(target, pipeline or "")
+
+
+def _impact(target: Target, planned: Planned) -> Impact:
+    head = planned.head.value if planned.head is not None else None
+    return impact_of(target, planned.plan, head, planned.applied, planned.desired)
+
+
+def _as_json(
+    target: Target, planned: Planned, outcome: str, staged: Staged, result: ApplyResult | None
+) -> dict[str, object]:
+    return {
+        "form": "reconciler/promote/v1",
+        "outcome": outcome,
+        "versions": {key.partition(":")[2]: f"v{number}" for key, number in sorted(staged.numbers.items())},
+        "plan": plan_to_json(planned.plan, _impact(target, planned)),
+        "steps": list(result.steps) if result is not None else [],
+    }

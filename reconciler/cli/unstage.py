@@ -1,0 +1,38 @@
+"""`reconcile unstage`: what was staged is dropped."""
+
+import os
+
+import click
+
+from reconciler.cli.options import format_option, project_of, target_options
+from reconciler.cli.output import note, show_json
+from reconciler.cli.promote import staged_of
+from reconciler.errors import EXIT_DONE
+from reconciler.reconcile.applying import Applying
+from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.promoting import drop_staged
+from reconciler.reconcile.staged import staged_names
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[[PIPELINE.]NAME[@VERSION]]")
+@target_options
+@format_option("text", "json")
+@click.option("--pipeline", metavar="PIPELINE", help="All that is staged of a pipeline, in place of NAME.")
+def command(name: str | None, repo: str, environment: str | None, form: str, pipeline: str | None) -> int:
+    """Drop what `reconcile apply --no-promote` staged, all of it that was staged together, with its rows.
+
+    Its versions keep their numbers, and their definitions stay in `reconcile versions`.
+
+    Example: reconcile unstage revenue@v3
+    """
+    with project_of(repo, environment) as project:
+        which, _ = staged_of(project.target, name, pipeline)
+        boundary = boundary_from_environment(os.environ)
+        dropped = drop_staged(project.target, which, Applying(project.engine_for(which), tell=note, boundary=boundary))
+        if form == "json":
+            numbers = {key.partition(":")[2]: f"v{number}" for key, number in sorted(dropped.numbers.items())}
+            show_json({"form": "reconciler/unstage/v1", "pipeline": which, "dropped": numbers})
+        else:
+            click.echo(f"{which}: dropped: {staged_names(dropped)}")
+    return EXIT_DONE
