@@ -247,12 +247,14 @@ def _record(
 
 
 def audit(target: Target, pipeline: str, event: str, staged: Staged) -> None:
+    """Tell the audit what became of what was staged."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     row = {"event": event, "at": now, "by": read_commit(target.root).author, "details": staged_names(staged)}
     target.registry.record(History.AUDIT, pipeline, [row], f"{event}:{staged.id}")
 
 
 def remove_folders(target: Target, applying: Applying, folders: Iterable[tuple[str, str]]) -> None:
+    """Remove staging folders (location and name) that nothing names any more."""
     for location, staging in sorted(folders):
         place = join_location(target.warehouse, location)
         try:
@@ -264,6 +266,7 @@ def remove_folders(target: Target, applying: Applying, folders: Iterable[tuple[s
 
 
 def require_closed(head: Head) -> None:
+    """Raises ReconcileError (A572) where an apply was left open."""
     if head.journal is not None:
         message = f"an apply of {head.pipeline} was left open, and is to be finished first"
         raise ReconcileError("A572", message, f"run: reconcile apply {head.pipeline}")
