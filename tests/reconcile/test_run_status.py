@@ -110,7 +110,7 @@ def test_watch_shows_it_again_and_again_in_a_pipe(root: Path) -> None:
             assert line, watching.stderr.read() if watching.stderr else ""
             lines.append(line)
         watching.send_signal(signal.SIGINT)
-        rest, errors = watching.communicate(timeout=30)
+        rest, errors = watching.communicate(timeout=120)
     finally:
         watching.kill()
         watching.communicate()
