@@ -43,6 +43,7 @@ from reconciler.engine.recording_sinks import Sinks
 from reconciler.engine.records import Change, Record, fitting, read_records
 from reconciler.engine.secrets import resolved
 from reconciler.engine.statement import Insert, read_statement
+from reconciler.engine.stored import dead_letters_of
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -318,7 +319,7 @@ class RecordingEngine:
 
     def _write_dead_letters(self, ingestion: Ingestion, rejected: Sequence[Record]) -> None:
         letters, mark = ingestion.dead_letters, ingestion.transaction
-        own = Transaction(f"{mark.application}/dead-letters", mark.version)
+        own = dead_letters_of(mark)
         if letters is None or not rejected or self.writer.version_with(letters.location, own) is not None:
             return
         newest = self.writer.latest(letters.location)

@@ -18,3 +18,13 @@ class Transaction:
 
     application: str
     version: int
+
+
+def first_part_of(ingest: Transaction) -> Transaction:
+    """The transaction of the first commit of a range that is written in two: `ingest` is that of the last."""
+    return Transaction(f"{ingest.application}/proven", ingest.version)
+
+
+def dead_letters_of(ingest: Transaction) -> Transaction:
+    """The transaction of the records that an ingestion rejected, in the table of dead letters."""
+    return Transaction(f"{ingest.application}/dead-letters", ingest.version)

@@ -21,7 +21,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import put_back, take_out_rows
 from reconciler.delta.tables import create_table, remove_local
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLDER
-from reconciler.engine.stored import Transaction
+from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
 from reconciler.errors import RegistryConflict
 from reconciler.names import fold
 from reconciler.plan.steps import base_reads, foreign_reads
@@ -38,8 +38,6 @@ FOLLOW = "follow"
 
 RESTORE = "restore"
 """The kind of an intent that goes back to a checkpoint; `restored` in its details has every relation that it writes."""
-
-_DEAD_LETTERS = "dead-letters"
 
 
 def ingest_transaction(connector: str, step: int) -> Transaction:
@@ -69,7 +67,8 @@ def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transac
     found: dict[str, list[Transaction]] = {}
     for connector in _connectors(intent):
         relation = fold(program.connectors[fold(connector)].relation)
-        found.setdefault(relation, []).append(ingest_transaction(connector, intent.step))
+        ingest = ingest_transaction(connector, intent.step)
+        found.setdefault(relation, []).extend((ingest, first_part_of(ingest)))
     if "table" in intent.details:
         found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
     foreign = {foreign_key(name, key) for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
@@ -104,10 +103,7 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
 
 
 def _take_out_dead_letters(location: str, intent: Intent, is_fenced: bool) -> None:
-    marks = [
-        Transaction(f"{ingest_transaction(connector, intent.step).application}/{_DEAD_LETTERS}", intent.step)
-        for connector in _connectors(intent)
-    ]
+    marks = [dead_letters_of(ingest_transaction(connector, intent.step)) for connector in _connectors(intent)]
     if is_fenced:
         # Made if need be: where there is no table, nothing would stop its first writer.
         with suppress(RegistryConflict):

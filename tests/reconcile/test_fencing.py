@@ -278,6 +278,26 @@ def test_dead_letters_of_a_withdrawn_step_go_and_its_late_writer_is_barred(root:
     assert [row[0] for row in rows] == [1]
 
 
+def test_the_first_part_of_a_large_range_is_barred_too(root: Path) -> None:
+    """A large range is written in two commits, and a JVM whose driver was taken over may be at either."""
+    placed = head_of(root).published
+    assert placed is not None
+    location = str(root / "warehouse" / placed.relations["a"].location)
+    with stopped(root, "table:before", "guarded") as driver:
+        late = open_table(location)
+        assert late is not None
+        intent = head_of(root).intent
+        assert intent is not None
+        properties = CommitProperties(app_transactions=[Transaction("reconcile/step/a.left/proven", intent.step)])
+        take_over(root)
+        before = everything(root)["a"]
+        rows = arro3.core.Table.from_pydict({"id": arro3.core.Array([99], type=arro3.core.DataType.int64())})
+        with pytest.raises(DeltaError):
+            write_deltalake(late, rows, mode="append", commit_properties=properties)
+        assert ends_with(driver) == "A503"
+    assert everything(root)["a"] == before
+
+
 def test_a_lease_that_is_late_is_renewed_when_nobody_took_it(tmp_path: Path) -> None:
     write_project(tmp_path)
     registry = Project.open(tmp_path).target.registry

@@ -13,11 +13,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from reconciler.engine.protocol import Ingestion, Transaction, Written
+from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.spark.ingest.changes import write_changes, write_proven
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.writes import already_written
+from reconciler.engine.stored import first_part_of
 
 _LARGE: Final = 20_000
 _RANGES_IN_ONE_PART: Final = 20
@@ -48,7 +49,7 @@ def is_large(records: int | None) -> bool:
 
 def first_part(sessions: Sessions, ingestion: Ingestion) -> Written | None:
     """What the first part wrote, if it did. The rows are 0 where they are not known any more."""
-    return already_written(sessions, ingestion.target, _transaction(ingestion))
+    return already_written(sessions, ingestion.target, first_part_of(ingestion.transaction))
 
 
 def write(
@@ -60,16 +61,12 @@ def write(
     if first is None:
         if mixed.ask(ingestion) or not incoming.proven.is_likely:
             return write_changes(session, ingestion, replace(incoming, proven=None))
-        first = write_proven(session, ingestion, incoming.proven, _transaction(ingestion))
+        first = write_proven(session, ingestion, incoming.proven, first_part_of(ingestion.transaction))
     if first.rows >= records:
         return first
     mixed.tell(ingestion)
     others = write_changes(session, ingestion, incoming)
     return replace(others, rows=first.rows + others.rows)
-
-
-def _transaction(ingestion: Ingestion) -> Transaction:
-    return Transaction(f"{ingestion.transaction.application}/proven", ingestion.transaction.version)
 
 
 def _key(ingestion: Ingestion) -> str:

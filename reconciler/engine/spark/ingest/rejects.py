@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
-from reconciler.engine.protocol import Ingestion, Transaction
+from reconciler.engine.protocol import Ingestion
 from reconciler.engine.spark.commits import search
 from reconciler.engine.spark.conform import REASON
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD
 from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
+from reconciler.engine.stored import dead_letters_of
 from reconciler.errors import EngineError
 
 
@@ -24,7 +25,7 @@ def already_written(sessions: Sessions, ingestion: Ingestion) -> int | None:
     letters = ingestion.dead_letters
     if letters is None:
         return 0
-    commit = search(folder(letters.location, sessions), _transaction(ingestion)).commit
+    commit = search(folder(letters.location, sessions), dead_letters_of(ingestion.transaction)).commit
     return None if commit is None else int(commit.metrics.get("numOutputRows", 0))
 
 
@@ -49,7 +50,7 @@ def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: i
         "reason": quoted(REASON),
         "record": quoted(RECORD),
     }
-    transaction = _transaction(ingestion)
+    transaction = dead_letters_of(ingestion.transaction)
     (
         rejected.selectExpr(*(f"{texts[column.name]} AS {quoted(column.name)}" for column in DEAD_LETTER_COLUMNS))
         .coalesce(1)
@@ -71,7 +72,3 @@ def _too_many(rejected: DataFrame, count: int, limit: int) -> EngineError:
         f"{count} record(s) of one range do not fit table; at most {limit} may be rejected{told}",
         "mend the source or the table; the setting max_rejected of the connector says how many may go to the dead letters",
     )
-
-
-def _transaction(ingestion: Ingestion) -> Transaction:
-    return Transaction(f"{ingestion.transaction.application}/dead-letters", ingestion.transaction.version)
