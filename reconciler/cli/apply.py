@@ -12,8 +12,8 @@ from reconciler.plan.words import summarise
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.staged import staged_names
-from reconciler.reconcile.staging import StageResult
+from reconciler.reconcile.versions.staged import staged_names
+from reconciler.reconcile.versions.staging import StageResult
 
 
 @click.command()

@@ -14,10 +14,10 @@ from reconciler.reconcile.applying import Applying, ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.impact import impact_of
 from reconciler.reconcile.planning import Planned
-from reconciler.reconcile.promoting import all_staged, find_staged, plan_promotion, promote
-from reconciler.reconcile.staged import staged_names
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import versioned_name
+from reconciler.reconcile.versions.looking import versioned_name
+from reconciler.reconcile.versions.promoting import all_staged, find_staged, plan_promotion, promote
+from reconciler.reconcile.versions.staged import staged_names
 from reconciler.registry.model import Staged
 
 

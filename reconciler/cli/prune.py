@@ -11,8 +11,8 @@ from reconciler.cli.output import note, show_json, show_table
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.plan.impact_words import bytes_words
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.pruning import Pruning
-from reconciler.reconcile.retention import KnownVersion
+from reconciler.reconcile.versions.pruning import Pruning
+from reconciler.reconcile.versions.retention import KnownVersion
 
 
 @click.command()

@@ -14,10 +14,10 @@ from reconciler.reconcile.applying import Applying, ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.impact import impact_of
 from reconciler.reconcile.planning import Planned
-from reconciler.reconcile.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
-from reconciler.reconcile.rolling_back import plan_rollback, roll_back
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import versioned_name
+from reconciler.reconcile.versions.looking import versioned_name
+from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
+from reconciler.reconcile.versions.rolling_back import plan_rollback, roll_back
 from reconciler.snapshot.objects import KINDS
 
 

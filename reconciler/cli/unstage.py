@@ -10,8 +10,8 @@ from reconciler.cli.promote import staged_of
 from reconciler.errors import EXIT_DONE
 from reconciler.reconcile.applying import Applying
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.promoting import drop_staged
-from reconciler.reconcile.staged import staged_names
+from reconciler.reconcile.versions.promoting import drop_staged
+from reconciler.reconcile.versions.staged import staged_names
 
 
 @click.command()

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from reconciler.cli.output import as_text, note, paint
-from reconciler.reconcile.version_rows import RowDifference
-from reconciler.reconcile.versions import ColumnDifference, VersionDifference
+from reconciler.reconcile.versions.looking import ColumnDifference, VersionDifference
+from reconciler.reconcile.versions.rows import RowDifference
 
 
 def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:

@@ -12,12 +12,9 @@ from reconciler.cli.output import note, paint, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
-from reconciler.reconcile.aliases import alias_moves, put_alias, take_alias_away
-from reconciler.reconcile.pruned import Pruned
-from reconciler.reconcile.staged import staged_number
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_rows import RowDifference, compare_rows
-from reconciler.reconcile.versions import (
+from reconciler.reconcile.versions.aliases import alias_moves, put_alias, take_alias_away
+from reconciler.reconcile.versions.looking import (
     FoundObject,
     ObjectVersion,
     VersionDifference,
@@ -31,6 +28,9 @@ from reconciler.reconcile.versions import (
     version_number,
     versioned_name,
 )
+from reconciler.reconcile.versions.pruned import Pruned
+from reconciler.reconcile.versions.rows import RowDifference, compare_rows
+from reconciler.reconcile.versions.staged import staged_number
 from reconciler.registry.model import AliasMove
 from reconciler.snapshot.objects import KINDS, object_key
 

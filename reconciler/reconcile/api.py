@@ -26,7 +26,6 @@ from reconciler.engine.resources import Resources, with_resources
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.aliases import put_alias, take_alias_away
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
@@ -47,22 +46,18 @@ from reconciler.reconcile.pausing import pause_connector, put_connector
 from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
 from reconciler.reconcile.replaying import Running
 from reconciler.reconcile.resources import applied_resources, desired_resources
-from reconciler.reconcile.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
-from reconciler.reconcile.rolling_back import plan_rollback, proposed, roll_back
 from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
-from reconciler.reconcile.staging import StageResult, stage_pipeline
 from reconciler.reconcile.statements import execute
 from reconciler.reconcile.status import PipelineStatus, read_status
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.stopping import stop_run
 from reconciler.reconcile.target import Target, open_target
-from reconciler.reconcile.version_rows import RowDifference, compare_rows
-from reconciler.reconcile.versions import (
+from reconciler.reconcile.versions.aliases import put_alias, take_alias_away
+from reconciler.reconcile.versions.looking import (
     ObjectVersion,
     VersionDifference,
     VersionedName,
@@ -73,11 +68,16 @@ from reconciler.reconcile.versions import (
     read_version,
     versioned_name,
 )
+from reconciler.reconcile.versions.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
+from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
+from reconciler.reconcile.versions.rolling_back import plan_rollback, proposed, roll_back
+from reconciler.reconcile.versions.rows import RowDifference, compare_rows
+from reconciler.reconcile.versions.staging import StageResult, stage_pipeline
 from reconciler.registry.model import AliasMove, Staged, Wish
 from reconciler.registry.protocol import History
 
 if TYPE_CHECKING:
-    from reconciler.reconcile.pruning import Pruning
+    from reconciler.reconcile.versions.pruning import Pruning
 
 
 class Project:
@@ -408,7 +408,7 @@ class Pipeline:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> "Pruning":
         """Remove the rows of versions and steps that the pipeline's retention lets go; what went. `dry_run`: what would."""
-        from reconciler.reconcile.pruning import PruneRun, look, prune
+        from reconciler.reconcile.versions.pruning import PruneRun, look, prune
 
         if dry_run:
             return look(self._project.target, self.name, now())

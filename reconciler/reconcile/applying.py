@@ -42,11 +42,8 @@ from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
-from reconciler.reconcile.held_objects import held_numbers
 from reconciler.reconcile.journal import OpenJournal
-from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.object_versions import Switch, record_versions, versions_after
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
@@ -56,11 +53,14 @@ from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import author_of, read_commit
-from reconciler.reconcile.staged import describe_promotion, staged_folders
-from reconciler.reconcile.staged_history import record_staged
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.held_objects import held_numbers
+from reconciler.reconcile.versions.kept_rows import KeptRows
+from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after
+from reconciler.reconcile.versions.staged import describe_promotion, staged_folders
+from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.registry.model import (
     Applied,
     Approval,

@@ -38,13 +38,13 @@ from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.pruned import require_kept
 from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
 from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.pruned import require_kept
 from reconciler.registry.codec import foreign_to_json, head_from_json, head_to_json, placement_to_json
 from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored, foreign_key, foreign_place
 from reconciler.registry.protocol import History

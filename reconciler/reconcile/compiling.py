@@ -117,12 +117,12 @@ def compile_desired(
     program = validated.program
     if program.settings.pins:
         # Few pipelines have any.
-        from reconciler.reconcile.pinned_views import with_pinned_views
+        from reconciler.reconcile.versions.pinned_views import with_pinned_views
 
         program = with_pinned_views(target, program)
     from_files = program
     if applied is None or applied.program.settings.held:
-        from reconciler.reconcile.held_objects import with_held_objects
+        from reconciler.reconcile.versions.held_objects import with_held_objects
 
         program = with_held_objects(target, program, applied)
     if program.foreign:

@@ -65,8 +65,8 @@ from reconciler.program.model import Program, Table
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.folders import folder_for, journal_renames, renamed_placements
 from reconciler.reconcile.folders import staging_folder as staging_folder
-from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.reading import table_columns
+from reconciler.reconcile.versions.kept_rows import KeptRows
 from reconciler.registry.model import Journal, Placement, StagedView
 
 APPLY_TRANSACTION = "reconcile/apply"

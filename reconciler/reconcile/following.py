@@ -29,12 +29,12 @@ from reconciler.plan.steps import stored_reads, with_followers
 from reconciler.program.model import Program
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.foreign import means_the_same, read_applied_state
-from reconciler.reconcile.pruned import require_kept, require_version_kept
 from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_sources import last_state
-from reconciler.reconcile.versions import find_in_head
+from reconciler.reconcile.versions.looking import find_in_head
+from reconciler.reconcile.versions.pruned import require_kept, require_version_kept
+from reconciler.reconcile.versions.sources import last_state
 from reconciler.registry.model import ForeignStep, Head, Placement, Readers, foreign_place, moved_foreign
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot

@@ -23,7 +23,7 @@ from reconciler.reconcile.compiling import Visit, compile_desired
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of, pipeline_names
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions_read import look_up_version
+from reconciler.reconcile.versions.in_views import look_up_version
 from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot
 

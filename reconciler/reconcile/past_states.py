@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from reconciler.names import is_foreign
-from reconciler.reconcile.retention import PastStep, Place
 from reconciler.reconcile.steps import WITHDRAWN
+from reconciler.reconcile.versions.retention import PastStep, Place
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry
 

@@ -86,7 +86,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         raise
     head = applied.head.value if applied.head is not None else None
     if head is not None and head.staged is not None:
-        from reconciler.reconcile.staged import with_staged
+        from reconciler.reconcile.versions.staged import with_staged
 
         plan = with_staged(plan, head.staged, desired)
     return plan

@@ -33,11 +33,11 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.effects import Builder, remove
 from reconciler.reconcile.following import PinnedApply
-from reconciler.reconcile.kept_rows import KeptRows
 from reconciler.reconcile.lease import is_free, this_process
-from reconciler.reconcile.object_versions import versions_after
 from reconciler.reconcile.progress import Applying, Progress, in_rows
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.kept_rows import KeptRows
+from reconciler.reconcile.versions.numbering import versions_after
 from reconciler.registry.model import Head
 from reconciler.snapshot.codec import decode_program, encode_program
 from reconciler.snapshot.model import Snapshot

@@ -15,12 +15,12 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import did_you_mean, fold, is_foreign, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
-from reconciler.reconcile.pruned import require_kept
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_sources import VersionSources, is_versioned, told_apart, version_sources
+from reconciler.reconcile.versions.pruned import require_kept
+from reconciler.reconcile.versions.sources import VersionSources, is_versioned, told_apart, version_sources
 from reconciler.registry.model import ForeignStep, Head, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 

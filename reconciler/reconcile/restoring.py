@@ -31,8 +31,6 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
-from reconciler.reconcile.held_objects import held_numbers
-from reconciler.reconcile.object_versions import Switch, record_versions, versions_restored
 from reconciler.reconcile.reading import (
     foreign_placements,
     functions_for,
@@ -45,6 +43,8 @@ from reconciler.reconcile.reading import (
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.held_objects import held_numbers
+from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_restored
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
 from reconciler.reconcile.withdrawing import view_transaction
 from reconciler.registry.codec import foreign_from_json, placement_from_json

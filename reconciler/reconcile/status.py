@@ -146,7 +146,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
 def _staged(head: Head | None) -> str:
     if head is None or head.staged is None:
         return ""
-    from reconciler.reconcile.staged import staged_names
+    from reconciler.reconcile.versions.staged import staged_names
 
     return f"{staged_names(head.staged)}, as of step {head.staged.step}"
 

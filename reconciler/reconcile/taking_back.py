@@ -16,8 +16,8 @@ from reconciler.delta.removal import identity_if_written_by, remove_if_empty, re
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.reconcile.effects import APPLY_TRANSACTION, KEPT, aside, built_folder, remove
 from reconciler.reconcile.journal import OpenJournal
-from reconciler.reconcile.staged import staged_folders
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.staged import staged_folders
 from reconciler.registry.model import EntryState, Journal
 from reconciler.registry.protocol import History
 

@@ -16,9 +16,9 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.rollbacks import rollback_of
-from reconciler.reconcile.rolling_back import plan_rollback
-from reconciler.reconcile.versions import versioned_name
+from reconciler.reconcile.versions.looking import versioned_name
+from reconciler.reconcile.versions.rollbacks import rollback_of
+from reconciler.reconcile.versions.rolling_back import plan_rollback
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from tests.acceptance.command_line import CommandLine

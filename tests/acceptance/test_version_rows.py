@@ -10,7 +10,7 @@ from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.version_rows import ChangedRow
+from reconciler.reconcile.versions.rows import ChangedRow
 from tests.acceptance.shop import write_shop
 
 READS = "  versions: {reads: true}\n  evolution: evolve\n"

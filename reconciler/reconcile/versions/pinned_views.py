@@ -19,10 +19,10 @@ from reconciler.manifest.model import Pin
 from reconciler.names import fold
 from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
-from reconciler.reconcile.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key, same_meaning
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from reconciler.delta.opening import join_location
 from reconciler.errors import EngineError, ReconcileError
-from reconciler.reconcile.retention import Left
+from reconciler.reconcile.versions.retention import Left
 from reconciler.registry.protocol import History, Registry
 
 VERSION, FOLDER = "version", "folder"

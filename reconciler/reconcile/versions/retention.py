@@ -12,7 +12,8 @@ Rules:
 - Nothing that a former prune let go comes back: what it left (`left`) is the most that can be left now. What is asked for
   beyond that has expired already.
 - A version whose rows all stay for another reason is not pruned: it can be read.
-- Keeping more never removes more, and pruning again at the same moment finds nothing: tests/reconcile/test_retention.py.
+- Keeping more never removes more, and pruning again at the same moment finds nothing
+  (tests/reconcile/versions/test_retention.py).
 """
 
 from collections.abc import Iterable, Mapping

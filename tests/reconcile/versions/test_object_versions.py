@@ -16,9 +16,9 @@ from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.applying import Applying, apply_pipeline
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.history import program_at, time_of
-from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.target import Target, open_target
-from reconciler.reconcile.versions import find_object, list_versions, read_version, versioned_name
+from reconciler.reconcile.versions.looking import find_object, list_versions, read_version, versioned_name
+from reconciler.reconcile.versions.numbering import published_rows
 from reconciler.registry.model import Head, Lease, ObjectVersions
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from tests.acceptance.faults import WRITES, Fault, Faults, Faulty, Style

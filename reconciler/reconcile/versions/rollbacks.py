@@ -15,10 +15,10 @@ from datetime import UTC
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.program.model import Program
 from reconciler.reconcile.history import PastApply, list_applies, time_of
-from reconciler.reconcile.object_versions import published_rows, versions_at
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import VersionedName, find_object, no_such_version, number_of
+from reconciler.reconcile.versions.looking import VersionedName, find_object, no_such_version, number_of
+from reconciler.reconcile.versions.numbering import published_rows, versions_at
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import object_key, object_keys, same_meaning

@@ -8,7 +8,7 @@ import pytest
 from reconciler.errors import EngineError
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.versions_read import versions_read
+from reconciler.reconcile.versions.in_views import versions_read
 from tests.reconcile.test_reading_pipelines import CENTS, applied_program, planned
 from tests.reconcile.two_pipelines import SALES, Pair, two_pipelines
 

@@ -21,18 +21,18 @@ from reconciler.errors import EngineError, ReconcileError, RegistryConflict
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.boundaries import Boundary, Crash, crash_at, no_boundary
 from reconciler.reconcile.events import Event
-from reconciler.reconcile.pruning import Pruning
-from reconciler.reconcile.retention import Left
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.target import Target, open_target
+from reconciler.reconcile.versions.pruning import Pruning
+from reconciler.reconcile.versions.retention import Left
 from reconciler.registry.model import Head, OutputState, Sending
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import wait_until
 from tests.reconcile.test_reading_pipelines import planned
-from tests.reconcile.test_versions_in_views import OTHER, allow
 from tests.reconcile.two_pipelines import GRADES, SALES, two_pipelines
+from tests.reconcile.versions.test_versions_in_views import OTHER, allow
 
 FIRST = """\
 CREATE TABLE orders (id BIGINT, price INT);

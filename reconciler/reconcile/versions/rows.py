@@ -1,10 +1,10 @@
 """Rows of two versions of a table or view compared: how many came, went and changed, and some of them.
 
-- The columns that both have are compared; which only one has, is `versions.compare_versions`' to say.
+- The columns that both have are compared; which only one has, is `looking.compare_versions`' to say.
 - By a key (a table's own, or one that is given) a row is the same if its key is, and changed if any other column differs;
   NULLs are equal. A key that stands twice in a version is an error (X731): then nothing would be the same row.
 - Without a key both are multisets: a row came or went as often as its copies differ, and nothing is changed.
-- Each version is read as a query reads it (`version_sources`): the answer says as of which steps.
+- Each version is read as a query reads it (`sources`): the answer says as of which steps.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from reconciler.errors import ReconcileError
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.querying import Answer, query
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, find_in_head
+from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head
 
 _BEFORE, _AFTER = "before", "after"
 _COPIES = "reconcile copies"

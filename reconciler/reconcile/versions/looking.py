@@ -1,4 +1,4 @@
-"""Looking at versions of objects: listed, shown, compared. What records them: `object_versions`.
+"""Looking at versions of objects: listed, shown, compared. What records them: `numbering`.
 
 An object is named `[PIPELINE.]NAME`, a version of it `[PIPELINE.]NAME@vN`, or by an alias (`aliases`), as written anywhere.
 A name that several pipelines know has to say which; one that stands for a relation and a function means the relation.
@@ -13,9 +13,9 @@ from typing import Any
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, fold
-from reconciler.reconcile.object_versions import published_rows
-from reconciler.reconcile.pruned import Pruned, pruned_versions
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.pruned import Pruned, pruned_versions
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import KINDS, object_key

@@ -30,7 +30,7 @@ from reconciler.errors import LeaseHeld
 from reconciler.reconcile.api import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.test_object_versions_concurrent import program, share
+from tests.reconcile.versions.test_object_versions_concurrent import program, share
 
 root, shared, warehouse = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 number, pause = int(sys.argv[4]), float(sys.argv[5])
@@ -77,7 +77,7 @@ def every_definition_that_landed_is_one_version(tmp_path: Path, warehouse: str, 
     write_shop(first, program(0).replace("id + 0", "id - 1"))
     share(first, warehouse)
     Project.open(first, engine=RecordingEngine(DeltaWriter())).pipeline("shop").apply()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     started = [
         subprocess.Popen(
             [sys.executable, "-c", APPLY, str(tmp_path / f"clone{number}"), str(shared), warehouse, str(number), str(pause)],

@@ -26,11 +26,11 @@ from reconciler.plan.model import Plan
 from reconciler.program.model import Program
 from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
-from reconciler.reconcile.redefining import defines, other_meaning, stored_definition, with_definitions
-from reconciler.reconcile.rollbacks import Rollback, active_number, would_lose
 from reconciler.reconcile.source import read_commit
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
+from reconciler.reconcile.versions.rollbacks import Rollback, active_number, would_lose
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot, take_snapshot
 

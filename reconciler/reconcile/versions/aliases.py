@@ -15,7 +15,7 @@ from typing import Final
 from reconciler.errors import NotFound, ReconcileError, RegistryConflict
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import FoundObject, aliases_of, read_version, version_number
+from reconciler.reconcile.versions.looking import FoundObject, aliases_of, read_version, version_number
 from reconciler.registry.model import Aliases, AliasMove
 
 _ALIAS: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)

@@ -13,7 +13,7 @@ from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
 from reconciler.reconcile.compiling import compile_manifest
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion
+from reconciler.reconcile.versions.looking import ObjectVersion
 from reconciler.snapshot.codec import decode_manifest, encode_program
 from reconciler.snapshot.objects import object_keys, same_meaning, versioned_objects
 

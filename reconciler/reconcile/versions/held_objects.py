@@ -17,9 +17,9 @@ from reconciler.errors import ReconcileError
 from reconciler.manifest.model import Held
 from reconciler.program.model import Program
 from reconciler.program.moves import moved_key
-from reconciler.reconcile.redefining import defines, stored_definition, with_definitions
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.redefining import defines, stored_definition, with_definitions
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import same_meaning
 

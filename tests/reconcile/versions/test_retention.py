@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.manifest.model import Retention
-from reconciler.reconcile.retention import (
+from reconciler.reconcile.versions.retention import (
     Decision,
     Held,
     Known,

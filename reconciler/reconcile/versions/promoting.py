@@ -14,14 +14,14 @@ from reconciler.errors import NotFound
 from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
 from reconciler.reconcile.boundaries import BEFORE, RECORDED
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.object_versions import active_versions
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.staged import staged_names
-from reconciler.reconcile.staged_history import record_staged
-from reconciler.reconcile.staging import HANDOVER_WAIT_SECONDS, audit, remove_folders, require_closed
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import VersionedName, find_object, number_of
+from reconciler.reconcile.versions.looking import VersionedName, find_object, number_of
+from reconciler.reconcile.versions.numbering import active_versions
+from reconciler.reconcile.versions.staged import staged_names
+from reconciler.reconcile.versions.staged_history import record_staged
+from reconciler.reconcile.versions.staging import HANDOVER_WAIT_SECONDS, audit, remove_folders, require_closed
 from reconciler.registry.model import Staged
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import object_key

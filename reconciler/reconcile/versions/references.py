@@ -10,9 +10,9 @@ from contextlib import suppress
 from reconciler.errors import NotFound
 from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.staged import staged_folders
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import find_in_head
+from reconciler.reconcile.versions.looking import find_in_head
+from reconciler.reconcile.versions.staged import staged_folders
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key
 

@@ -2,7 +2,7 @@
 outputs, who reads its tables and views from other pipelines, open work, and what former prunes left. What follows from it is
 `retention`'s.
 
-- The rows of a version are where its relation stood at the last step at which it was active (`version_sources` reads there);
+- The rows of a version are where its relation stood at the last step at which it was active (`sources` reads there);
   of a view that is computed in place, where what it reads stood then. Those whose folders were removed since have none.
 - Policies are those of what is applied: they were approved with it.
 - The newest checkpoint stays, and those that somebody named, for as long as retention says. Others stay as steps do.
@@ -22,11 +22,14 @@ from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.effects import KEPT
 from reconciler.reconcile.locations import with_absolute_location, with_root
-from reconciler.reconcile.object_versions import published_rows
 from reconciler.reconcile.past_states import PastState, PastStates, read_past_states
-from reconciler.reconcile.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.reconcile.reading import sources_for
-from reconciler.reconcile.retention import (
+from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.pruned import folder_rows, last_pruned, left_of, version_rows
+from reconciler.reconcile.versions.references import version_references
+from reconciler.reconcile.versions.retention import (
     DEFAULT_STEPS_SECONDS,
     Held,
     Known,
@@ -35,9 +38,6 @@ from reconciler.reconcile.retention import (
     decide,
     kept_by_all,
 )
-from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_references import version_references
 from reconciler.registry.codec import foreign_from_json
 from reconciler.registry.model import ForeignStep, Head, read_of
 from reconciler.registry.protocol import History

@@ -39,13 +39,13 @@ from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Retention, duration
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
 from reconciler.reconcile.events import Event, EventLog
-from reconciler.reconcile.keeping import read_known
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.pruned import FOLDER, VERSION
 from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.retention import Decision, Known, KnownVersion, Left, decide
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_references import kept_staging_folders
+from reconciler.reconcile.versions.keeping import read_known
+from reconciler.reconcile.versions.pruned import FOLDER, VERSION
+from reconciler.reconcile.versions.references import kept_staging_folders
+from reconciler.reconcile.versions.retention import Decision, Known, KnownVersion, Left, decide
 from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 

@@ -30,12 +30,12 @@ from reconciler.manifest.model import PythonBody, SqlBody
 from reconciler.names import fold, is_foreign
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
-from reconciler.reconcile.object_versions import published_rows
-from reconciler.reconcile.pruned import pruned_place
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.version_sources import published_state
+from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.pruned import pruned_place
+from reconciler.reconcile.versions.sources import published_state
 from reconciler.registry.model import Head, ObjectVersions, foreign_place
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import object_key, same_meaning

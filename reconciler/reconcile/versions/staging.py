@@ -35,15 +35,15 @@ from reconciler.reconcile.building import Building
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.effects import remove
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.object_versions import active_versions, versions_after, versions_beside
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Progress, in_rows
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.source import read_commit
-from reconciler.reconcile.staged import staged_folders, staged_names
-from reconciler.reconcile.staged_history import record_staged
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.numbering import active_versions, versions_after, versions_beside
+from reconciler.reconcile.versions.staged import staged_folders, staged_names
+from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.registry.model import Approval, Head, Staged, StagedView
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program

@@ -21,14 +21,14 @@ from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.object_versions import published_rows
-from reconciler.reconcile.pruned import require_version_kept
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.staged import staged_placements
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import FoundObject, find_in_head, no_such_version, number_of, versioned_name
+from reconciler.reconcile.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
+from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.pruned import require_version_kept
+from reconciler.reconcile.versions.staged import staged_placements
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import object_key

@@ -15,7 +15,7 @@ from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions import ObjectVersion, find_in_head, list_versions, read_version, version_number
+from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, list_versions, read_version, version_number
 from reconciler.registry.model import Head
 
 

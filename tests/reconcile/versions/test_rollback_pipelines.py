@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.planning import plan_pipeline
-from tests.reconcile.test_versions_in_views import allow
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
+from tests.reconcile.versions.test_versions_in_views import allow
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
 OTHER = GRADES.replace("r.total >= l.least", "r.total > l.least")

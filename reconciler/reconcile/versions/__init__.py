@@ -1,0 +1,1 @@
+"""Versions of objects: numbered, looked at, read, pinned, rolled back, staged, and pruned."""
