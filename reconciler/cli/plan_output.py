@@ -91,10 +91,9 @@ def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | Non
         return found, None
     if found.plan.is_empty:
         return found.plan, None
-    from reconciler.reconcile.impact import impact_of
+    from reconciler.reconcile.impact import impact_of_planned
 
-    head = found.head.value if found.head is not None else None
-    return found.plan, impact_of(target, found.plan, head, found.applied, found.desired)
+    return found.plan, impact_of_planned(target, found)
 
 
 def _write_lock(target: Target, plan: Plan) -> None:

@@ -7,12 +7,11 @@ import click
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import ProgressLines, choose_colour, note, paint, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, ReconcileError
-from reconciler.plan.impact import Impact
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.applying import Applying, ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.impact import impact_of
+from reconciler.reconcile.impact import impact_of_planned
 from reconciler.reconcile.planning import Planned
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import versioned_name
@@ -50,7 +49,7 @@ def command(
         which, staged = staged_of(target, name, pipeline)
         planned = plan_promotion(target, which, staged)
         if form == "text":
-            click.echo(render_text(planned.plan, paint, terminal_width(), _impact(target, planned)), nl=False)
+            click.echo(render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned)), nl=False)
         if only_plan:
             if form == "json":
                 show_json(_as_json(target, planned, "planned", staged, None))
@@ -74,11 +73,6 @@ def staged_of(target: Target, name: str | None, pipeline: str | None) -> tuple[s
     return pipeline or "", all_staged(target, pipeline or "")
 
 
-def _impact(target: Target, planned: Planned) -> Impact:
-    head = planned.head.value if planned.head is not None else None
-    return impact_of(target, planned.plan, head, planned.applied, planned.desired)
-
-
 def _as_json(
     target: Target, planned: Planned, outcome: str, staged: Staged, result: ApplyResult | None
 ) -> dict[str, object]:
@@ -86,6 +80,6 @@ def _as_json(
         "form": "reconciler/promote/v1",
         "outcome": outcome,
         "versions": {key.partition(":")[2]: f"v{number}" for key, number in sorted(staged.numbers.items())},
-        "plan": plan_to_json(planned.plan, _impact(target, planned)),
+        "plan": plan_to_json(planned.plan, impact_of_planned(target, planned)),
         "steps": list(result.steps) if result is not None else [],
     }

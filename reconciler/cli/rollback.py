@@ -7,12 +7,11 @@ import click
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import ProgressLines, choose_colour, note, paint, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, ReconcileError
-from reconciler.plan.impact import Impact
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.applying import Applying, ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.impact import impact_of
+from reconciler.reconcile.impact import impact_of_planned
 from reconciler.reconcile.planning import Planned
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import versioned_name
@@ -98,12 +97,7 @@ def _unclear(message: str) -> ReconcileError:
 
 
 def _text(target: Target, planned: Planned) -> str:
-    return render_text(planned.plan, paint, terminal_width(), _impact(target, planned))
-
-
-def _impact(target: Target, planned: Planned) -> Impact:
-    head = planned.head.value if planned.head is not None else None
-    return impact_of(target, planned.plan, head, planned.applied, planned.desired)
+    return render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned))
 
 
 def _outcome(result: ApplyResult) -> str:
@@ -116,6 +110,6 @@ def _as_json(target: Target, planned: Planned, outcome: str, result: ApplyResult
     return {
         "form": "reconciler/rollback/v1",
         "outcome": outcome,
-        "plan": plan_to_json(planned.plan, _impact(target, planned)),
+        "plan": plan_to_json(planned.plan, impact_of_planned(target, planned)),
         "steps": list(result.steps) if result is not None else [],
     }

@@ -15,6 +15,7 @@ from reconciler.names import fold
 from reconciler.plan.impact import Impact, Measure, Measures, make_impact
 from reconciler.plan.model import BootstrapView, Plan
 from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.planning import Planned
 from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Placement
@@ -34,6 +35,12 @@ def impact_of(target: Target, plan: Plan, head: Head | None, applied: Program | 
     former = [change.renamed_from for change in plan.diff.relations if change.renamed_from is not None]
     measures = measure(target, head, (*reads, *tables, *former))
     return make_impact(plan, applied or nothing, desired or nothing, measures)
+
+
+def impact_of_planned(target: Target, planned: Planned) -> Impact:
+    """What a plan costs over what it was made from."""
+    head = planned.head.value if planned.head is not None else None
+    return impact_of(target, planned.plan, head, planned.applied, planned.desired)
 
 
 def measure(target: Target, head: Head | None, relations: Iterable[str]) -> Measures:

@@ -201,8 +201,20 @@ class Moving:
         newer = {name: one for name, one in found.newer.items() if self._refused_steps.get(name) != one.step}
         if not newer:
             return False
+        result = self._try_step(FOLLOW, {"foreign": foreign_to_json(newer)})
+        if isinstance(result, EngineError):
+            self._running.tell(f"{result.code}: {result.message}; {', '.join(newer)} will be followed at a later step")
+            self._refused_steps |= {name: one.step for name, one in newer.items()}
+            self._refusal = result
+            return True
+        self._refusal = None
+        self._stepped(result)
+        return True
+
+    def _try_step(self, kind: str, details: JsonObject) -> StepResult | EngineError:
+        """Carry one step out; or what the engine says where it refuses: then the step was withdrawn, whole."""
         self._running.boundary(f"intent:{BEFORE}")
-        self.stored = write_intent(self._target, self.stored, FOLLOW, {"foreign": foreign_to_json(newer)})
+        self.stored = write_intent(self._target, self.stored, kind, details)
         self._dirty = False
         intent = self.stored.value.intent
         step = intent.step if intent is not None else None
@@ -211,18 +223,14 @@ class Moving:
                 self._target, self.stored, self._program, self._running.engine, self._running.boundary, self._lease.check
             )
         except EngineError as error:
-            self._log.record(Event.STEP_WITHDRAWN, "", step, {"code": error.code, "message": error.message})
-            self._running.tell(f"{error.code}: {error.message}; {', '.join(newer)} will be followed at a later step")
-            self._refused_steps |= {name: one.step for name, one in newer.items()}
-            self._refusal = error
-            stored = self._target.registry.head(self._pipeline)
-            if stored is None:
+            connector = error.connector if isinstance(error, IngestFailed) else ""
+            self._log.record(Event.STEP_WITHDRAWN, connector, step, {"code": error.code, "message": error.message})
+            found = self._target.registry.head(self._pipeline)
+            if found is None:
                 raise
-            self.stored = stored
-            return True
-        self._refusal = None
-        self._stepped(result)
-        return True
+            self.stored = found
+            return error
+        return result
 
     def _available(self, decisions: dict[str, Decision]) -> list[JsonObject]:
         found: list[JsonObject] = []
@@ -249,33 +257,19 @@ class Moving:
         return found
 
     def _carry_out(self, ingests: list[JsonObject]) -> None:
-        self._running.boundary(f"intent:{BEFORE}")
-        self.stored = write_intent(self._target, self.stored, "ingest", {"ingests": ingests})
-        self._dirty = False
-        intent = self.stored.value.intent
-        step = intent.step if intent is not None else None
-        try:
-            self.stored, result = carry_out(
-                self._target, self.stored, self._program, self._running.engine, self._running.boundary, self._lease.check
-            )
-        except EngineError as error:
-            # The step was withdrawn: nothing of it stays, and its input is offered again.
-            keys = [fold(ingest["connector"]) for ingest in ingests]
-            details = {"code": error.code, "message": error.message}
-            self._log.record(Event.STEP_WITHDRAWN, error.connector if isinstance(error, IngestFailed) else "", step, details)
-            if isinstance(error, IngestFailed):
-                self._failed(fold(error.connector), error)
-            elif len(keys) == 1:
-                self._failed(keys[0], error)
-            else:
-                self._running.tell(f"{error.code}: {error.message}; looking which input it is")
-                self._suspects = set(keys)
-            found = self._target.registry.head(self._pipeline)
-            if found is None:
-                raise
-            self.stored = found
+        result = self._try_step("ingest", {"ingests": ingests})
+        if not isinstance(result, EngineError):
+            self._stepped(result, ingests)
             return
-        self._stepped(result, ingests)
+        # Its input is offered again.
+        keys = [fold(ingest["connector"]) for ingest in ingests]
+        if isinstance(result, IngestFailed):
+            self._failed(fold(result.connector), result)
+        elif len(keys) == 1:
+            self._failed(keys[0], result)
+        else:
+            self._running.tell(f"{result.code}: {result.message}; looking which input it is")
+            self._suspects = set(keys)
 
     def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None) -> None:
         self.steps.append(result)
