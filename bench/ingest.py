@@ -3,25 +3,28 @@
     python -m bench.ingest [--rows 5000000] [--runs 3] [--without-kafka]
 
 Each kind of input is read by `engine.ingest` (what a step of a pipeline does: look, read, fit, count what is rejected,
-commit once) and by jobs written by hand, in turns, in one session, into empty tables of the same shape:
+commit once) and by jobs written by hand, into empty tables of the same shape:
 
 - Parquet files into a table without key, against a Structured Streaming job (readStream, availableNow, append).
 - JSON messages of Kafka likewise, against two such jobs: `text`, which reads values as text and casts them, as ours does, so
   that no decimal passes through a double; and `typed`, which leaves the types to from_json.
 - Changes by key into a table that has half of the keys, against the MERGE of the last change of each key, written by hand.
 
-The first run of each is not counted. Beside seconds, the processor's seconds of the JVM are taken, which others on the
-machine change less; ratios are of both, targets are about time. Every table is checked for its number of rows. Results
-stand in bench/results/ingest.json as well. A target that is missed is said, and is no error.
+They take turns, and every turn is a process of its own, as it is for whoever uses one of them: in one JVM each is compiled
+for what the others do as well, and which comes first decides who is fast. The first run in each process is not counted.
+Beside seconds, the processor's seconds of the JVM are taken, which others on the machine change less; ratios are of both,
+targets are about time. Every table is checked for its number of rows. Results stand in bench/results/ingest.json as well. A
+target that is missed is said, and is no error.
 """
 
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -59,45 +62,54 @@ _MADE: Final = (
 )
 _JAVA: Final = "-XX:+UseSerialGC"
 """Long work: the compiler that the small-work defaults switch off is worth its time."""
-Kinds = Mapping[str, Callable[[str], int]]
-"""What is measured → writes to a table at a location, and says how many rows must be there then."""
-
 Taken = tuple[float, float]
 """Seconds, and seconds of the processor."""
+
+PARQUET: Final = ("Parquet ours", "Parquet bare")
+UPSERT: Final = ("upsert ours", "upsert by hand")
+KAFKA: Final = ("Kafka ours", "Kafka text", "Kafka typed")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is read: `rows` of each kind (of changes by key, `rows // 5`), below a folder and in a topic."""
+
+    folder: str
+    rows: int
+    bootstrap: str = ""
+    topic: str = ""
+
+    def place(self, name: str) -> str:
+        """Where an input, or a result, lies."""
+        return str(Path(self.folder) / name)
 
 
 @click.command()
 @click.option("--rows", default=5_000_000, show_default=True, help="Rows of each input.")
-@click.option("--runs", default=3, show_default=True, help="Runs of each kind that count.")
+@click.option("--runs", default=3, show_default=True, help="Processes of each kind.")
 @click.option("--without-kafka", is_flag=True, help="Leave Kafka out.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where to write them as JSON.")
-def main(rows: int, runs: int, without_kafka: bool, results: Path) -> None:
+@click.option("--measure", hidden=True, help="Measure one kind over inputs that are there (JSON), and print what it took.")
+@click.option("--inputs", hidden=True, default="{}")
+def main(rows: int, runs: int, without_kafka: bool, results: Path, measure: str | None, inputs: str) -> None:
     """Measure, show rows a second and ratios, write them as JSON."""
-    session = start({"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": _JAVA})
-    engine = SparkEngine(lambda: session)
-    measured: dict[str, Taken] = {}
-    ratios: list[Ratio] = []
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = Path(scratch)
-            measured |= _take_turns(session, folder, _from_parquet(session, engine, folder, rows), runs, COLUMNS)
-            ratios += _ratios(measured, "rows/s, Parquet: ours / bare", "Parquet bare", "Parquet ours", 0.9, False)
-            measured |= _take_turns(session, folder, _by_key(session, engine, folder, rows // 5), runs, KEYED)
-            ratios += _ratios(measured, "time, upserts: ours / by hand", "upsert ours", "upsert by hand", 1.2, True)
-            if not without_kafka:
-                measured |= _with_kafka(session, engine, folder, rows, runs)
-                for other in ("text", "typed"):
-                    name = f"rows/s, Kafka: ours / bare, {other}"
-                    ratios += _ratios(measured, name, f"Kafka {other}", "Kafka ours", 0.9, False)
-    finally:
-        engine.close()
-        session.stop()
+    if measure is not None:
+        click.echo(json.dumps(_measured(measure, Inputs(**json.loads(inputs)))))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        measured = _measure_all(scratch, rows, runs, without_kafka)
+    ratios = [
+        *_ratios(measured, "rows/s, Parquet: ours / bare", "Parquet bare", "Parquet ours", 0.9, False),
+        *_ratios(measured, "time, upserts: ours / by hand", "upsert ours", "upsert by hand", 1.2, True),
+    ]
+    for other in () if without_kafka else ("text", "typed"):
+        ratios += _ratios(measured, f"rows/s, Kafka: ours / bare, {other}", f"Kafka {other}", "Kafka ours", 0.9, False)
     for name, (seconds, processor) in measured.items():
         speed = (rows // 5 if "upsert" in name else rows) / seconds
         click.echo(f"{name:<20}{seconds:>9.2f} s{processor:>9.2f} s of the processor{speed:>12,.0f} rows/s")
     for ratio in ratios:
         target = f"{'at most' if ratio.at_most else 'at least'} {ratio.target:g}"
-        click.echo(f"{ratio.name:<40}{ratio.value:>8.2f}  {target}: {'met' if ratio.is_met else 'MISSED'}")
+        click.echo(f"{ratio.name:<50}{ratio.value:>8.2f}  {target}: {'met' if ratio.is_met else 'MISSED'}")
     document = {
         "rows": rows,
         "runs": runs,
@@ -110,6 +122,105 @@ def main(rows: int, runs: int, without_kafka: bool, results: Path) -> None:
     results.write_text(json.dumps(document, indent=2) + "\n")
 
 
+def _measure_all(scratch: str, rows: int, runs: int, without_kafka: bool) -> dict[str, Taken]:
+    from tests.kafka.broker import running
+
+    if without_kafka:
+        inputs = Inputs(scratch, rows)
+        _make(inputs)
+        return {**_take_turns(PARQUET, inputs, runs), **_take_turns(UPSERT, inputs, runs)}
+    broker = running()
+    kafka = next(broker)
+    try:
+        inputs = Inputs(scratch, rows, kafka.bootstrap, kafka.create_topic(partitions=4))
+        _make(inputs)
+        return {
+            name: taken for kinds in (PARQUET, UPSERT, KAFKA) for name, taken in _take_turns(kinds, inputs, runs).items()
+        }
+    finally:
+        next(broker, None)
+
+
+def _take_turns(kinds: Sequence[str], inputs: Inputs, runs: int) -> dict[str, Taken]:
+    found: dict[str, list[Taken]] = {name: [] for name in kinds}
+    for run in range(1, runs + 1):
+        for name in kinds:
+            words = [sys.executable, "-m", "bench.ingest", "--measure", name, "--inputs", json.dumps(asdict(inputs))]
+            printed = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+            seconds, processor = json.loads(printed.splitlines()[-1])
+            click.echo(f"{name}: run {run} of {runs}, {seconds:.2f} s, {processor:.2f} s of the processor", err=True)
+            found[name].append((seconds, processor))
+    return {name: (median(one for one, _ in taken), median(one for _, one in taken)) for name, taken in found.items()}
+
+
+def _session() -> SparkSession:
+    return start({"spark.driver.memory": "4g", "spark.driver.extraJavaOptions": _JAVA})
+
+
+def _make(inputs: Inputs) -> None:
+    """Of changes by key, every key comes twice, and half of them stand in the table before."""
+    session, rows = _session(), inputs.rows
+    try:
+        _made(session, rows).write.parquet(inputs.place("parquet"))
+        keys = rows // 5 // 2
+        _made(session, keys).unionAll(_made(session, keys)).write.parquet(inputs.place("changes"))
+        _made(session, keys // 2).write.parquet(inputs.place("before"))
+        if inputs.topic:
+            texts = _made(session, rows).selectExpr("to_json(struct(*)) AS value", "CAST(id AS STRING) AS key")
+            texts.write.format("kafka").options(**_servers(inputs)).option("topic", inputs.topic).save()
+    finally:
+        session.stop()
+
+
+def _measured(kind: str, inputs: Inputs) -> Taken:
+    """One kind, in this process: the second of two runs."""
+    session = _session()
+    engine = SparkEngine(lambda: session)
+    columns = KEYED if kind in UPSERT else COLUMNS
+    taken = (0.0, 0.0)
+    try:
+        for _ in range(2):
+            table = inputs.place("table")
+            create_table(table, columns, Transaction("create", 1))
+            if kind in UPSERT:
+                before = session.read.parquet(inputs.place("before"))
+                before.write.format("delta").mode("append").save(table)
+            started, used = time.monotonic(), _processor_seconds(session)
+            wanted = _carry_out(kind, session, engine, inputs, table)
+            taken = time.monotonic() - started, _processor_seconds(session) - used
+            if session.read.format("delta").load(table).count() != wanted:
+                raise click.ClickException(f"{kind} wrote another number of rows than {wanted}")
+            for left in Path(inputs.folder).glob("table*"):
+                shutil.rmtree(left)
+    finally:
+        engine.close()
+        session.stop()
+    return taken
+
+
+def _carry_out(kind: str, session: SparkSession, engine: Engine, inputs: Inputs, location: str) -> int:
+    """Read into the table, and say how many rows must be there then."""
+    match kind:
+        case "Parquet ours":
+            return _ours(engine, _files(inputs.place("parquet")), COLUMNS, location, inputs.rows)
+        case "Parquet bare":
+            stream = session.readStream.schema(_made(session, 1).schema).parquet(inputs.place("parquet"))
+            return _appended(stream, location, inputs.rows)
+        case "upsert ours":
+            return _ours(engine, _files(inputs.place("changes")), KEYED, location, inputs.rows // 5 // 2, ("id",))
+        case "upsert by hand":
+            return _merged_by_hand(session, inputs, location)
+        case "Kafka ours":
+            config = {"bootstrap.servers": inputs.bootstrap, "topic": inputs.topic, "start_from": "earliest"}
+            form = {"name": "json", "config": {"update_format": "raw"}}
+            settings = {"transport": {"name": "kafka_input", "config": config}, "format": form}
+            return _ours(engine, settings, COLUMNS, location, inputs.rows)
+        case "Kafka text" | "Kafka typed":
+            return _bare_kafka(session, inputs, kind == "Kafka typed", location)
+        case _:
+            raise click.ClickException(f"there is no kind {kind!r}")
+
+
 def _ratios(
     measured: Mapping[str, Taken], name: str, over: str, under: str, target: float, at_most: bool
 ) -> tuple[Ratio, Ratio]:
@@ -118,78 +229,34 @@ def _ratios(
     return Ratio(name, first, target, at_most), Ratio(f"{name}, processor", second, target, at_most)
 
 
-def _from_parquet(session: SparkSession, engine: Engine, folder: Path, rows: int) -> Kinds:
-    source = folder / "parquet"
-    _made(session, rows).write.parquet(str(source))
-    settings = {"transport": {"name": "file_input", "config": {"path": str(source)}}, "format": {"name": "parquet"}}
-
-    def bare(location: str) -> int:
-        stream = session.readStream.schema(_made(session, 1).schema).parquet(str(source))
-        return _appended(stream, location, rows)
-
-    return {"Parquet ours": lambda location: _ours(engine, settings, COLUMNS, location, rows), "Parquet bare": bare}
+def _files(path: str) -> dict[str, Any]:
+    return {"transport": {"name": "file_input", "config": {"path": path}}, "format": {"name": "parquet"}}
 
 
-def _by_key(session: SparkSession, engine: Engine, folder: Path, rows: int) -> Kinds:
-    """Every key twice, half of them in the table before."""
-    source, before = folder / "changes", folder / "before"
-    _made(session, rows // 2).unionAll(_made(session, rows // 2)).write.parquet(str(source))
-    _made(session, rows // 4).write.parquet(str(before))
-    settings = {"transport": {"name": "file_input", "config": {"path": str(source)}}, "format": {"name": "parquet"}}
-
-    def filled(location: str) -> None:
-        session.read.parquet(str(before)).write.format("delta").mode("append").save(location)
-
-    def ours(location: str) -> int:
-        return _ours(engine, settings, KEYED, location, rows // 2, ("id",))
-
-    def by_hand(location: str) -> int:
-        place = "struct(_metadata.file_path, _metadata.file_block_start, monotonically_increasing_id())"
-        changes = session.read.parquet(str(source)).selectExpr("*", f"{place} AS place")
-        changes.createOrReplaceTempView("changes")
-        session.sql(
-            f"MERGE INTO delta.`{location}` AS t USING (SELECT * EXCEPT (place, n) FROM (SELECT *, row_number() OVER "
-            f"(PARTITION BY id ORDER BY place DESC) AS n FROM changes) WHERE n = 1) AS s ON t.id = s.id "
-            f"WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-        )
-        return rows // 2
-
-    return {"upsert ours": _after(filled, ours), "upsert by hand": _after(filled, by_hand)}
+def _merged_by_hand(session: SparkSession, inputs: Inputs, location: str) -> int:
+    place = "struct(_metadata.file_path, _metadata.file_block_start, monotonically_increasing_id())"
+    changes = session.read.parquet(inputs.place("changes")).selectExpr("*", f"{place} AS place")
+    changes.createOrReplaceTempView("changes")
+    session.sql(
+        f"MERGE INTO delta.`{location}` AS t USING (SELECT * EXCEPT (place, n) FROM (SELECT *, row_number() OVER "
+        f"(PARTITION BY id ORDER BY place DESC) AS n FROM changes) WHERE n = 1) AS s ON t.id = s.id "
+        f"WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+    return inputs.rows // 5 // 2
 
 
-def _with_kafka(session: SparkSession, engine: Engine, folder: Path, rows: int, runs: int) -> dict[str, Taken]:
-    from tests.kafka.broker import running
+def _bare_kafka(session: SparkSession, inputs: Inputs, typed: bool, location: str) -> int:
+    records = session.readStream.format("kafka").options(**_servers(inputs))
+    records = records.option("subscribe", inputs.topic).option("startingOffsets", "earliest")
+    types = ", ".join(f"{one.name} {one.type if typed else 'STRING'}" for one in COLUMNS)
+    parsed = records.load().selectExpr(f"from_json(CAST(value AS STRING), '{types}') AS v")
+    return _appended(
+        parsed.selectExpr(*(f"CAST(v.{c.name} AS {c.type}) AS {c.name}" for c in COLUMNS)), location, inputs.rows
+    )
 
-    broker = running()
-    kafka = next(broker)
-    try:
-        topic = kafka.create_topic(partitions=4)
-        texts = _made(session, rows).selectExpr("to_json(struct(*)) AS value", "CAST(id AS STRING) AS key")
-        servers = {"kafka.bootstrap.servers": kafka.bootstrap}
-        texts.write.format("kafka").options(**servers).option("topic", topic).save()
-        config = {"bootstrap.servers": kafka.bootstrap, "topic": topic, "start_from": "earliest"}
-        settings = {
-            "transport": {"name": "kafka_input", "config": config},
-            "format": {"name": "json", "config": {"update_format": "raw"}},
-        }
 
-        def bare(typed: bool, location: str) -> int:
-            records = session.readStream.format("kafka").options(**servers)
-            records = records.option("subscribe", topic).option("startingOffsets", "earliest")
-            types = ", ".join(f"{one.name} {one.type if typed else 'STRING'}" for one in COLUMNS)
-            parsed = records.load().selectExpr(f"from_json(CAST(value AS STRING), '{types}') AS v")
-            return _appended(
-                parsed.selectExpr(*(f"CAST(v.{c.name} AS {c.type}) AS {c.name}" for c in COLUMNS)), location, rows
-            )
-
-        kinds: Kinds = {
-            "Kafka ours": lambda location: _ours(engine, settings, COLUMNS, location, rows),
-            "Kafka text": lambda location: bare(False, location),
-            "Kafka typed": lambda location: bare(True, location),
-        }
-        return _take_turns(session, folder, kinds, runs, COLUMNS)
-    finally:
-        next(broker, None)
+def _servers(inputs: Inputs) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": inputs.bootstrap}
 
 
 def _made(session: SparkSession, rows: int) -> DataFrame:
@@ -218,35 +285,6 @@ def _appended(stream: DataFrame, location: str, rows: int) -> int:
     writer = stream.writeStream.format("delta").option("checkpointLocation", f"{location}-checkpoint")
     writer.trigger(availableNow=True).start(location).awaitTermination()
     return rows
-
-
-def _after(before: Callable[[str], None], act: Callable[[str], int]) -> Callable[[str], int]:
-    act.__dict__["before"] = before
-    return act
-
-
-def _take_turns(
-    session: SparkSession, folder: Path, kinds: Kinds, runs: int, columns: tuple[ColumnType, ...]
-) -> dict[str, Taken]:
-    found: dict[str, list[Taken]] = {name: [] for name in kinds}
-    for run in range(runs + 1):
-        # Whoever comes first may pay for what the others find: the order alternates.
-        for name in sorted(kinds, reverse=bool(run % 2)):
-            table = folder / "table"
-            create_table(str(table), columns, Transaction("create", 1))
-            act = kinds[name]
-            act.__dict__.get("before", lambda location: None)(str(table))
-            started, used = time.monotonic(), _processor_seconds(session)
-            wanted = act(str(table))
-            seconds, processor = time.monotonic() - started, _processor_seconds(session) - used
-            if session.read.format("delta").load(str(table)).count() != wanted:
-                raise click.ClickException(f"{name} wrote another number of rows than {wanted}")
-            click.echo(f"{name}: run {run} of {runs}, {seconds:.2f} s, {processor:.2f} s of the processor", err=True)
-            if run:
-                found[name].append((seconds, processor))
-            for left in folder.glob("table*"):
-                shutil.rmtree(left)
-    return {name: (median(one for one, _ in taken), median(one for _, one in taken)) for name, taken in found.items()}
 
 
 def _processor_seconds(session: SparkSession) -> float:
