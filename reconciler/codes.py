@@ -168,6 +168,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A524": "reading versions is not allowed",
     "A525": "a view is pinned and changed at the same time",
     "A526": "a pinned version does not fit the program",
+    "A527": "a version that is to be kept up to date does not fit the program",
     "A540": "what is rolled back does not fit the files",
     "A541": "an earlier version does not fit the program",
     "A542": "there is nothing to go back to",

@@ -164,6 +164,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         told = (
             [words] if number == active else ["staged"] if number == staged else ["pruned"] if number in found.pruned else []
         )
+        told += ["maintained"] if number in found.maintained else []
         return ", ".join([*told, *names.get(number, ())])
 
     rows = [
@@ -197,6 +198,7 @@ def _list_as_json(found: VersionList, moves: Sequence[AliasMove]) -> dict[str, A
                 **asdict(one),
                 "version": f"v{one.number}",
                 "active": one.number == active,
+                "maintained": one.number in found.maintained,
                 "pruned": _pruned_as_json(found.pruned.get(one.number)),
             }
             for one in found.versions

@@ -66,7 +66,7 @@ from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import own_causes, own_extent, under_desired_names
 from reconciler.manifest.model import ViewKind
-from reconciler.names import fold, is_foreign
+from reconciler.names import fold
 from reconciler.program.model import Program, Read, View
 from reconciler.snapshot.fingerprint import table_content
 from reconciler.snapshot.model import Snapshot
@@ -106,7 +106,7 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
         for key, action in local_views.items()
         if action is Action.REMOVED
     ]
-    shown = [change for key, change in found.changes.items() if not _is_local(after, key) and not is_foreign(key)]
+    shown = [change for key, change in found.changes.items() if not _is_local(after, key) and key not in after.foreign]
     spared = sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))
     return Diff(
         relations=tuple(sorted([*shown, *removed], key=lambda change: (fold(change.name), change.kind, change.action))),
@@ -130,7 +130,7 @@ def relation_changes(
     return {
         key: ForeignChange(found.changes[key], extent, found.clearing.get(key))
         for key, extent in sorted(found.extents.items())
-        if not is_foreign(key)
+        if key not in desired.program.foreign
     }
 
 

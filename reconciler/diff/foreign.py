@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from reconciler.diff.extent import ANY_ROW, NOTHING, Extent
 from reconciler.diff.model import Action, Cause, MeaningChanged, ReadsChanged, RelationChange, RelationKind, TableCause
 from reconciler.manifest.model import ForeignRelation
-from reconciler.names import is_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,6 @@ def seen_from_outside(pipeline: str, relation: ForeignRelation, found: ForeignCh
 def _qualified(pipeline: str, cause: Cause) -> Cause:
     if not isinstance(cause, ReadsChanged):
         return cause
-    path = tuple(name if is_foreign(name) else f"{pipeline}.{name}" for name in cause.path)
+    path = tuple(name if "." in name else f"{pipeline}.{name}" for name in cause.path)
     origin = cause.origin if cause.origin is not None else MeaningChanged()
     return replace(cause, relation=path[0], path=path, origin=origin)

@@ -23,7 +23,7 @@ from reconciler.diff.model import (
     RelationRenamed,
     SettingsChanged,
 )
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.program.model import Program, View
 from reconciler.snapshot.objects import object_key, object_keys
 from reconciler.sql.canonicalise import canonical_query
@@ -47,7 +47,7 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
     after = set(object_keys(desired)) if desired is not None else set()
     if applied is None or desired is None:
         return ObjectChanges(tuple(sorted(after)), {}, tuple(sorted(before)))
-    changes = (*diff.relations, *diff.local_changes)
+    changes = [one for one in (*diff.relations, *diff.local_changes) if not is_version(one.name)]
     renamed = dict(
         sorted(
             (object_key(change.kind.value, change.name), object_key(change.kind.value, change.renamed_from))
@@ -62,12 +62,12 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
         for change in changes
         if change.action is not Action.REMOVED and _is_redefined(change, applied, desired)
     }
-    redefined |= _following(renamed, applied, desired)
+    redefined |= _following(renamed, applied, desired, after)
     kept = {renamed.get(key, key) for key in after}
     return ObjectChanges(tuple(sorted(redefined)), renamed, tuple(sorted(before - kept)))
 
 
-def _following(renamed: dict[str, str], applied: Program, desired: Program) -> set[str]:
+def _following(renamed: dict[str, str], applied: Program, desired: Program, keys: set[str]) -> set[str]:
     """The views whose query is another and may yet be no change, as it follows renames."""
     if not desired.moves:
         return set()
@@ -76,7 +76,7 @@ def _following(renamed: dict[str, str], applied: Program, desired: Program) -> s
     for name, view in desired.views.items():
         key = object_key("view", name)
         before = applied.views.get(renamed.get(key, key).partition(":")[2])
-        if before is not None and _query(before, applied, as_spelled) != _query(view, desired, as_spelled):
+        if key in keys and before is not None and _query(before, applied, as_spelled) != _query(view, desired, as_spelled):
             found.add(key)
     return found
 

@@ -231,7 +231,8 @@ class Settings:
     `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
     relations, sorted. `version_reads`: queries may read versions that are not active.
-    `pins` say which versions views (folded) are to have, whatever their SQL says. `used_by` names who reads a relation
+    `pins` say which versions views (folded) are to have, whatever their SQL says; `maintained` which versions of them are
+    kept up to date beside that, by number, sorted. `used_by` names who reads a relation
     (folded) from outside, in the author's words, sorted. `held` are the objects that were rolled back, by `kind:folded
     name`: no file says that, it is kept with what is applied. `retention` is that of the pipeline; a relation (folded) of
     `relation_retention` has its own `versions` and `keep` instead.
@@ -253,6 +254,7 @@ class Settings:
     checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
     version_reads: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    maintained: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)
     retention: Retention = Retention()

@@ -212,6 +212,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")) or DEFAULT_CHECKPOINT_INTERVAL,
         version_reads=part(value, "spec", "versions", "reads") is True,
         pins=_pins(_mapping(value, "spec", "views")),
+        maintained=_maintained(_mapping(value, "spec", "views")),
         used_by=_used_by(value),
         retention=_retention(part(value, "spec", "retention")),
         relation_retention=_relation_retention(value),
@@ -266,6 +267,17 @@ def _relation_retention(value: Mapping[str, Any]) -> dict[str, Retention]:
 def _pins(views: Mapping[str, Any]) -> dict[str, Pin]:
     found = {fold(name): _PIN.fullmatch(_text(part(entry, "version"))) for name, entry in views.items()}
     return {name: Pin(int(pin[1])) for name, pin in sorted(found.items()) if pin is not None}
+
+
+def _maintained(views: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for name, entry in sorted(views.items()):
+        versions = part(entry, "versions")
+        asked = versions.items() if isinstance(versions, Mapping) else ()
+        numbers = {int(match[1]) for key, one in asked if part(one, "maintain") is True and (match := _PIN.fullmatch(key))}
+        if numbers:
+            found[fold(name)] = tuple(sorted(numbers))
+    return found
 
 
 def _moves(value: Mapping[str, Any], document: Document) -> tuple[Move, ...]:

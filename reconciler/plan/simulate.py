@@ -37,7 +37,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
 from reconciler.digest import digest_json
 from reconciler.manifest.model import ForeignRelation
-from reconciler.names import fold, is_foreign
+from reconciler.names import fold
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -144,7 +144,7 @@ def state_of(
     for view in _stored_views(program):
         contents, read = evaluation.evaluate(view, computed_by)
         key = fold(view.name)
-        folders = frozenset(relations[one].folder for one in read if not is_foreign(one))
+        folders = frozenset(relations[one].folder for one in read if one not in program.foreign)
         relations[key] = StoredRelation(view.name, RelationKind.VIEW, key, contents, (), computed_by, folders)
     return StoredState(dict(sorted(relations.items())), definitions, program.names_are_data)
 
@@ -275,7 +275,7 @@ class _Simulation:
         contents, read = evaluation.evaluate(view, self._plan.digest)
         if tuple(sorted(read)) != tuple(sorted(map(fold, step.reads))):
             raise IllegalStep(f"{step.view} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
-        folders = frozenset(self._folder(one) for one in read if not is_foreign(one))
+        folders = frozenset(self._folder(one) for one in read if one not in self._desired.foreign)
         self._staged[fold(step.view)] = contents, folders
 
     def _at_bootstrap(self, key: str) -> Contents:

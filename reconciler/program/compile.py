@@ -75,7 +75,8 @@ def compile_program(
     functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
     queries = Queries(cache or NoCache())
     facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
-    named = {name for one in facts.values() for name in one.names or () if is_foreign(name)}
+    # A version that is kept up to date is a view of this program.
+    named = {name for one in facts.values() for name in one.names or () if is_foreign(name) and name not in declared}
     known = {fold(one.qualified_name): one for one in manifest.foreign} if named else {}
     foreign = {key: known[key] for key in sorted(named) if key in known}
     order, circular = _order(declared, queries, facts, diagnostics)

@@ -113,6 +113,11 @@ def _chain(move: Move) -> Diagnostic:
     )
 
 
+def former_name(program: Program, name: str) -> str:
+    """The name (folded) that a relation (folded) had before the moves that its author declares."""
+    return next((fold(move.source) for move in program.moves if fold(move.target) == name), name)
+
+
 def moved_key(program: Program, key: str) -> str:
     """The key (`kind:folded name`) that an object has in a program, as its moves declare, if it had this one before."""
     kind, _, name = key.partition(":")

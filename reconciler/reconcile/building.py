@@ -160,7 +160,7 @@ class Building:
     def foreign_table(self, key: str) -> tuple[Placement, str] | None:
         """Where another pipeline's relation, or a version, is read, by its key, and the id of the table there; None where it
         is not."""
-        place, name = foreign_place(key)
+        place, name = foreign_place(key, self._foreign_steps)
         one = self._foreign_steps.get(place)
         return (one.relations[name], one.ids.get(name, "")) if one is not None and name in one.relations else None
 

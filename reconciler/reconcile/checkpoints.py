@@ -33,7 +33,7 @@ from reconciler.delta.tables import table_version
 from reconciler.digest import JsonObject, canonical_json, digest_json
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError, RegistryError
-from reconciler.names import did_you_mean, is_foreign
+from reconciler.names import did_you_mean, is_foreign, is_version
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
@@ -46,7 +46,7 @@ from reconciler.reconcile.steps import removed_since
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.pruned import require_kept
 from reconciler.registry.codec import foreign_to_json, head_from_json, head_to_json, placement_to_json
-from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored, foreign_key, foreign_place
+from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored, foreign_key, recorded_place
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -308,7 +308,12 @@ def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:
 def _foreign_to_row(published: JsonObject) -> JsonObject:
     """What was read of other pipelines, as it stands among a checkpoint's relations: by `pipeline.name`."""
     return {
-        foreign_key(pipeline, name): {**placement, "step": one["step"], "id": one["ids"].get(name, "")}
+        foreign_key(pipeline, name): {
+            **placement,
+            "step": one["step"],
+            "id": one["ids"].get(name, ""),
+            **({"followed": True} if is_version(name) else {}),
+        }
         for pipeline, one in published.get("foreign", {}).items()
         for name, placement in one["relations"].items()
     }
@@ -318,8 +323,9 @@ def _foreign_from_row(relations: JsonObject) -> tuple[JsonObject, JsonObject]:
     """A checkpoint's own relations, and what was read of other pipelines, as heads have them."""
     foreign: dict[str, Any] = {}
     for key in sorted(key for key in relations if is_foreign(key) and "step" in relations[key]):
-        pipeline, name = foreign_place(key)
+        pipeline, name = recorded_place(key, relations[key])
         placement = dict(relations[key])
+        placement.pop("followed", None)
         one = foreign.setdefault(pipeline, {"step": placement.pop("step"), "relations": {}, "ids": {}})
         placement.pop("step", None)
         one["ids"][name] = placement.pop("id")

@@ -105,8 +105,8 @@ def compile_desired(
     applied: Snapshot | None = None,
 ) -> Snapshot | None:
     """The snapshot of files that were read (`source.files_of`), with what is rolled back. Raises ManifestInvalid with every
-    error; of pins what `pinned_views` says, of rollbacks `held_objects`. `visit` as for `validate_pipeline`, `applied` as
-    for `read_desired`."""
+    error; of pins what `pinned_views` says, of rollbacks `held_objects`, of versions that are kept up to date `maintained`.
+    `visit` as for `validate_pipeline`, `applied` as for `read_desired`."""
     if files is None:
         return None
     visit = visit or Visit((pipeline,))
@@ -125,6 +125,10 @@ def compile_desired(
         from reconciler.reconcile.versions.held_objects import with_held_objects
 
         program = with_held_objects(target, program, applied)
+    if program.settings.maintained:
+        from reconciler.reconcile.versions.maintained import with_maintained_versions
+
+        program = with_maintained_versions(target, program)
     if program.foreign:
         from reconciler.reconcile.foreign import with_settled_foreign
 

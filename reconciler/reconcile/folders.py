@@ -6,6 +6,8 @@ Rules:
   what has no placement yet.
 - What is new gets the folder of its name; where a renamed relation stands there, `<name>-2`, `<name>-3`, …: the first
   that no placement has. No relation's name has a hyphen, so that these are in nobody's way.
+- A version that is kept up to date (`revenue@v2`) is a relation as any, in the folder `revenue-v2`: Delta takes `@` in a
+  path for time travel.
 - Nothing else derives a folder from a name.
 - What is staged lies below its relation's folder, in folders with opaque names.
 """
@@ -29,10 +31,11 @@ def folder_for(pipeline: str, relation: str, placements: Mapping[str, Placement]
     if key in placements:
         return placements[key].location
     taken = {placement.location for placement in placements.values()}
-    folder, number = f"{pipeline}/{key}", 1
+    first = folder = f"{pipeline}/{key.replace('@', '-')}"
+    number = 1
     while folder in taken:
         number += 1
-        folder = f"{pipeline}/{key}-{number}"
+        folder = f"{first}-{number}"
     return folder
 
 

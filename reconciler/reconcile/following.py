@@ -22,7 +22,7 @@ from reconciler.delta.removal import table_identity
 from reconciler.delta.restoring import require_version
 from reconciler.errors import EngineError, RegistryConflict, RegistryError, UpstreamDiffers
 from reconciler.manifest.model import ForeignRelation
-from reconciler.names import fold, is_foreign
+from reconciler.names import fold
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.model import BootstrapView, Step
 from reconciler.plan.steps import stored_reads, with_followers
@@ -35,7 +35,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import find_in_head
 from reconciler.reconcile.versions.pruned import require_kept, require_version_kept
 from reconciler.reconcile.versions.sources import last_state
-from reconciler.registry.model import ForeignStep, Head, Placement, Readers, foreign_place, moved_foreign
+from reconciler.registry.model import ForeignStep, Head, Placement, Readers, moved_foreign
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
 from reconciler.sql.scopes import ALL_COLUMNS
@@ -116,13 +116,13 @@ def pin_apply(
         return PinnedApply(steps, {})
     before = head.published.foreign if head is not None and head.published is not None else {}
     computed = [fold(step.view) for step in steps if isinstance(step, BootstrapView)]
-    read = {fold(name) for key in computed for name in stored_reads(desired, key) if is_foreign(name)}
+    read = {fold(name) for key in computed for name in stored_reads(desired, key) if fold(name) in desired.foreign}
     known = foreign_placements(before)
     states, pins = ForeignStates(target), {}
     for pipeline in sorted({one.pipeline for one in _followed(desired)}):
         keys = {fold(one.qualified_name) for one in _followed(desired) if one.pipeline == pipeline}
         if all(key in known and key not in read and _is_known(applied, desired, key) for key in keys):
-            kept = {foreign_place(key)[1]: known[key] for key in sorted(keys)}
+            kept = {key.partition(".")[2]: known[key] for key in sorted(keys)}
             ids = {name: one for name, one in before[pipeline].ids.items() if name in kept}
             pins[pipeline] = ForeignStep(before[pipeline].step, kept, ids)
             continue

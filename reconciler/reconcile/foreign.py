@@ -23,7 +23,7 @@ from reconciler.reconcile.compiling import Visit, compile_desired
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of, pipeline_names
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.in_views import look_up_version
+from reconciler.reconcile.versions.in_views import look_up_version, not_allowed
 from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot
 
@@ -43,8 +43,9 @@ def look_up(target: Target, manifest: Manifest, keys: Iterable[str], visit: Visi
     relations: list[ForeignRelation] = []
     refused: dict[str, Diagnostic] = {}
     for key in sorted(keys):
+        found: ForeignRelation | Diagnostic | None = None
         if is_version(key):
-            found: ForeignRelation | Diagnostic | None = look_up_version(target, manifest, key)
+            found = _look_up_maintained(target, manifest.settings.name, key, visit) or look_up_version(target, manifest, key)
         else:
             found = _look_up(target, manifest.settings.name, key, visit)
         if isinstance(found, ForeignRelation):
@@ -62,6 +63,21 @@ def _look_up(target: Target, pipeline: str, key: str, visit: Visit) -> ForeignRe
         return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: {name}")
     snapshot = _state(target, pipeline, upstream, visit)
     return snapshot if isinstance(snapshot, Diagnostic) else foreign_relation(snapshot, name)
+
+
+def _look_up_maintained(target: Target, pipeline: str, key: str, visit: Visit) -> ForeignRelation | Diagnostic | None:
+    """A version that another pipeline keeps up to date, and which is read like any relation of it; None where none does."""
+    upstream, dot, name = key.partition(".")
+    if not dot or upstream == pipeline:
+        return None
+    snapshot = _state(target, pipeline, upstream, visit)
+    if isinstance(snapshot, Diagnostic):
+        # Of one that is as it was, no file says anything.
+        applied = read_applied_state(target, upstream)
+        return snapshot if applied is not None and name in applied.program.views else None
+    if name not in snapshot.program.views:
+        return None
+    return foreign_relation(snapshot, name) if snapshot.program.settings.version_reads else not_allowed(key, upstream)
 
 
 def _state(target: Target, pipeline: str, upstream: str, visit: Visit) -> Snapshot | Diagnostic:

@@ -136,10 +136,10 @@ def _require_data(
         if not isinstance(source, StoredSource):
             continue
         try:
-            if fold(source.name.partition("@")[0]) in gone:
+            if not gone.isdisjoint((fold(source.name), fold(source.name.partition("@")[0]))):
                 raise EngineError("X730", "its folder was removed by a later apply")
             whose, at = published.head.pipeline, step
-            pin = foreign.get(foreign_place(fold(source.name))[0]) if is_foreign(source.name) else None
+            pin = foreign.get(foreign_place(fold(source.name), foreign)[0]) if is_foreign(source.name) else None
             if pin is not None:
                 at = pin.step
                 whose = source.name.partition(".")[0] if "." in source.name else whose

@@ -141,7 +141,7 @@ def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep
     for source in sources:
         if not isinstance(source, StoredSource) or not is_foreign(source.name):
             continue
-        place, name = foreign_place(fold(source.name))
+        place, name = foreign_place(fold(source.name), foreign)
         pinned = foreign.get(place)
         if pinned is None and is_version(source.name):
             # One that a query by hand names: nothing pins it.

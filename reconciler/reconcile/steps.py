@@ -21,7 +21,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import NotFound
-from reconciler.registry.model import ForeignStep, Head, Placement, foreign_key, foreign_place
+from reconciler.registry.model import ForeignStep, Head, Placement, foreign_places, recorded_place
 from reconciler.registry.protocol import History, Registry
 
 WITHDRAWN = "withdrawn"
@@ -122,7 +122,7 @@ def _foreign(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, ForeignSte
     for key, place in sorted(relations.items()):
         if _STEP not in place:
             continue
-        pipeline, name = foreign_place(key)
+        pipeline, name = recorded_place(key, place)
         known = found.get(pipeline, ForeignStep(-1))
         if place[_STEP] > known.step:
             known = ForeignStep(place[_STEP])
@@ -177,22 +177,14 @@ def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, s
     return found
 
 
-def _places(head: Head) -> dict[str, dict[str, Any]]:
+def _places(head: Head) -> dict[str, JsonObject]:
     if head.published is None:
         return {}
-    return {
+    own: dict[str, JsonObject] = {
         key: {"location": placement.location, "version": placement.version}
         for key, placement in head.published.relations.items()
-    } | {
-        foreign_key(name, key): {
-            "location": placement.location,
-            "version": placement.version,
-            _STEP: one.step,
-            "id": one.ids.get(key, ""),
-        }
-        for name, one in head.published.foreign.items()
-        for key, placement in one.relations.items()
     }
+    return own | foreign_places(head.published.foreign)
 
 
 def _unknown(head: Head, step: int, why: str) -> NotFound:

@@ -127,10 +127,33 @@ def read_of(foreign: Mapping[str, ForeignStep], pipeline: str, reader: str) -> d
     return found
 
 
-def foreign_place(key: str) -> tuple[str, str]:
-    """Under which source and name a key stands in what is read."""
+def foreign_place(key: str, foreign: Mapping[str, ForeignStep]) -> tuple[str, str]:
+    """Under which source and name a key stands in what is read: a version by itself, or, where its pipeline keeps it up to
+    date, as any relation of that pipeline."""
     source, _, name = key.partition(".")
-    return (key, "") if is_version(key) else (source, name)
+    return (key, "") if key in foreign else (source, name)
+
+
+def foreign_places(foreign: Mapping[str, ForeignStep]) -> dict[str, JsonObject]:
+    """What is read of others by key, as histories have it. `followed` tells a version that its pipeline keeps up to date
+    from one that stands by itself."""
+    return {
+        foreign_key(source, name): {
+            "location": placement.location,
+            "version": placement.version,
+            "step": one.step,
+            "id": one.ids.get(name, ""),
+            **({"followed": True} if is_version(name) else {}),
+        }
+        for source, one in foreign.items()
+        for name, placement in one.relations.items()
+    }
+
+
+def recorded_place(key: str, place: JsonObject) -> tuple[str, str]:
+    """Under which source and name stands what a history has under this key."""
+    source, _, name = key.partition(".")
+    return (key, "") if is_version(key) and not place.get("followed") else (source, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "protected": tuple(settings.get("protected", ())),
                 "used_by": {relation: tuple(readers) for relation, readers in settings.get("used_by", {}).items()},
                 "pins": {view: Pin(**pin) for view, pin in settings.get("pins", {}).items()},
+                "maintained": {view: tuple(numbers) for view, numbers in settings.get("maintained", {}).items()},
                 "held": {key: Held(**held) for key, held in settings.get("held", {}).items()},
                 "retention": Retention(**settings.get("retention", {})),
                 "relation_retention": {
@@ -131,6 +132,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "version_reads": settings.version_reads,
         "used_by": {relation: list(readers) for relation, readers in settings.used_by.items()},
         "pins": {view: _pin(pin) for view, pin in settings.pins.items()},
+        "maintained": {view: list(numbers) for view, numbers in settings.maintained.items()},
         "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
         "retention": _retention(settings.retention),
         "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},

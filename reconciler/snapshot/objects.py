@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.digest import JsonObject, digest_json
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.program.model import Function, Program, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.snapshot.codec import encode_program
@@ -52,9 +52,9 @@ def object_key(kind: str, name: str) -> str:
 
 
 def object_keys(program: Program) -> tuple[str, ...]:
-    """The keys of all objects of a program, sorted."""
+    """The keys of all objects of a program, sorted. A view that keeps a version up to date is none of its own."""
     by_kind = zip(KINDS, (program.tables, program.views, program.functions), strict=True)
-    return tuple(sorted(f"{kind}:{key}" for kind, objects in by_kind for key in objects))
+    return tuple(sorted(f"{kind}:{key}" for kind, objects in by_kind for key in objects if not is_version(key)))
 
 
 def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:

@@ -6,9 +6,9 @@ Told where a view comes to read it: a reviewer should know that these rows stay 
 from collections.abc import Iterator
 
 from reconciler.diff.model import Action, Diff
-from reconciler.names import fold, is_version
+from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.program.model import Program, View
 
 
 def versions_are_read(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
@@ -18,8 +18,15 @@ def versions_are_read(diff: Diff, applied: Program, desired: Program) -> Iterato
         if view is None or change.action is Action.REMOVED:
             continue
         before = applied.views.get(fold(change.renamed_from or change.name))
-        known = {fold(read.relation) for read in before.reads} if before is not None else set()
-        for read in view.reads:
-            if is_version(read.relation) and fold(read.relation) not in known:
-                message = f"view {view.name} reads {read.relation}, whose rows stay what they were when it was active last"
+        known = _versions_of(before, applied) if before is not None else []
+        for name in _versions_of(view, desired):
+            if fold(name) not in map(fold, known):
+                message = f"view {view.name} reads {name}, whose rows stay what they were when it was active last"
                 yield Hazard("H940", view.name, message)
+
+
+def _versions_of(view: View, program: Program) -> list[str]:
+    """The versions that a view reads and that nobody keeps up to date, as it names them."""
+    names = [read.relation for read in view.reads]
+    foreign = {name: program.foreign.get(fold(name)) for name in names}
+    return [name for name, relation in foreign.items() if relation is not None and relation.version is not None]

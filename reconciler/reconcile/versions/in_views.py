@@ -5,6 +5,7 @@ r"""Versions that a view's query names: `revenue@v2` in backquotes, or of anothe
 - Of a table or a materialized view: a plain view keeps no rows (P370).
 - Its rows are in the history of the relation's own table: what drops that takes them along (P376).
 - A version never changes, so its meaning is which one it is. `following` says where its rows are.
+- One that is kept up to date (`maintained`) is a view of its pipeline, and read, followed and compared as such.
 """
 
 from reconciler.diagnostics import Diagnostic
@@ -34,8 +35,7 @@ def look_up_version(target: Target, manifest: Manifest, key: str) -> ForeignRela
     try:
         allowed = settings.version_reads if not pipeline else _allows(target, head)
         if not allowed:
-            hint = "set spec.versions.reads to true in its pipeline.yaml" + (", and apply" if pipeline else "")
-            return Diagnostic("A524", f"{key} can't be read: pipeline {owner} does not allow reading versions", None, hint)
+            return not_allowed(key, owner, ", and apply" if pipeline else "")
         if head is None:
             return Diagnostic("A522", f"{key}: no version was ever applied of pipeline {owner}", None)
         found = find_in_head(head, name)
@@ -51,6 +51,12 @@ def look_up_version(target: Target, manifest: Manifest, key: str) -> ForeignRela
         return relation
     except NotFound as error:
         return Diagnostic(error.code, error.message, None, error.hint)
+
+
+def not_allowed(key: str, owner: str, more: str = "") -> Diagnostic:
+    """Says that a pipeline does not let its versions be read. `more` ends the hint."""
+    hint = "set spec.versions.reads to true in its pipeline.yaml" + more
+    return Diagnostic("A524", f"{key} can't be read: pipeline {owner} does not allow reading versions", None, hint)
 
 
 def _is_kept(manifest: Manifest, name: str) -> bool:

@@ -27,7 +27,7 @@ from reconciler.delta.removal import table_identity
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import PythonBody, SqlBody
-from reconciler.names import fold, is_foreign
+from reconciler.names import fold
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.snapshots import read_snapshot
@@ -167,7 +167,7 @@ class KeptRows:
         return all(same_meaning(self._desired, then, *pair) for pair in pairs)
 
     def _reads_the_same(self, key: str, state: StepState, building: Building) -> bool:
-        if is_foreign(key):
+        if key in self._desired.foreign:
             return self._reads_the_same_of_others(key, state, building)
         folder, now = building.folder(key), building.stored_version(key)
         before = state.relations.get(key)
@@ -176,7 +176,7 @@ class KeptRows:
         return same_contents(join_location(self._target.warehouse, folder), before.version, now)
 
     def _reads_the_same_of_others(self, key: str, state: StepState, building: Building) -> bool:
-        place, name = foreign_place(key)
+        place, name = foreign_place(key, state.foreign)
         then, now = state.foreign.get(place), building.foreign_table(key)
         if now is None or then is None or name not in then.relations or then.ids.get(name) != now[1]:
             return False

@@ -84,13 +84,14 @@ class ObjectVersion:
 @dataclass(frozen=True, slots=True)
 class VersionList:
     """The last versions of an object, oldest first. `is_whole`: there are no others. `aliases` are all there are; `pruned`
-    are those (by number) that have lost their rows."""
+    are those (by number) that have lost their rows, `maintained` those that are kept up to date beside the active one."""
 
     found: FoundObject
     versions: tuple[VersionSummary, ...]
     is_whole: bool
     aliases: Mapping[str, int] = field(default_factory=dict)
     pruned: Mapping[int, Pruned] = field(default_factory=dict)
+    maintained: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,13 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     shown = tuple(_summary(row) for row in (rows if limit is None else rows[-limit:]))
     # Numbers begin with 0.
     aliases, pruned = aliases_of(target, found), pruned_now(target, found)
-    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned)
+    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned, _maintained(found))
+
+
+def _maintained(found: FoundObject) -> frozenset[int]:
+    relations = found.head.published.relations if found.head.published is not None else {}
+    names = (name.partition("@") for name in relations)
+    return frozenset(int(version[1:]) for name, at, version in names if at and name == found.name)
 
 
 def pruned_now(target: Target, found: FoundObject) -> dict[int, Pruned]:

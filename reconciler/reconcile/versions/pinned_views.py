@@ -16,9 +16,9 @@ from dataclasses import replace
 from reconciler.diagnostics import errors_among
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Pin
-from reconciler.names import fold
 from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
+from reconciler.program.moves import former_name
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
@@ -69,7 +69,7 @@ def _is_known(target: Target, program: Program, applied: Program | None, view: s
     """Whether the files define a view as it is active, or as they did when the pin in force was applied."""
     if applied is None:
         return False
-    former = _former(program, view) if view not in applied.views else view
+    former = former_name(program, view) if view not in applied.views else view
     pin, held = applied.settings.pins.get(former), applied.settings.held.get(object_key("view", former))
     if same_meaning(program, applied, object_key("view", view), object_key("view", former)):
         return True
@@ -77,17 +77,9 @@ def _is_known(target: Target, program: Program, applied: Program | None, view: s
     return any(defines(target, program, object_key("view", view), one) for one in written)
 
 
-def _former(program: Program, view: str) -> str:
-    """The name (folded) that a view had before the moves that its author declares."""
-    for move in program.moves:
-        if fold(move.target) == view:
-            return fold(move.source)
-    return view
-
-
 def _pinned(target: Target, program: Program, head: Head | None, view: str, number: int) -> ObjectVersion:
     name = program.views[view].name
-    former = view if head is None or object_key("view", view) in head.versions else _former(program, view)
+    former = view if head is None or object_key("view", view) in head.versions else former_name(program, view)
     if head is None or object_key("view", former) not in head.versions:
         raise NotFound("A522", f"{program.name}.{name} is pinned at v{number}, but no version of it was ever applied")
     found = find_in_head(head, former, "view")

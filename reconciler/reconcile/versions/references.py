@@ -20,7 +20,13 @@ from reconciler.snapshot.objects import object_key
 def version_references(target: Target, head: Head, program: Program) -> dict[tuple[str, int], tuple[str, ...]]:
     """The versions that somebody names. `program` is the one that is applied."""
     found: dict[tuple[str, int], list[str]] = {}
-    for key, words in (*_aliases(target, head), *_pins(head, program), *_views(target, head, program), *_staged(head)):
+    for key, words in (
+        *_aliases(target, head),
+        *_pins(head, program),
+        *_maintained(head, program),
+        *_views(target, head, program),
+        *_staged(head),
+    ):
         found.setdefault(key, []).append(words)
     return {key: tuple(sorted(words)) for key, words in sorted(found.items())}
 
@@ -67,4 +73,13 @@ def _pins(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
         ((head.versions[keys[view]].id, pin.number), "pinned")
         for view, pin in program.settings.pins.items()
         if keys[view] in head.versions
+    ]
+
+
+def _maintained(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
+    return [
+        ((head.versions[object_key("view", view)].id, number), "maintained")
+        for view, numbers in program.settings.maintained.items()
+        for number in numbers
+        if object_key("view", view) in head.versions
     ]

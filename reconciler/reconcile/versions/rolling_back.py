@@ -29,6 +29,7 @@ from reconciler.reconcile.planning import AppliedState, Planned, planned_between
 from reconciler.reconcile.source import read_commit
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.maintained import with_maintained_versions
 from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.reconcile.versions.rollbacks import Rollback, active_number, would_lose
 from reconciler.registry.protocol import History
@@ -88,7 +89,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
             # That is what the files say, as far as they are applied: they hold again.
             del held[key]
     settings = replace(compiled.program.settings, held=dict(sorted(held.items())))
-    found = take_snapshot(replace(compiled.program, settings=settings))
+    found = take_snapshot(with_maintained_versions(target, replace(compiled.program, settings=settings)))
     _require_rows_to_stay(rollback, applied.snapshot, found)
     return found
 

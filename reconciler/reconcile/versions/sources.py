@@ -3,6 +3,7 @@
 - The active version is the relation as it is. Any other is as it was at the last published step at which it was active: its
   rows are in Delta's history, for as long as retention keeps them. The answer says which step that was.
 - With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
+- One that is kept up to date (`maintained`) is read as any view is, at the query's own step.
 - One that is staged (`staging`) has the rows that it was staged with, as of the step that they were built from.
 - A view that is computed in place is computed from what it read then, as its program said then.
 - One whose rows were pruned is an error that says so (X735), be the files there or not: they may be going.
@@ -26,6 +27,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
+from reconciler.reconcile.versions.maintained import maintained_name
 from reconciler.reconcile.versions.numbering import published_rows
 from reconciler.reconcile.versions.pruned import require_version_kept
 from reconciler.reconcile.versions.staged import staged_placements
@@ -75,9 +77,10 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     if found.kind == "function":
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
     staged = _staged_state(target, head, found, given.version or "", at_step)
-    state, spelled = staged or last_state(target, head, found, given.version or "", at_step)
+    maintained = _maintained_state(target, head, found, given.version or "", program, at_step)
+    state, spelled = maintained or staged or last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
-    if staged is None and (head.published is None or state.step != head.published.step):
+    if maintained is None and staged is None and (head.published is None or state.step != head.published.step):
         number = number_of(target, found, given.version or "")
         shown = f"{found.pipeline}.{found.name}@v{number}"
         require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
@@ -119,6 +122,16 @@ def last_state(target: Target, head: Head, found: FoundObject, version: str, at_
     begin = spans[active[-1]]
     end = int(spans[active[-1] + 1]["step"]) - 1 if active[-1] + 1 < len(spans) else at_step
     return published_state(target, head, int(begin["step"]), end), str(begin["name"])
+
+
+def _maintained_state(
+    target: Target, head: Head, found: FoundObject, version: str, program: Program, at_step: int
+) -> tuple[StepState, str] | None:
+    """The state of the query's own step, and the name there of the view that keeps a version up to date; None where none
+    does. `program` is that of this step."""
+    number = number_of(target, found, version)
+    view = program.views.get(fold(maintained_name(found.name, number))) if number is not None else None
+    return (read_step(target.registry, head, at_step), view.name) if view is not None else None
 
 
 def _staged_state(

@@ -8,6 +8,7 @@ import pytest
 from reconciler.errors import EngineError
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.planning import plan_pipeline
+from reconciler.reconcile.steps import read_step
 from reconciler.reconcile.versions.in_views import versions_read
 from tests.reconcile.test_reading_pipelines import CENTS, applied_program, planned
 from tests.reconcile.two_pipelines import SALES, Pair, two_pipelines
@@ -20,6 +21,8 @@ OTHER = """\
 CREATE TABLE limits (customer STRING, least INT);
 CREATE MATERIALIZED VIEW good AS SELECT o.total FROM sales.`revenue@v0` o JOIN limits l ON l.customer = o.customer;
 """
+
+MAINTAINED = "  views: {revenue: {versions: {v0: {maintain: true}}}}\n"
 
 
 def allow(pair: Pair, name: str, more: str = "") -> None:
@@ -186,3 +189,92 @@ def test_readers_of_a_version_lose_it_with_its_relation_only(pair: Pair) -> None
     assert "H915" not in render_text(plan_pipeline(pair.project.target, "sales"))
     shutil.rmtree(pair.root / "pipelines" / "sales")
     assert "view revenue, which grades.good reads, is removed" in render_text(plan_pipeline(pair.project.target, "sales"))
+
+
+@pytest.fixture
+def maintaining(pair: Pair) -> Pair:
+    """Sales in cents, which keeps the version before up to date, and grades, which reads that."""
+    pair.write("sales", CENTS)
+    allow(pair, "sales", MAINTAINED)
+    pair.write("grades", OTHER)
+    assert "H940" not in planned(pair)
+    pair.apply("sales", "grades")
+    return pair
+
+
+def kept(pair: Pair) -> int:
+    """At which Delta version sales has the version that it keeps up to date."""
+    published = pair.head("sales").published
+    assert published is not None
+    return published.relations["revenue@v0"].version
+
+
+def test_a_version_that_is_kept_up_to_date_is_followed_by_other_pipelines(maintaining: Pair) -> None:
+    assert maintaining.read_steps() == {"sales": 2}
+    maintaining.sell((2, "Bob", 5))
+    before = maintaining.rows("good")
+    assert "good" in maintaining.run()[0]
+    assert maintaining.rows("good") != before
+    assert sources(maintaining, "good")["sales.revenue@v0"] == kept(maintaining)
+    assert maintaining.read_steps() == {"sales": 3}
+    assert "no changes" in planned(maintaining)
+    assert versions_read(applied_program(maintaining)) == ()
+
+
+def test_its_steps_are_known_later_as_they_were(maintaining: Pair) -> None:
+    before = maintaining.head().published
+    assert before is not None
+    maintaining.pipeline("grades").checkpoint("now")
+    maintaining.sell((2, "Bob", 5))
+    maintaining.run()
+    state = read_step(maintaining.project.target.registry, maintaining.head(), before.step)
+    assert {name: (one.step, one.ids) for name, one in state.foreign.items()} == {
+        name: (one.step, one.ids) for name, one in before.foreign.items()
+    }
+    maintaining.pipeline("grades").restore("now")
+    assert maintaining.read_steps() == {"sales": 2}
+    maintaining.run()
+    assert maintaining.read_steps() == {"sales": 3}
+    assert sources(maintaining, "good")["sales.revenue@v0"] == kept(maintaining)
+
+
+def test_who_read_its_rows_as_they_were_is_modified_once_it_is_kept_up_to_date(pair: Pair) -> None:
+    pair.write("sales", CENTS)
+    allow(pair, "sales")
+    pair.apply("sales")
+    pair.write("grades", OTHER)
+    pair.apply("grades")
+    pair.sell((2, "Bob", 5))
+    assert pair.run() == []
+    assert read_at(pair, "grades", "sales.revenue@v0")[0] == 1
+    pair.write("sales", CENTS)
+    allow(pair, "sales", MAINTAINED)
+    pair.apply("sales")
+    assert "~ view good" in planned(pair)
+    pair.apply("grades")
+    assert pair.read_steps() == {"sales": 4}
+    assert "no changes" in planned(pair)
+
+
+def test_taking_it_away_names_its_readers(maintaining: Pair) -> None:
+    maintaining.write("sales", CENTS)
+    allow(maintaining, "sales")
+    assert "view revenue@v0, which grades.good reads, is removed" in planned(maintaining, "sales")
+    assert "~ view good" in planned(maintaining)
+    maintaining.sell((2, "Bob", 5))
+    maintaining.apply("sales", "grades")
+    assert read_at(maintaining, "grades", "sales.revenue@v0")[0] == 1
+    assert "no changes" in planned(maintaining)
+
+
+def test_it_needs_the_setting_of_its_pipeline(maintaining: Pair) -> None:
+    maintaining.write("sales", CENTS)
+    yaml = maintaining.root / "pipelines" / "sales" / "pipeline.yaml"
+    yaml.write_text(yaml.read_text() + MAINTAINED)
+    assert [one.code for one in maintaining.pipeline("grades").validate().diagnostics] == ["A524"]
+
+
+def test_a_circle_through_one_is_an_error(maintaining: Pair) -> None:
+    maintaining.write("sales", CENTS + "CREATE MATERIALIZED VIEW of_grades AS SELECT total FROM grades.good;\n")
+    allow(maintaining, "sales", MAINTAINED)
+    assert "P373" in [one.code for one in maintaining.pipeline("sales").validate().diagnostics]

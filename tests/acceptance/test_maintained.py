@@ -1,0 +1,296 @@
+"""Versions that are kept up to date, by the command line over real Delta tables, with the recording engine: what they hold,
+who reads them, and what becomes of them."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler import Project
+from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
+from reconciler.engine.recording import RecordingEngine
+from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from tests.acceptance.command_line import CommandLine
+from tests.acceptance.shop import open_shop, stored_rows, write_shop
+from tests.engine.delta_writer import DeltaWriter
+
+READS = "  versions: {reads: true}\n"
+MAINTAINED = READS + "  views:\n    total: {versions: {v0: {maintain: true}}}\n"
+
+
+def program(query: str, more: str = "") -> str:
+    orders = "CREATE TABLE orders (id BIGINT, price INT);\n"
+    return orders + f"CREATE MATERIALIZED VIEW total AS SELECT {query} AS total FROM orders;\n" + more
+
+
+FIRST, SECOND = program("SUM(price)"), program("COUNT(*)")
+READER = "CREATE MATERIALIZED VIEW both AS SELECT o.total AS old, n.total AS new FROM `total@v0` o CROSS JOIN total n;\n"
+
+
+class Shop(CommandLine):
+    """A repository and its command line."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.engine = RecordingEngine(DeltaWriter())
+        super().__init__(root, capsys, self.engine)
+
+    def write(self, files: str, more: str = MAINTAINED, policy: str = "allow") -> None:
+        write_shop(self.root, files, policy, more)
+
+    def built(self) -> list[str]:
+        """The views computed since this was asked for last."""
+        found = [call.view for call in self.engine.calls if isinstance(call, ViewBuild)]
+        self.engine.calls.clear()
+        return found
+
+    def read(self, name: str, *options: str) -> list[tuple[object, ...]]:
+        """The rows that a query of a relation reads."""
+        self("query", "shop", f"SELECT * FROM {name}", *options)
+        selection = next(call for call in reversed(self.engine.calls) if isinstance(call, Selection))
+        (source,) = selection.sources
+        assert isinstance(source, StoredSource)
+        return sorted(DeltaWriter().read(source.location, source.version).rows)
+
+    def location(self, view: str, source: str) -> str:
+        """Where a view read a source, the last time that it was computed."""
+        builds = [call for call in self.engine.calls if isinstance(call, ViewBuild) and call.view == view]
+        return next(one.location for one in builds[-1].sources if one.name == source).rpartition("/shop/")[2]  # type: ignore[union-attr]
+
+    def state(self, number: str) -> str:
+        """The state of a version of `total` as it is listed."""
+        lines = self("versions", "list", "total").splitlines()
+        return next(line[lines[0].index("STATE") :].strip() for line in lines if line.startswith(number))
+
+
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first program, applied, with rows."""
+    root = tmp_path_factory.mktemp("applied")
+    write_shop(root, FIRST, "allow", READS)
+    pipeline = open_shop(root, RecordingEngine(DeltaWriter()))
+    pipeline.apply()
+    pipeline.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+    return root
+
+
+@pytest.fixture
+def shop(applied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    shutil.copytree(applied, tmp_path / "shop")
+    return Shop(tmp_path / "shop", capsys)
+
+
+@pytest.fixture
+def first(applied: Path, tmp_path: Path) -> Callable[..., list[tuple[object, ...]] | None]:
+    """What `total` holds by its first definition, once these rows came."""
+
+    def rows(*inserted: str) -> list[tuple[object, ...]] | None:
+        copy = tmp_path / "first"
+        shutil.copytree(applied, copy)
+        pipeline = open_shop(copy, RecordingEngine(DeltaWriter()))
+        for one in inserted:
+            pipeline.execute(f"INSERT INTO orders VALUES {one}")
+        found = stored_rows(copy, "total")
+        shutil.rmtree(copy)
+        return found
+
+    return rows
+
+
+@pytest.fixture
+def maintained(shop: Shop) -> Shop:
+    """The second program, with version 0 of `total` kept up to date."""
+    shop.write(SECOND)
+    shop("apply", "shop")
+    shop.built()
+    return shop
+
+
+def test_a_change_may_keep_the_version_before_it_up_to_date(shop: Shop) -> None:
+    shop.write(SECOND)
+    plan = shop("plan", "shop")
+    assert "+ view total@v0: bootstrapped" in plan
+    assert "~ view total: bootstrapped" in plan
+    shop("apply", "shop")
+    assert sorted(shop.built()) == ["total", "total@v0"]
+    assert "no changes" in shop("plan", "shop")
+    assert shop.state("v1") == "active"
+    assert shop.state("v0") == "maintained"
+    versions = json.loads(shop("versions", "list", "total", "--format", "json"))["versions"]
+    assert {one["version"]: (one["active"], one["maintained"]) for one in versions} == {
+        "v0": (False, True),
+        "v1": (True, False),
+    }
+
+
+First = Callable[..., list[tuple[object, ...]] | None]
+
+
+def test_it_follows_every_step_at_a_path_of_its_own(maintained: Shop, first: First) -> None:
+    active = stored_rows(maintained.root, "total")
+    assert stored_rows(maintained.root, "total-v0") == first() != active
+    said = maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    assert "brought up to date: total, total@v0" in said
+    assert stored_rows(maintained.root, "total-v0") == first("(3, 30)") != first()
+    assert stored_rows(maintained.root, "total") not in (active, first("(3, 30)"))
+    assert maintained.read("total@v0") == first("(3, 30)")
+    said = maintained("query", "shop", "SELECT * FROM total@v0")
+    assert "(1 row, step 3)" in said
+    assert "as of step" not in said
+
+
+def test_an_alias_reads_it_too_and_an_earlier_step_what_it_held_then(maintained: Shop, first: First) -> None:
+    maintained("versions", "alias", "total@report", "v0")
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    assert maintained.read("total@report") == first("(3, 30)")
+    # At its first step as a view of its own, and when it was the active version.
+    assert maintained.read("total@v0", "--at-step", "2") == first()
+    assert maintained.read("total@v0", "--at-step", "1") == first()
+
+
+def test_a_view_reads_it_as_it_is_kept(maintained: Shop) -> None:
+    maintained.write(SECOND + READER)
+    plan = maintained("plan", "shop")
+    assert "bootstrap both from" in plan
+    assert "H940" not in plan
+    maintained("apply", "shop")
+    assert maintained.location("both", "total@v0") == "total-v0"
+    before = stored_rows(maintained.root, "both")
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    assert maintained.location("both", "total@v0") == "total-v0"
+    assert stored_rows(maintained.root, "both") != before
+
+
+def test_a_view_that_read_its_rows_as_they_were_reads_them_as_they_are(shop: Shop) -> None:
+    shop.write(SECOND, READS)
+    shop("apply", "shop")
+    shop.write(SECOND + READER, READS)
+    assert "H940" in shop("plan", "shop")
+    shop("apply", "shop")
+    assert shop.location("both", "total@v0") == "total"
+    shop.write(SECOND + READER)
+    assert "~ view both: bootstrapped" in shop("plan", "shop")
+    shop("apply", "shop")
+    assert shop.location("both", "total@v0").startswith("total-v0/")
+    assert "no changes" in shop("plan", "shop")
+
+
+def test_once_it_is_maintained_no_more_it_is_as_it_was_when_active(maintained: Shop, first: First) -> None:
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    maintained.built()
+    maintained.write(SECOND, READS)
+    assert "- view total@v0: dropped" in maintained("plan", "shop")
+    maintained("apply", "shop")
+    assert stored_rows(maintained.root, "total-v0") is None
+    assert maintained.built() == []
+    assert maintained.state("v0") == ""
+    assert maintained.read("total@v0") == first()
+    assert "total@v0 as of step 1" in maintained("query", "shop", "SELECT * FROM total@v0")
+    assert "no changes" in maintained("plan", "shop")
+
+
+def test_a_rollback_makes_it_active_and_goes_on_keeping_it(maintained: Shop, first: First) -> None:
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    maintained("rollback", "total")
+    assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == first("(3, 30)")
+    assert maintained.state("v0") == "active (rolled back), maintained"
+    maintained("execute", "shop", "INSERT INTO orders VALUES (4, 40)")
+    both = first("(3, 30)", "(4, 40)")
+    assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == both
+    assert "no changes" in maintained("plan", "shop")
+
+
+def test_it_is_no_object_with_versions(maintained: Shop) -> None:
+    head = Project.open(maintained.root).target.registry.head("shop")
+    assert head is not None
+    assert sorted(head.value.versions) == ["table:orders", "view:total"]
+    maintained.write(program("MAX(price)"))
+    maintained("apply", "shop")
+    head = Project.open(maintained.root).target.registry.head("shop")
+    assert head is not None
+    assert {key: one.last for key, one in head.value.versions.items()} == {"table:orders": 0, "view:total": 2}
+
+
+def test_a_rename_takes_it_along(maintained: Shop, first: First) -> None:
+    moved = "  moved: [{from: total, to: sum}]\n  views:\n    sum: {versions: {v0: {maintain: true}}}\n"
+    maintained.write(SECOND.replace("VIEW total", "VIEW sum"), READS + moved)
+    maintained("apply", "shop")
+    assert maintained.built() == []
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    assert maintained.read("sum@v0") == first("(3, 30)")
+    assert stored_rows(maintained.root, "total-v0") == first("(3, 30)")
+    assert "no changes" in maintained("plan", "shop")
+
+
+def test_it_may_begin_with_a_rename(shop: Shop, first: First) -> None:
+    shop.write(SECOND, READS)
+    shop("apply", "shop")
+    moved = "  moved: [{from: total, to: sum}]\n  views:\n    sum: {versions: {v0: {maintain: true}}}\n"
+    shop.write(SECOND.replace("VIEW total", "VIEW sum"), READS + moved)
+    shop("apply", "shop")
+    assert shop.read("sum@v0") == stored_rows(shop.root, "sum-v0") == first()
+    assert "no changes" in shop("plan", "shop")
+
+
+def test_it_may_be_staged_with_the_change(shop: Shop, first: First) -> None:
+    shop.write(SECOND)
+    shop("apply", "shop", "--no-promote")
+    assert sorted(shop.built()) == ["total", "total@v0"]
+    assert stored_rows(shop.root, "total-v0") is None
+    shop("promote", "total@v1")
+    assert shop.built() == []
+    assert stored_rows(shop.root, "total-v0") == first()
+    assert "no changes" in shop("plan", "shop")
+
+
+def test_a_version_that_was_never_recorded_is_an_error_with_those_that_were(shop: Shop) -> None:
+    shop.write(SECOND, MAINTAINED.replace("v0", "v7"))
+    assert "there are v0" in (said := shop("plan", "shop", code=1))
+    assert "A522" in said
+
+
+def test_a_view_that_was_never_applied_has_none(shop: Shop) -> None:
+    more = "CREATE MATERIALIZED VIEW fresh AS SELECT id FROM orders;\n"
+    shop.write(FIRST + more, READS + "  views:\n    fresh: {versions: {v0: {maintain: true}}}\n")
+    said = shop("plan", "shop", code=1)
+    assert "A522" in said
+    assert "was ever applied" in said
+
+
+def test_one_that_no_longer_fits_is_an_error_before_anything_is_touched(maintained: Shop) -> None:
+    maintained.write(SECOND.replace("price INT", "cost INT"))
+    said = maintained("plan", "shop", code=1)
+    assert "A527" in said
+    assert "total@v0" in said
+    assert "price" in said
+
+
+def test_an_approval_is_needed_for_it_as_for_any_change(shop: Shop) -> None:
+    shop.write(FIRST, READS, "await_approval")
+    shop("apply", "shop")
+    shop.write(FIRST, policy="await_approval")
+    assert "+ view total@v0: bootstrapped" in shop("plan", "shop")
+    assert "A501" in shop("apply", "shop", code=2)
+    assert stored_rows(shop.root, "total-v0") is None
+
+
+def test_what_was_kept_is_read_after_a_prune(maintained: Shop, first: First) -> None:
+    maintained.write(SECOND, MAINTAINED + "  retention: {versions: 0, steps: 0s}\n")
+    maintained("apply", "shop")
+    assert "maintained" in maintained("prune", "shop", "--dry-run")
+    maintained("prune", "shop")
+    assert maintained.read("total@v0") == first()
+
+
+@pytest.mark.parametrize(
+    "point", [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view", "commit_snapshot") for point in POINTS]
+)
+def test_an_apply_that_dies_is_finished_by_the_next(shop: Shop, first: First, point: str) -> None:
+    shop.write(SECOND)
+    with pytest.raises(Crash):
+        open_shop(shop.root, RecordingEngine(DeltaWriter())).apply(boundary=crash_at(point))
+    shop("apply", "shop")
+    assert stored_rows(shop.root, "total-v0") == first() != stored_rows(shop.root, "total")
+    assert shop.state("v0") == "maintained"
+    assert "no changes" in shop("plan", "shop")
