@@ -97,6 +97,8 @@ def _show_one(status: PipelineStatus) -> None:
         click.echo(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
         click.echo(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
     click.echo(f"  pending: {status.pending}")
+    if status.rolled_back:
+        click.echo(f"  rolled back: {', '.join(status.rolled_back)}")
     if status.staged:
         click.echo(f"  staged: {status.staged}")
     if status.step is not None:

@@ -168,6 +168,17 @@ def publish(
     return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction, commit)
 
 
+def publish_version(
+    location: str, staging: str, source: "DeltaTable", expected: int | None, transaction: Transaction
+) -> int:
+    """Make the rows of another table, as it was opened, the whole contents of this one, in one commit as `publish`. Its
+    files stand below `staging` too, under the same paths."""
+    from deltalake import Schema
+
+    schema = Schema.from_json(source.schema().to_json())
+    return _overwrite(location, schema, _add_actions(source, staging), expected, transaction)
+
+
 def _names_and_types(schema: "Schema") -> list[tuple[str, str]]:
     return [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in json.loads(schema.to_json())["fields"]]
 

@@ -7,7 +7,7 @@
 
 A view is bootstrapped from: what is published, for relations that stay, with NULL in the columns that a table is extended
 by; no rows, for tables that are created or cleared; the staging folder, for tables evolved and views bootstrapped before it
-in the same plan; the version of its table that has them, for views before it that take rows which are kept (`kept_rows`).
+in the same plan; the version of the table that has them, for views before it that take rows which are kept (`kept_rows`).
 Nothing of this depends on when or how often it runs.
 
 Rules for the names of staging folders:
@@ -21,7 +21,7 @@ Rules for the names of staging folders:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -48,6 +48,17 @@ from reconciler.reconcile.reading import (
 from reconciler.registry.model import ForeignStep, Placement, StagedView, foreign_place
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Rows that a view takes from another one, at a Delta version of its folder (`location`, below the warehouse), as files
+    in the folder `staging` below its own; `step` is the published one of that version."""
+
+    location: str
+    version: int
+    step: int
+    staging: str
 
 
 class Building:
@@ -86,6 +97,7 @@ class Building:
         self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
         self._staged: dict[str, str] = {}
         self._kept: dict[str, tuple[int, int]] = {}
+        self._copied: dict[str, Copied] = {}
         self._rows: dict[str, int] = {}
 
     @property
@@ -134,9 +146,22 @@ class Building:
         """Take rows that are kept in a relation's table, at this version, as of this step: nothing is built."""
         self._kept[fold(relation)] = version, step
 
+    def take_copied(self, relation: str, location: str, version: int, step: int, staging: str | None = None) -> Copied:
+        """Take the rows that another view has in its folder, at this version, as of this step: nothing is built. `staging`
+        was chosen before."""
+        contents = repr(("copy", location, version))
+        folder = staging or staging_folder(self._desired.name, self._builder, contents)
+        self._copied[fold(relation)] = Copied(location, version, step, folder)
+        return self._copied[fold(relation)]
+
+    def copied(self, relation: str) -> Copied | None:
+        """The rows of another view that a relation takes, if it does."""
+        return self._copied.get(fold(relation))
+
     def drop_kept(self, relation: str) -> None:
         """Build a relation after all: the rows that it was to take are gone."""
         self._kept.pop(fold(relation), None)
+        self._copied.pop(fold(relation), None)
 
     def kept_version(self, relation: str) -> int | None:
         """The version of a relation's table whose rows it takes; None where it takes none that are kept."""
@@ -145,8 +170,8 @@ class Building:
 
     def kept_step(self, relation: str) -> int | None:
         """As of which step the rows are that a relation takes; None where it takes none that are kept."""
-        kept = self._kept.get(fold(relation))
-        return None if kept is None else kept[1]
+        kept, copied = self._kept.get(fold(relation)), self._copied.get(fold(relation))
+        return kept[1] if kept is not None else copied.step if copied is not None else None
 
     def stored_version(self, relation: str) -> int | None:
         """The version of a relation's own table that has its rows once the plan is done; None where there is none yet."""
@@ -238,6 +263,10 @@ class Building:
                 return StoredSource(
                     self._desired.views[key].name, join_location(self._warehouse, self.folder(key)), self._kept[key][0]
                 )
+            if key in self._copied:
+                copied = self._copied[key]
+                location = join_location(self._warehouse, copied.location)
+                return StoredSource(self._desired.views[key].name, location, copied.version)
             if key in self._builds:
                 relation = self._desired.tables.get(key) or self._desired.views[key]
                 return StoredSource(relation.name, self._absolute(relation.name), 0)

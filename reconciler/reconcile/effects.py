@@ -7,11 +7,13 @@
 | bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
 | bootstrap_view, rows staged before | their folder | none | the same |
 | bootstrap_view, rows kept | the version of its table that has them | none | the same |
+| bootstrap_view, rows beside | version of another view's table, staging folder | its files are copied | copies the others |
 | clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
 | extend_table | version to follow | one commit: more columns, no file | sees its own transaction |
 | publish_table | version to follow, staging folder | one commit: the staged files | sees its own transaction |
 | publish_view | version to follow, staging folder | one commit: the staged files | sees its own transaction |
 | publish_view, rows kept | versions to follow and to have again | one commit: the files of then | sees its own transaction |
+| publish_view, rows beside | the same, version to follow | one commit: the copied files | sees its own transaction |
 | rename_relation | its folder | none: the last step writes it under its new name | the same |
 | drop_relation | location, the table's id, a folder aside | the folder is moved aside and removed | finds nothing |
 
@@ -30,6 +32,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
 
+from reconciler.delta.copying import copy_files, publish_copy
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_table, table_identity
 from reconciler.delta.restoring import restore
@@ -72,7 +75,10 @@ from reconciler.registry.model import Journal, Placement, StagedView
 APPLY_TRANSACTION = "reconcile/apply"
 
 KEPT = "kept"
-"""In an intent: rows of a view that its table has had before, and gets again."""
+"""In an intent: rows of a view that its table has had before, and gets again; or that another view has (`location`)."""
+
+COPIED = "copied"
+"""In an intent to publish: the version of another view's table whose files were copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +125,7 @@ class Effects:
             if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
                 self._building.keep(entry.step["relation"], entry.intent["staging"], entry.result.get("rows"))
             if entry.step["kind"] == "bootstrap_view" and KEPT in entry.intent:
-                self._take_kept(entry.step["relation"], entry.intent[KEPT])
+                self._take_kept(entry.step["relation"], entry.intent)
 
     def pin(self, step: Step) -> JsonObject:
         """What the step's intent records."""
@@ -135,8 +141,7 @@ class Effects:
                 kept = self._kept_rows.find(step.view, self._building) if self._kept_rows is not None else None
                 if kept is None:
                     return {"location": location, "staging": self._building.choose(step)}
-                self._take_kept(step.view, kept.as_json())
-                return {"location": location, KEPT: kept.as_json()}
+                return self._take_kept(step.view, {"location": location, KEPT: kept.as_json()})
             case EvolveTable():
                 read = self._building.placements[fold(step.table)].version
                 return {"location": self._folder(step.table), "staging": self._building.choose(step), "read": read}
@@ -193,7 +198,7 @@ class Effects:
                 return {"version": extend_table(self._absolute(intent), columns, intent["expected"], self._transaction)}
             case PublishTable():
                 return self._publish(intent, table_columns(self._table(step.table)))
-            case PublishView() if KEPT in intent:
+            case PublishView() if KEPT in intent or COPIED in intent:
                 return self._publish_kept(step.view, intent)
             case PublishView() if self._building.takes_staged(step.view) and not self._building.is_complete(step.view):
                 # Somebody took its files since they were pinned.
@@ -210,11 +215,21 @@ class Effects:
             case _:
                 assert_never(step)
 
-    def _take_kept(self, view: str, kept: JsonObject) -> None:
-        self._building.take_kept(view, kept["version"], kept["step"])
+    def _take_kept(self, view: str, intent: JsonObject) -> JsonObject:
+        """Take rows that are kept; what the intent records."""
+        kept = intent[KEPT]
+        if "location" not in kept:
+            self._building.take_kept(view, kept["version"], kept["step"])
+            return intent
+        before = intent.get("staging")
+        copied = self._building.take_copied(view, kept["location"], kept["version"], kept["step"], before)
+        return {**intent, "staging": copied.staging}
 
     def _kept(self, intent: JsonObject) -> JsonObject:
-        location, version = self._absolute(intent), intent[KEPT]["version"]
+        kept = intent[KEPT]
+        location, version = join_location(self._warehouse, kept.get("location", intent["location"])), kept["version"]
+        if "location" in kept:
+            copy_files(location, version, join_location(self._absolute(intent), intent["staging"]))
         found = statistics(location, version)
         columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in typed_columns(location, version)]
         return {
@@ -237,6 +252,9 @@ class Effects:
 
     def _publication(self, relation: str) -> JsonObject:
         intent = {"location": self._folder(relation), "expected": self._found(relation)}
+        copied = self._building.copied(relation)
+        if copied is not None:
+            return {**intent, "staging": copied.staging, COPIED: {"location": copied.location, "version": copied.version}}
         kept = self._building.kept_version(relation)
         return {**intent, "staging": self._building.staged(relation)} if kept is None else {**intent, KEPT: kept}
 
@@ -245,8 +263,12 @@ class Effects:
         return {"version": publish(location, staging, intent["expected"], self._transaction, columns)}
 
     def _publish_kept(self, view: str, intent: JsonObject) -> JsonObject:
+        location, expected = self._absolute(intent), intent["expected"]
         try:
-            return {"version": restore(self._absolute(intent), intent[KEPT], intent["expected"], self._transaction)}
+            if COPIED in intent:
+                source, version = join_location(self._warehouse, intent[COPIED]["location"]), intent[COPIED]["version"]
+                return {"version": publish_copy(location, intent["staging"], source, version, expected, self._transaction)}
+            return {"version": restore(location, intent[KEPT], expected, self._transaction)}
         except EngineError as error:
             if error.code != "X730":
                 raise

@@ -93,7 +93,10 @@ class Prebuilding:
             kept = kept_rows.find(step.view, building) if isinstance(step, BootstrapView) else None
             if kept is not None:
                 # It is looked for again under the lease: by then what it reads may have moved.
-                building.take_kept(_relation(step), kept.version, kept.step)
+                if kept.location is None:
+                    building.take_kept(_relation(step), kept.version, kept.step)
+                else:
+                    building.take_copied(_relation(step), kept.location, kept.version, kept.step)
                 continue
             self._applying.report(Progress(number, len(steps), words, done=False))
             staging = building.choose(step)

@@ -12,7 +12,8 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.plan.words import summarise
+from reconciler.plan.model import RolledBack
+from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
@@ -81,7 +82,7 @@ class RunStatus:
 @dataclass(frozen=True, slots=True)
 class PipelineStatus:
     """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
-    are staged, and as of which step (empty: none are)."""
+    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what."""
 
     pipeline: str
     environment: str
@@ -97,6 +98,7 @@ class PipelineStatus:
     run: RunStatus | None = None
     refusal: str = ""
     staged: str = ""
+    rolled_back: tuple[str, ...] = ()
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -140,6 +142,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         run=run,
         refusal=refusal,
         staged=_staged(head),
+        rolled_back=_rolled_back(head),
     )
 
 
@@ -149,6 +152,12 @@ def _staged(head: Head | None) -> str:
     from reconciler.reconcile.versions.staged import staged_names
 
     return f"{staged_names(head.staged)}, as of step {head.staged.step}"
+
+
+def _rolled_back(head: Head | None) -> tuple[str, ...]:
+    held = sorted(head.held.items()) if head is not None else []
+    keys = ((key.partition(":"), number) for key, number in held)
+    return tuple(describe_rolled_back(RolledBack(kind, name, number)) for (kind, _, name), number in keys)
 
 
 def status_to_json(status: PipelineStatus) -> dict[str, Any]:

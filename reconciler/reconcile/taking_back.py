@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
 from reconciler.engine.protocol import Engine, Transaction
-from reconciler.reconcile.effects import APPLY_TRANSACTION, KEPT, aside, built_folder, remove
+from reconciler.reconcile.effects import APPLY_TRANSACTION, aside, built_folder, remove
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.staged import staged_folders
@@ -53,7 +53,7 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
                 work.check()
                 beside = join_location(target.warehouse, aside(head.pipeline, journal.apply_id, entry.intent["location"]))
                 _remove_created(engine, location, Transaction(APPLY_TRANSACTION, journal.serial), beside)
-            case "bootstrap_view" if KEPT in entry.intent or built_folder(entry.intent) in kept:
+            case "bootstrap_view" if "staging" not in entry.intent or built_folder(entry.intent) in kept:
                 continue
             case "bootstrap_view" | "evolve_table":
                 remove(engine, join_location(target.warehouse, built_folder(entry.intent)))

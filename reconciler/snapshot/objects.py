@@ -149,10 +149,16 @@ def same_meaning(program: Program, other: Program, key: str, other_key: str | No
     """Whether two programs have the object of this key (of `other_key` in the other), and mean the same by it."""
     as_spelled = program.names_are_data or other.names_are_data
     keys = key, other_key or key
-    if keys[0] not in object_keys(program) or keys[1] not in object_keys(other):
+    if not _has(program, keys[0]) or not _has(other, keys[1]):
         return False
     kind = key.partition(":")[0]
     meanings = [
         _meaning(one, kind, name.partition(":")[2], as_spelled) for one, name in zip((program, other), keys, strict=True)
     ]
     return meanings[0] == meanings[1]
+
+
+def _has(program: Program, key: str) -> bool:
+    kind, _, name = key.partition(":")
+    found = {"table": program.tables, "view": program.views, "function": program.functions}
+    return name in found[kind]

@@ -12,6 +12,10 @@ from reconciler import Project
 from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
+from reconciler.reconcile.progress import Applying
+from reconciler.reconcile.versions.looking import versioned_name
+from reconciler.reconcile.versions.rollbacks import rollback_of
+from reconciler.reconcile.versions.rolling_back import roll_back
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -112,8 +116,9 @@ def test_a_change_may_keep_the_version_before_it_up_to_date(shop: Shop) -> None:
     plan = shop("plan", "shop")
     assert "+ view total@v0: bootstrapped" in plan
     assert "~ view total: bootstrapped" in plan
-    shop("apply", "shop")
-    assert sorted(shop.built()) == ["total", "total@v0"]
+    said = shop("apply", "shop")
+    assert "bootstrap total@v0 from orders (1 row; v0's rows are kept and current: nothing computed)" in said
+    assert shop.built() == ["total"]
     assert "no changes" in shop("plan", "shop")
     assert shop.state("v1") == "active"
     assert shop.state("v0") == "maintained"
@@ -192,12 +197,74 @@ def test_once_it_is_maintained_no_more_it_is_as_it_was_when_active(maintained: S
 
 def test_a_rollback_makes_it_active_and_goes_on_keeping_it(maintained: Shop, first: First) -> None:
     maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
-    maintained("rollback", "total")
+    maintained.built()
+    assert "v0's rows are kept and current: nothing computed" in maintained("rollback", "total")
+    assert maintained.built() == []
     assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == first("(3, 30)")
     assert maintained.state("v0") == "active (rolled back), maintained"
     maintained("execute", "shop", "INSERT INTO orders VALUES (4, 40)")
     both = first("(3, 30)", "(4, 40)")
     assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == both
+    assert "no changes" in maintained("plan", "shop")
+
+
+def test_rows_are_taken_over_only_where_they_are_what_a_bootstrap_gives(shop: Shop) -> None:
+    # The table is cleared in the same go.
+    shop.write(SECOND.replace("price INT", "price BIGINT"))
+    assert "nothing computed" not in shop("apply", "shop")
+    assert sorted(shop.built()) == ["total", "total@v0"]
+
+
+def test_rows_that_chance_decides_are_computed(shop: Shop) -> None:
+    shop.write(FIRST + "CREATE MATERIALIZED VIEW dice AS SELECT id, rand() AS number FROM orders;\n", READS)
+    shop("apply", "shop")
+    shop.built()
+    keeping = READS + "  views:\n    dice: {versions: {v0: {maintain: true}}}\n"
+    shop.write(FIRST + "CREATE MATERIALIZED VIEW dice AS SELECT id, rand() + 1 AS number FROM orders;\n", keeping)
+    shop("apply", "shop")
+    assert sorted(shop.built()) == ["dice", "dice@v0"]
+
+
+def test_two_tables_share_no_file_by_name(maintained: Shop, first: First) -> None:
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    maintained("rollback", "total")
+    maintained.write(SECOND, READS + "  retention: {versions: 0, steps: 0s}\n")
+    maintained("rollback", "--end", "total")
+    maintained("apply", "shop")
+    maintained("prune", "shop")
+    assert not (maintained.root / "warehouse" / "shop" / "total-v0").exists()
+    maintained("rollback", "total")
+    assert stored_rows(maintained.root, "total") == first("(3, 30)")
+
+
+def test_copies_that_somebody_took_are_computed_after_all(maintained: Shop, first: First) -> None:
+    # So that the rows of then are not current any more.
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    maintained.built()
+    before = set(maintained.root.glob("warehouse/shop/total/v-*"))
+
+    def vacuum(boundary: str) -> None:
+        if boundary == "publish_view:intended":
+            for folder in set(maintained.root.glob("warehouse/shop/total/v-*")) - before:
+                shutil.rmtree(folder)
+
+    target = Project.open(maintained.root, engine=maintained.engine).target
+    roll_back(target, rollback_of(target, versioned_name("total")), Applying(maintained.engine, boundary=vacuum))
+    assert maintained.built() == ["total"]
+    assert stored_rows(maintained.root, "total") == first("(3, 30)")
+
+
+@pytest.mark.parametrize("point", [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view") for point in POINTS])
+def test_a_rollback_to_one_that_dies_is_finished_by_the_next(maintained: Shop, first: First, point: str) -> None:
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    maintained.built()
+    target = Project.open(maintained.root, engine=maintained.engine).target
+    dying = Applying(maintained.engine, boundary=crash_at(point))
+    with pytest.raises(Crash):
+        roll_back(target, rollback_of(target, versioned_name("total")), dying)
+    maintained("apply", "shop")
+    assert maintained.built() == []
+    assert stored_rows(maintained.root, "total") == first("(3, 30)")
     assert "no changes" in maintained("plan", "shop")
 
 

@@ -107,6 +107,7 @@ def test_a_view_goes_back_to_the_version_before_at_once_and_stays_there(shop: Sh
     assert is_unchanged(said)
     assert "rolled back: view total to v1" in said
     assert "nothing to do" in shop("apply", "shop")
+    assert "  rolled back: view total to v1\n" in shop("status", "shop")
     shop("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
     assert shop.state() == "v1 active (rolled back)"
     last = shop("history", "shop").splitlines()[-1]

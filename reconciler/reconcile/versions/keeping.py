@@ -20,7 +20,7 @@ from reconciler.engine.protocol import StoredSource
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
-from reconciler.reconcile.effects import KEPT
+from reconciler.reconcile.effects import COPIED, KEPT
 from reconciler.reconcile.locations import with_absolute_location, with_root
 from reconciler.reconcile.past_states import PastState, PastStates, read_past_states
 from reconciler.reconcile.reading import sources_for
@@ -221,9 +221,11 @@ def _open_work(head: Head, pipeline: str) -> list[Held]:
     for entry in head.journal.entries if head.journal is not None and head.pipeline == pipeline else ():
         if "read" in entry.intent:
             found.add(Place(entry.intent["location"], entry.intent["read"]))
-        kept = entry.intent.get(KEPT)
-        if kept is not None:
-            found.add(Place(entry.intent["location"], kept if isinstance(kept, int) else kept["version"]))
+        kept = entry.intent.get(KEPT, entry.intent.get(COPIED))
+        if isinstance(kept, int):
+            found.add(Place(entry.intent["location"], kept))
+        elif kept is not None:
+            found.add(Place(kept.get("location", entry.intent["location"]), kept["version"]))
     return [Held(f"open work of {head.pipeline}", frozenset(found))] if found else []
 
 

@@ -12,6 +12,10 @@ decides them is the same now:
   What depends on the order of rows only (a sum of doubles, a LIMIT) does not count: rows that were computed are one of the
   results that the query has, and none is more right.
 
+And the view beside it may have them: one that keeps a version up to date (`maintained`) has, at the published step, the rows
+that the view itself is to have when that version becomes active; and the view has those of its active version, when that is
+to be kept up to date from now on. By the same rules these are taken as files (`delta.copying`).
+
 And they have to be there: a prune or a vacuum takes them. Whatever can't be told means that the view is bootstrapped.
 
 Costs nothing where no earlier version becomes active. Nothing of it is part of a plan: its steps do not depend on rows.
@@ -22,12 +26,13 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from reconciler.delta.contents import is_readable, same_contents
+from reconciler.delta.copying import can_be_copied
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import table_identity
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import PythonBody, SqlBody
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.snapshots import read_snapshot
@@ -44,16 +49,18 @@ from reconciler.sql.repeatable import takes_from_outside
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows of a view as they were at a published step: those of its table at `version`. `number` is that of the view's
-    version."""
+    """Rows of a view as they were at a published step: those of its table at `version`; with `location`, those of another
+    view's in that folder. `number` is that of the view's version."""
 
     version: int
     step: int
     number: int | None
+    location: str | None = None
 
     def as_json(self) -> JsonObject:
         """As an intent has it."""
-        return {"version": self.version, "step": self.step, "number": self.number}
+        found = {"version": self.version, "step": self.step, "number": self.number}
+        return found if self.location is None else {**found, "location": self.location}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +87,7 @@ class KeptRows:
 
     def find(self, view: str, building: Building) -> Kept | None:
         """The kept rows that a bootstrap of this view would give, once those of what it reads were looked for."""
-        if not self._returning:
+        if not self._returning and not any(map(is_version, (*self._desired.views, *building.placements))):
             return None
         try:
             return self._find(fold(view), building)
@@ -90,7 +97,7 @@ class KeptRows:
 
     def are_there(self, kept: JsonObject, location: str) -> bool:
         """Whether rows that were found before can still be read."""
-        return is_readable(join_location(self._target.warehouse, location), kept["version"])
+        return is_readable(join_location(self._target.warehouse, kept.get("location", location)), kept["version"])
 
     def _find(self, key: str, building: Building) -> Kept | None:
         reached = _reached(self._desired, key)
@@ -98,7 +105,24 @@ class KeptRows:
             kept = self._kept_at(key, reached, self._state(step), building)
             if kept is not None:
                 return kept
-        return None
+        return self._beside(key, reached, building)
+
+    def _beside(self, key: str, reached: _Reached, building: Building) -> Kept | None:
+        """What the view beside this one has: that of the version which this one is to have, or the other way round."""
+        versions = self._versions.get(object_key("view", key))
+        number = int(key.partition("@v")[2]) if is_version(key) else versions.active if versions is not None else None
+        beside = key.partition("@")[0] if is_version(key) else f"{key}@v{number}"
+        if number is None or self._head.published is None or beside not in self._head.published.relations:
+            return None
+        state = self._state(self._head.published.step)
+        if not self._means_the_same(key, beside, reached, self._program(state.record)):
+            return None
+        if not all(self._reads_the_same(one, state, building) for one in sorted(reached.stored)):
+            return None
+        found = state.relations[beside]
+        if not can_be_copied(join_location(self._target.warehouse, found.location), found.version):
+            return None
+        return Kept(found.version, state.step, number, found.location)
 
     def _candidates(self, key: str, reached: _Reached, building: Building) -> set[int]:
         """The steps at which the view may have had these rows: the last ones of what becomes active again, and of what it
