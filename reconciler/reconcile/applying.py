@@ -37,6 +37,7 @@ from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
+from reconciler.reconcile.commits import author_of, read_commit
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
@@ -52,7 +53,6 @@ from reconciler.reconcile.progress import in_kept_rows, in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.source import author_of, read_commit
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target

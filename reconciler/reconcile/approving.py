@@ -27,16 +27,14 @@ from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVers
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
+from reconciler.reconcile.commits import authors_since, is_on_branch, uncommitted
 from reconciler.reconcile.source import (
     PIPELINES_FOLDER,
     PROJECT_FILE,
-    authors_since,
-    is_on_branch,
     is_pipeline_folder,
     lock_path,
     read_optional,
     read_pipeline_files,
-    uncommitted,
 )
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Approval

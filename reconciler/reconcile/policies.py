@@ -19,7 +19,8 @@ from reconciler.diagnostics import Diagnostic, errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.model import PolicyOrigin
-from reconciler.reconcile.source import PROJECT_FILE, open_repository, read_optional
+from reconciler.reconcile.commits import open_repository
+from reconciler.reconcile.source import PROJECT_FILE, read_optional
 from reconciler.reconcile.target import Target
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.project import Environment
 from reconciler.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.plan.model import PolicyOrigin
+from reconciler.reconcile.commits import authors_since
 from reconciler.reconcile.policies import policy_in_force, validate_policy
-from reconciler.reconcile.source import authors_since
 from reconciler.reconcile.target import Target
 from reconciler.registry.memory import MemoryRegistry
 

@@ -25,8 +25,8 @@ from reconciler.names import fold
 from reconciler.plan.model import Plan
 from reconciler.program.model import Program
 from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
+from reconciler.reconcile.commits import read_commit
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
-from reconciler.reconcile.source import read_commit
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.reconcile.versions.maintained import with_maintained_versions

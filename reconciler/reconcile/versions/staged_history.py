@@ -1,7 +1,7 @@
 """The history of versions told of what is staged (`staging`), by who staged it or whoever comes next: once."""
 
+from reconciler.reconcile.commits import author_of
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.source import author_of
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.numbering import Switch, record_minted_versions
 from reconciler.reconcile.versions.staged import staged_placements

@@ -32,6 +32,7 @@ from reconciler.plan.words import describe_step
 from reconciler.reconcile.applying import Applying, approval_for, pinned_apply
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
+from reconciler.reconcile.commits import read_commit
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.effects import remove
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -39,7 +40,6 @@ from reconciler.reconcile.planning import AppliedState, plan_between, read_appli
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Progress, in_rows
 from reconciler.reconcile.sizes import measure_hazards
-from reconciler.reconcile.source import read_commit
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.numbering import active_versions, versions_after, versions_beside
 from reconciler.reconcile.versions.staged import staged_folders, staged_names
