@@ -9,73 +9,23 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.reconcile.progress import Applying
 from reconciler.reconcile.versions.looking import versioned_name
 from reconciler.reconcile.versions.rollbacks import rollback_of
 from reconciler.reconcile.versions.rolling_back import roll_back
-from tests.acceptance.command_line import CommandLine
-from tests.acceptance.shop import open_shop, stored_rows, write_shop
+from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
+from tests.acceptance.shop import open_shop, stored_rows
+from tests.acceptance.versioned_shop import READS
 from tests.engine.delta_writer import DeltaWriter
-
-READS = "  versions: {reads: true}\n"
-MAINTAINED = READS + "  views:\n    total: {versions: {v0: {maintain: true}}}\n"
-
-
-def program(query: str, more: str = "") -> str:
-    orders = "CREATE TABLE orders (id BIGINT, price INT);\n"
-    return orders + f"CREATE MATERIALIZED VIEW total AS SELECT {query} AS total FROM orders;\n" + more
-
-
-FIRST, SECOND = program("SUM(price)"), program("COUNT(*)")
-READER = "CREATE MATERIALIZED VIEW both AS SELECT o.total AS old, n.total AS new FROM `total@v0` o CROSS JOIN total n;\n"
-
-
-class Shop(CommandLine):
-    """A repository and its command line."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.engine = RecordingEngine(DeltaWriter())
-        super().__init__(root, capsys, self.engine)
-
-    def write(self, files: str, more: str = MAINTAINED, policy: str = "allow") -> None:
-        write_shop(self.root, files, policy, more)
-
-    def built(self) -> list[str]:
-        """The views computed since this was asked for last."""
-        found = [call.view for call in self.engine.calls if isinstance(call, ViewBuild)]
-        self.engine.calls.clear()
-        return found
-
-    def read(self, name: str, *options: str) -> list[tuple[object, ...]]:
-        """The rows that a query of a relation reads."""
-        self("query", "shop", f"SELECT * FROM {name}", *options)
-        selection = next(call for call in reversed(self.engine.calls) if isinstance(call, Selection))
-        (source,) = selection.sources
-        assert isinstance(source, StoredSource)
-        return sorted(DeltaWriter().read(source.location, source.version).rows)
-
-    def location(self, view: str, source: str) -> str:
-        """Where a view read a source, the last time that it was computed."""
-        builds = [call for call in self.engine.calls if isinstance(call, ViewBuild) and call.view == view]
-        return next(one.location for one in builds[-1].sources if one.name == source).rpartition("/shop/")[2]  # type: ignore[union-attr]
-
-    def state(self, number: str) -> str:
-        """The state of a version of `total` as it is listed."""
-        lines = self("versions", "list", "total").splitlines()
-        return next(line[lines[0].index("STATE") :].strip() for line in lines if line.startswith(number))
 
 
 @pytest.fixture(scope="module")
 def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The first program, applied, with rows."""
     root = tmp_path_factory.mktemp("applied")
-    write_shop(root, FIRST, "allow", READS)
-    pipeline = open_shop(root, RecordingEngine(DeltaWriter()))
-    pipeline.apply()
-    pipeline.execute("INSERT INTO orders VALUES (1, 10), (2, 20)")
+    apply_first(root)
     return root
 
 
@@ -120,8 +70,8 @@ def test_a_change_may_keep_the_version_before_it_up_to_date(shop: Shop) -> None:
     assert "bootstrap total@v0 from orders (1 row; v0's rows are kept and current: nothing computed)" in said
     assert shop.built() == ["total"]
     assert "no changes" in shop("plan", "shop")
-    assert shop.state("v1") == "active"
-    assert shop.state("v0") == "maintained"
+    assert shop.states()["v1"] == "active"
+    assert shop.states()["v0"] == "maintained"
     versions = json.loads(shop("versions", "list", "total", "--format", "json"))["versions"]
     assert {one["version"]: (one["active"], one["maintained"]) for one in versions} == {
         "v0": (False, True),
@@ -189,7 +139,7 @@ def test_once_it_is_maintained_no_more_it_is_as_it_was_when_active(maintained: S
     maintained("apply", "shop")
     assert stored_rows(maintained.root, "total-v0") is None
     assert maintained.built() == []
-    assert maintained.state("v0") == ""
+    assert maintained.states()["v0"] == ""
     assert maintained.read("total@v0") == first()
     assert "total@v0 as of step 1" in maintained("query", "shop", "SELECT * FROM total@v0")
     assert "no changes" in maintained("plan", "shop")
@@ -201,7 +151,7 @@ def test_a_rollback_makes_it_active_and_goes_on_keeping_it(maintained: Shop, fir
     assert "v0's rows are kept and current: nothing computed" in maintained("rollback", "total")
     assert maintained.built() == []
     assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == first("(3, 30)")
-    assert maintained.state("v0") == "active (rolled back), maintained"
+    assert maintained.states()["v0"] == "active (rolled back), maintained"
     maintained("execute", "shop", "INSERT INTO orders VALUES (4, 40)")
     both = first("(3, 30)", "(4, 40)")
     assert stored_rows(maintained.root, "total") == stored_rows(maintained.root, "total-v0") == both
@@ -334,7 +284,7 @@ def test_one_that_no_longer_fits_is_an_error_before_anything_is_touched(maintain
 
 
 def test_an_approval_is_needed_for_it_as_for_any_change(shop: Shop) -> None:
-    shop.write(FIRST, READS, "await_approval")
+    shop.write(FIRST, READS, policy="await_approval")
     shop("apply", "shop")
     shop.write(FIRST, policy="await_approval")
     assert "+ view total@v0: bootstrapped" in shop("plan", "shop")
@@ -359,5 +309,5 @@ def test_an_apply_that_dies_is_finished_by_the_next(shop: Shop, first: First, po
         open_shop(shop.root, RecordingEngine(DeltaWriter())).apply(boundary=crash_at(point))
     shop("apply", "shop")
     assert stored_rows(shop.root, "total-v0") == first() != stored_rows(shop.root, "total")
-    assert shop.state("v0") == "maintained"
+    assert shop.states()["v0"] == "maintained"
     assert "no changes" in shop("plan", "shop")

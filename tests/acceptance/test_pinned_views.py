@@ -7,8 +7,8 @@ import pytest
 from reconciler import Project
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
+from tests.acceptance.versioned_shop import VersionedShop
 from tests.engine.delta_writer import DeltaWriter
 
 TABLE = "CREATE TABLE orders (id BIGINT, price INT);\n"
@@ -20,15 +20,11 @@ LAST = TABLE + VIEWS[2]
 NO_CHANGES = "no changes"
 
 
-class Shop(CommandLine):
-    """A repository and its command line."""
+class Shop(VersionedShop):
+    """See VersionedShop."""
 
-    def write(self, program: str, version: str = "", policy: str = "allow") -> None:
-        write_shop(self.root, program, policy, f"  views: {{Total: {{version: {version}}}}}\n" if version else "")
-
-    def active(self) -> str:
-        (line,) = [one for one in self("versions", "list", "total").splitlines() if one.endswith("active")]
-        return line.split()[0]
+    def pin(self, version: str, program: str = LAST, policy: str = "allow") -> None:
+        self.write(program, f"  views: {{Total: {{version: {version}}}}}\n", policy)
 
 
 @pytest.fixture
@@ -38,37 +34,37 @@ def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     for view in VIEWS:
         shop.write(TABLE + view)
         shop("apply", "shop")
-    assert shop.active() == "v2"
+    assert shop.active() == "v2 active"
     return shop
 
 
 @pytest.mark.parametrize("files", [LAST, TABLE + VIEWS[1]], ids=["active", "pinned"])
 def test_a_pinned_version_is_made_active_and_stays_so(shop: Shop, files: str) -> None:
-    shop.write(files, "v1")
+    shop.pin("v1", files)
     planned = shop("plan", "shop")
     assert "total" in planned
     assert "version of total: latest → v1" in planned
     assert "applied" in shop("apply", "shop")
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
     assert "SUM(price) * 2" in shop("versions", "show", "total")
     assert NO_CHANGES in shop("plan", "shop").lower()
     assert "nothing to do" in shop("apply", "shop")
 
 
 def test_without_the_pin_the_files_hold_again(shop: Shop) -> None:
-    shop.write(LAST, "v0")
+    shop.pin("v0")
     shop("apply", "shop")
-    assert shop.active() == "v0"
-    shop.write(LAST, "latest")
+    assert shop.active() == "v0 active"
+    shop.pin("latest")
     shop("apply", "shop")
-    assert shop.active() == "v2"
+    assert shop.active() == "v2 active"
     assert NO_CHANGES in shop("plan", "shop").lower()
     assert len(shop("versions", "list", "total").splitlines()) == 2 + 3, "no number was given anew"
 
 
 @pytest.mark.parametrize("command", ["plan", "apply"])
 def test_a_pin_and_a_change_at_once_are_a_conflict_that_shows_the_difference(shop: Shop, command: str) -> None:
-    shop.write(LAST.replace("COUNT(*)", "MAX(price)"), "v1")
+    shop.pin("v1", LAST.replace("COUNT(*)", "MAX(price)"))
     before = shop.active()
     said = shop(command, "shop", code=1)
     assert "A525" in said
@@ -79,15 +75,15 @@ def test_a_pin_and_a_change_at_once_are_a_conflict_that_shows_the_difference(sho
 
 
 def test_another_part_may_change_along_with_a_pin(shop: Shop) -> None:
-    shop.write(LAST + "CREATE MATERIALIZED VIEW other AS SELECT id FROM orders;\n", "v1")
+    shop.pin("v1", LAST + "CREATE MATERIALIZED VIEW other AS SELECT id FROM orders;\n")
     shop("apply", "shop")
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
     assert "v0" in shop("versions", "list", "other")
 
 
 @pytest.mark.parametrize("version", ["v3", "v99999999999999999"])
 def test_a_version_that_does_not_exist_is_an_error_with_those_that_do(shop: Shop, version: str) -> None:
-    shop.write(LAST, version)
+    shop.pin(version)
     said = shop("plan", "shop", code=1)
     assert "A522" in said
     assert "there are v0, v1, v2" in said
@@ -95,13 +91,13 @@ def test_a_version_that_does_not_exist_is_an_error_with_those_that_do(shop: Shop
 
 def test_a_pin_on_what_was_never_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shop = Shop(tmp_path, capsys)
-    shop.write(LAST, "v0")
+    shop.pin("v0")
     assert "A522" in shop("plan", "shop", code=1)
 
 
 @pytest.mark.parametrize("version", ["2", "v", "v01", "v-1", "newest", "[v1]"])
 def test_what_names_no_version(shop: Shop, version: str) -> None:
-    shop.write(LAST, version)
+    shop.pin(version)
     assert "pipeline.yaml:" in shop("plan", "shop", code=1)
 
 
@@ -109,7 +105,7 @@ def test_a_pinned_version_that_reads_what_is_gone(shop: Shop) -> None:
     count = TABLE.replace(", price INT", "") + VIEWS[2]
     shop.write(count)
     shop("apply", "shop")
-    shop.write(count, "v1")
+    shop.pin("v1", count)
     said = shop("plan", "shop", code=1)
     assert "A526" in said
     assert "price" in said
@@ -118,23 +114,23 @@ def test_a_pinned_version_that_reads_what_is_gone(shop: Shop) -> None:
 def test_a_pin_needs_an_approval_as_any_change(shop: Shop) -> None:
     shop.write(LAST, policy="await_approval")
     shop("apply", "shop")
-    shop.write(LAST, "v1", "await_approval")
+    shop.pin("v1", policy="await_approval")
     shop("apply", "shop", code=2)
-    assert shop.active() == "v2"
+    assert shop.active() == "v2 active"
     shop("plan", "shop", "--check-lock", code=2)
     shop("plan", "shop", "--write-lock")
     shop("plan", "shop", "--check-lock")
     assert "view total" in (shop.root / "pipelines" / "shop" / "plan.lock").read_text()
-    shop.write(LAST, "v0", "await_approval")
+    shop.pin("v0", policy="await_approval")
     shop("plan", "shop", "--check-lock", code=2)
 
 
 def test_a_pin_moves_from_one_old_version_to_another_while_the_files_stay(shop: Shop) -> None:
-    shop.write(LAST, "v0")
+    shop.pin("v0")
     shop("apply", "shop")
-    shop.write(LAST, "v1")
+    shop.pin("v1")
     shop("apply", "shop")
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
     assert NO_CHANGES in shop("plan", "shop").lower()
 
 
@@ -155,16 +151,16 @@ def test_a_definition_that_means_something_else_today_is_not_that_version(
     later = TABLE.replace("price INT", "price INT, note STRING") + view.replace(then, now)
     write_shop(tmp_path, later, more="  evolution: evolve\n" + more)
     shop("apply", "shop")
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
     write_shop(tmp_path, later, more="  evolution: evolve\n  views: {total: {version: v0}}\n" + more)
     refused = shop("plan", "shop", code=1)
     assert "A526" in refused
     assert said in refused
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
 
 
 def test_a_pinned_view_may_have_another_name(shop: Shop) -> None:
-    shop.write(LAST, "v1")
+    shop.pin("v1")
     shop("apply", "shop")
     renamed = "  moved: [{from: total, to: sum}]\n  views: {sum: {version: v1}}\n"
     write_shop(shop.root, LAST.replace("VIEW total", "VIEW sum"), more=renamed)
@@ -184,14 +180,14 @@ BOUNDARIES = [
 
 @pytest.mark.parametrize("name", BOUNDARIES)
 def test_a_pin_whose_apply_dies_anywhere_is_in_force_after_the_next(shop: Shop, name: str) -> None:
-    shop.write(LAST, "v1")
+    shop.pin("v1")
     pipeline = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
     with pytest.raises(Crash):
         pipeline.apply(boundary=crash_at(name))
     shop("apply", "shop")
-    assert shop.active() == "v1"
+    assert shop.active() == "v1 active"
     assert len(shop("versions", "list", "total").splitlines()) == 2 + 3, "no number was given anew"
     assert NO_CHANGES in shop("plan", "shop").lower()
     shop.write(LAST)
     shop("apply", "shop")
-    assert shop.active() == "v2"
+    assert shop.active() == "v2 active"

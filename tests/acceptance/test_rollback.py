@@ -3,7 +3,6 @@ ends them, and that killed anywhere they end the same."""
 
 import json
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,12 @@ from reconciler.engine.protocol import Emission, ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.versions.looking import versioned_name
 from reconciler.reconcile.versions.rollbacks import rollback_of
 from reconciler.reconcile.versions.rolling_back import plan_rollback
 from reconciler.registry.codec import head_from_json, head_to_json
-from reconciler.registry.model import Head
-from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
+from tests.acceptance.versioned_shop import VersionedShop, held_by_a_run
 from tests.engine.delta_writer import DeltaWriter
 
 BASE = """\
@@ -39,37 +36,11 @@ PROGRAMS = [BASE + view + PER_DAY for view in VIEWS]
 LAST = PROGRAMS[2]
 
 
-class Shop(CommandLine):
-    """A repository and its command line."""
-
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        super().__init__(root, capsys, self.recorded())
-
-    def recorded(self) -> RecordingEngine:
-        self.engine = RecordingEngine(DeltaWriter())
-        return self.engine
-
-    def write(self, program: str, more: str = "", policy: str = "allow") -> None:
-        write_shop(self.root, program, policy, more)
-
-    def state(self, name: str = "total") -> str:
-        """The version that is active, as it is listed."""
-        (line,) = [one for one in self("versions", "list", name).splitlines() if "active" in one]
-        return f"{line.split()[0]} {line[line.index('active') :]}"
+class Shop(VersionedShop):
+    """See VersionedShop."""
 
     def plan(self) -> str:
         return self("plan", "shop")
-
-    def head(self) -> Head:
-        stored = Project.open(self.root).target.registry.head("shop")
-        assert stored is not None
-        return stored.value
-
-    def built(self) -> list[str]:
-        """The views computed since this was asked for last."""
-        found = [call.view for call in self.engine.calls if isinstance(call, ViewBuild)]
-        self.engine.calls.clear()
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +73,14 @@ def test_a_view_goes_back_to_the_version_before_at_once_and_stays_there(shop: Sh
     assert "v1's rows are kept and current: nothing computed" in said
     assert shop.built() == []
     assert stored_columns(shop.root, "total") == ["digest"] == columns
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     said = shop.plan()
     assert is_unchanged(said)
     assert "rolled back: view total to v1" in said
     assert "nothing to do" in shop("apply", "shop")
     assert "  rolled back: view total to v1\n" in shop("status", "shop")
     shop("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     last = shop("history", "shop").splitlines()[-1]
     assert "rollback: view total to v1 (" in last
     assert last.startswith("4 ")
@@ -122,7 +93,7 @@ def test_a_plan_alone_changes_nothing(shop: Shop) -> None:
         assert (found["form"], found["outcome"]) == ("reconciler/rollback/v1", "planned")
         assert found["plan"]["rollback"] == "view total to v0"
         assert found["plan"]["rolled_back"] == [{"kind": "view", "name": "total", "version": "v0"}]
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
     assert len(shop("history", "shop").splitlines()) == 2 + 3
 
 
@@ -131,13 +102,13 @@ def test_what_the_files_say_otherwise_ends_it_and_the_plan_says_so(shop: Shop) -
     shop.write(LAST.replace("CREATE MATERIALIZED VIEW total AS\n", "-- the total\nCREATE MATERIALIZED VIEW total AS "))
     assert "H930" not in shop.plan()
     shop("apply", "shop")
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     shop.write(LAST.replace("COUNT(*)", "COUNT(id)"))
     said = shop.plan()
     assert "H930 view total was rolled back to v1; the files say otherwise by now, and hold again" in said
     assert "rollback of total: v1 → none" in said
     shop("apply", "shop")
-    assert shop.state() == "v3 active"
+    assert shop.active() == "v3 active"
     assert is_unchanged(shop.plan())
 
 
@@ -146,8 +117,8 @@ def test_what_else_the_files_say_is_applied_as_ever(shop: Shop) -> None:
     shop.write(LAST + "CREATE MATERIALIZED VIEW more AS SELECT id FROM orders;\n")
     assert "+ view more" in shop.plan()
     shop("apply", "shop")
-    assert shop.state() == "v0 active (rolled back)"
-    assert shop.state("more") == "v0 active"
+    assert shop.active() == "v0 active (rolled back)"
+    assert shop.active("more") == "v0 active"
 
 
 def test_what_waits_in_the_files_waits_on(shop: Shop) -> None:
@@ -165,7 +136,7 @@ def test_forth_again_the_files_hold(shop: Shop, words: tuple[str, ...]) -> None:
     said = shop("rollback", *words)
     assert "kept and current" in said
     assert "H930" not in said
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
     assert "rolled back" not in shop.plan()
     assert shop.built() == []
     assert "A545" in shop("rollback", *(words if "--end" in words else ("--end", "total")), code=1)
@@ -174,16 +145,16 @@ def test_forth_again_the_files_hold(shop: Shop, words: tuple[str, ...]) -> None:
 def test_from_one_earlier_version_to_another(shop: Shop) -> None:
     shop("rollback", "total@v0")
     shop("rollback", "total@v1")
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     shop("rollback", "--end", "total")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_a_repeat_of_a_command_whose_answer_was_lost_goes_nowhere_else(shop: Shop) -> None:
     shop("rollback", "total")
     assert "rolled back already" in shop("rollback", "total", code=1)
     assert "A542" in shop("rollback", "total@v1", code=1)
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
 
 
 def test_rows_that_are_stale_are_computed(shop: Shop) -> None:
@@ -200,10 +171,10 @@ def test_a_function_goes_back_and_its_views_with_it(shop: Shop) -> None:
     shop.built()
     said = shop("rollback", "f", "--kind", "function")
     assert "function f" in said
-    assert shop.state("f") == "v0 active (rolled back)"
+    assert shop.active("f") == "v0 active (rolled back)"
     assert shop.built() == []
     assert is_unchanged(shop.plan())
-    assert shop.state() == "v0 active (rolled back)"
+    assert shop.active() == "v0 active (rolled back)"
     shop.write(LAST.replace("AS x + 1", "AS x + 3"))
     assert "H930 function f" in shop.plan()
 
@@ -226,13 +197,13 @@ def test_a_table_goes_back_where_its_rows_outlive_that_and_nowhere_else(shop: Sh
     assert "H913" in said
     assert stored_columns(shop.root, "orders") == ["id", "price"]
     assert len(stored_rows(shop.root, "orders") or []) == len(before or [])
-    assert shop.state("orders") == "v0 active (rolled back)"
+    assert shop.active("orders") == "v0 active (rolled back)"
     assert is_unchanged(shop.plan())
     shop("rollback", "--end", "orders")
     shop.write(wider, "  evolution: clear\n")
     shop("apply", "shop")
     assert "A544" in shop("rollback", "orders", code=1)
-    assert shop.state("orders") == "v1 active"
+    assert shop.active("orders") == "v1 active"
 
 
 def test_a_pin_says_which_version_and_a_rollback_may_not_say_otherwise(shop: Shop) -> None:
@@ -240,7 +211,7 @@ def test_a_pin_says_which_version_and_a_rollback_may_not_say_otherwise(shop: Sho
     shop.write(LAST, pinned)
     shop("apply", "shop")
     assert "A543" in shop("rollback", "total@v0", code=1)
-    assert shop.state() == "v1 active"
+    assert shop.active() == "v1 active"
 
 
 def test_a_pin_ends_a_rollback(shop: Shop) -> None:
@@ -250,11 +221,11 @@ def test_a_pin_ends_a_rollback(shop: Shop) -> None:
     assert "H930" in said
     assert "version of total: latest → v1" in said
     shop("apply", "shop")
-    assert shop.state() == "v1 active"
+    assert shop.active() == "v1 active"
     assert is_unchanged(shop.plan())
     shop.write(LAST)
     shop("apply", "shop")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_a_pin_of_what_it_was_rolled_back_to_changes_no_meaning(shop: Shop) -> None:
@@ -262,7 +233,7 @@ def test_a_pin_of_what_it_was_rolled_back_to_changes_no_meaning(shop: Shop) -> N
     shop.write(LAST, "  views: {total: {version: v0}}\n")
     assert "no changes in meaning" in shop.plan()
     shop("apply", "shop")
-    assert shop.state() == "v0 active"
+    assert shop.active() == "v0 active"
     assert is_unchanged(shop.plan())
 
 
@@ -273,7 +244,7 @@ def test_a_rename_takes_it_along(shop: Shop) -> None:
     shop.write(renamed, moved)
     assert "H930" not in shop.plan()
     shop("apply", "shop")
-    assert shop.state("sums") == "v0 active (rolled back)"
+    assert shop.active("sums") == "v0 active (rolled back)"
     assert "rolled back: view sums to v0" in shop.plan()
     shop.write(renamed)
     assert is_unchanged(shop.plan())
@@ -304,8 +275,8 @@ def test_a_version_that_reads_what_is_gone_is_an_error(shop: Shop) -> None:
     shop("apply", "shop")
     assert "A541" in shop("rollback", "total@v1", code=1)
     shop("rollback", "--pipeline", "shop", "--to", "2")
-    assert shop.state() == "v1 active (rolled back)"
-    assert shop.state("l") == "v0 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
+    assert shop.active("l") == "v0 active (rolled back)"
     assert is_unchanged(shop.plan())
 
 
@@ -345,7 +316,7 @@ def test_the_head_says_what_is_held_back_and_one_that_an_older_version_wrote_say
 )
 def test_what_is_no_rollback(shop: Shop, words: tuple[str, ...], code: str) -> None:
     assert code in shop("rollback", *words, code=1)
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_a_pipeline_goes_back_to_a_registry_version(shop: Shop) -> None:
@@ -360,8 +331,8 @@ def test_a_pipeline_goes_back_to_a_registry_version(shop: Shop) -> None:
     said = shop("rollback", "--pipeline", "shop", "--to", "3", "--plan")
     assert said == shop("rollback", "--pipeline", "shop", "--to", time, "--plan")
     shop("rollback", "--pipeline", "shop", "--to", time)
-    assert shop.state() == "v2 active (rolled back)"
-    assert shop.state("per_day") == "v0 active (rolled back)"
+    assert shop.active() == "v2 active (rolled back)"
+    assert shop.active("per_day") == "v0 active (rolled back)"
     assert "is rolled back to when it was not there" in shop("versions", "list", "last")
     assert {name: stored_rows(shop.root, name) for name in before} == before
     assert stored_rows(shop.root, "last") is None
@@ -370,7 +341,7 @@ def test_a_pipeline_goes_back_to_a_registry_version(shop: Shop) -> None:
     assert is_unchanged(said)
     assert "rolled back: view last to when it was not there" in said
     shop("rollback", "--end", "last")
-    assert shop.state("last") == "v0 active"
+    assert shop.active("last") == "v0 active"
     shop("rollback", "--end", "--pipeline", "shop")
     assert "rolled back" not in shop.plan()
     assert is_unchanged(shop.plan())
@@ -389,10 +360,10 @@ def test_a_checkpoint_brings_back_what_was_rolled_back_then(shop: Shop) -> None:
     shop("rollback", "--end", "total")
     shop("checkpoint", "create", "shop", "--name", "free")
     shop("checkpoint", "restore", "shop", "held")
-    assert shop.state() == "v0 active (rolled back)"
+    assert shop.active() == "v0 active (rolled back)"
     assert is_unchanged(shop.plan())
     shop("checkpoint", "restore", "shop", "free")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
     assert is_unchanged(shop.plan())
 
 
@@ -406,7 +377,7 @@ def test_a_pipeline_that_was_removed_is_not_rolled_back_when_it_comes_back(shop:
     assert "A506" in shop("rollback", "total", code=1)
     shop.write(LAST)
     shop("apply", "shop")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop) -> None:
@@ -415,7 +386,7 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     said = shop("rollback", "total", code=2)
     assert "a rollback needs a recorded approval" in said
     digest = said.split("reconcile approve shop ")[1][:12]
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
     # The same definition in the files is another plan.
     shop.write(PROGRAMS[1], policy="await_approval")
     assert digest not in shop("plan", "shop")
@@ -427,7 +398,7 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     shop.write(LAST, policy="await_approval")
     assert shop("rollback", "total@v0", code=2)
     shop("rollback", "total")
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     row = shop("history", "shop").splitlines()[-1]
     assert "recorded" in row
     assert shop("rollback", "--end", "total", code=2)
@@ -452,7 +423,7 @@ def test_where_nothing_may_be_modified_nothing_goes_back(shop: Shop) -> None:
     shop.write(LAST, policy="reject")
     shop("apply", "shop")
     assert "A502" in shop("rollback", "total", code=1)
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_it_can_be_approved_while_the_files_are_broken(shop: Shop) -> None:
@@ -462,7 +433,7 @@ def test_it_can_be_approved_while_the_files_are_broken(shop: Shop) -> None:
     digest = shop("rollback", "total", code=2).split("reconcile approve shop ")[1][:12]
     shop("approve", "shop", digest)
     shop("rollback", "total")
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
     shop("plan", "shop", code=1)
 
 
@@ -474,25 +445,14 @@ def test_what_was_applied_meanwhile_is_not_rolled_back_unseen(shop: Shop) -> Non
     with pytest.raises(ReconcileError) as refused:
         plan_rollback(target, rollback)
     assert refused.value.code == "A547"
-    assert shop.state() == "v3 active"
+    assert shop.active() == "v3 active"
 
 
 def test_beside_a_live_run_it_is_at_once_as_well(shop: Shop) -> None:
-    held = threading.Event()
-
-    def run() -> None:
-        with hold_lease(Project.open(shop.root).target.registry, "shop", this_process("run")) as lease:
-            held.set()
-            while not lease.wanted():
-                threading.Event().wait(0.05)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert held.wait(30)
-    shop("rollback", "total")
-    thread.join()
+    with held_by_a_run(Project.open(shop.root).target.registry):
+        shop("rollback", "total")
     assert shop.built() == []
-    assert shop.state() == "v1 active (rolled back)"
+    assert shop.active() == "v1 active (rolled back)"
 
 
 @pytest.mark.parametrize("on_bootstrap", ["changes", "full", "truncate", "silent"])
@@ -556,22 +516,22 @@ def test_killed_anywhere_it_ends_the_same(shop: Shop, boundary: str, then: str) 
         assert "A542" in shop("rollback", "total@v0", code=1)
     else:
         shop("rollback", "total@v0")
-    assert shop.state() == "v0 active (rolled back)"
+    assert shop.active() == "v0 active (rolled back)"
     assert shop.built() == []
     assert is_unchanged(shop.plan())
     assert "nothing to do" in shop("apply", "shop")
     shop("rollback", "--end", "total")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
 
 
 def test_the_python_interface(shop: Shop) -> None:
     pipeline: Any = Project.open(shop.root, engine=shop.engine).pipeline("shop")
     assert pipeline.plan_rollback("total").rollback == "view total to v1"
     assert not pipeline.rollback("total@v0").did_nothing
-    assert shop.state() == "v0 active (rolled back)"
+    assert shop.active() == "v0 active (rolled back)"
     pipeline.end_rollback("total")
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"
     pipeline.rollback_to(1)
-    assert shop.state() == "v0 active (rolled back)"
+    assert shop.active() == "v0 active (rolled back)"
     pipeline.end_rollback()
-    assert shop.state() == "v2 active"
+    assert shop.active() == "v2 active"

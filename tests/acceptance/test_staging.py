@@ -15,10 +15,9 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import EngineError
 from reconciler.reconcile.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
 from reconciler.registry.codec import head_from_json, head_to_json
-from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
-from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_rows, write_shop
+from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter
 
 BASE = """\
@@ -37,37 +36,14 @@ def program(query: str, more: str = "") -> str:
 
 
 FIRST, SECOND, THIRD = program("SUM(price)"), program("SUM(price) * 2", NEW), program("MAX(price)")
-READS = "  versions: {reads: true}\n"
 BUILDS = 3  # total, over and more
 STEP = 2  # total and over
 
 
-class Shop(CommandLine):
-    """A repository and its command line."""
+class Shop(VersionedShop):
+    """See VersionedShop."""
 
-    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.engine = RecordingEngine(DeltaWriter())
-        super().__init__(root, capsys, self.engine)
-
-    def write(self, files: str, policy: str = "allow", more: str = READS) -> None:
-        write_shop(self.root, files, policy, more)
-
-    def head(self) -> Head:
-        stored = Project.open(self.root).target.registry.head("shop")
-        assert stored is not None
-        return stored.value
-
-    def built(self) -> list[str]:
-        """The views computed since this was asked for last."""
-        found = [call.view for call in self.engine.calls if isinstance(call, ViewBuild)]
-        self.engine.calls.clear()
-        return found
-
-    def states(self, name: str) -> dict[str, str]:
-        """Of each version that is listed, its state."""
-        lines = self("versions", "list", name).splitlines()
-        at = lines[0].index("STATE")
-        return {line.split()[0]: line[at:].strip() for line in lines[2:] if line.startswith("v")}
+    settings = READS
 
     def rows(self) -> dict[str, Any]:
         return {name: stored_rows(self.root, name) for name in ("total", "over", "other", "more")}
@@ -299,9 +275,9 @@ def test_functions_and_plain_views_come_along(shop: Shop) -> None:
 
 
 def test_one_approval_serves_for_staging_and_promoting(shop: Shop) -> None:
-    shop.write(FIRST, "await_approval")
+    shop.write(FIRST, policy="await_approval")
     shop("apply", "shop")
-    shop.write(SECOND, "await_approval")
+    shop.write(SECOND, policy="await_approval")
     said = shop("apply", "shop", "--no-promote", code=2)
     assert "A501" in said
     assert shop.head().staged is None
@@ -309,7 +285,7 @@ def test_one_approval_serves_for_staging_and_promoting(shop: Shop) -> None:
     digest = said.split("reconcile approve shop ")[1][:12]
     shop("approve", "shop", digest, "--by", "Ann")
     shop("apply", "shop", "--no-promote")
-    shop.write(THIRD, "await_approval")
+    shop.write(THIRD, policy="await_approval")
     shop("promote", "total@v1")
     assert shop.head().applied.approval.by == "Ann"  # type: ignore[union-attr]
     assert "Ann" in shop("versions", "show", "total@v1")
@@ -319,7 +295,7 @@ def test_a_plan_that_is_another_by_now_asks_again(shop: Shop) -> None:
     """Policy is part of the digest: made stricter, the approval for staging does not serve."""
     shop.write(SECOND)
     shop("apply", "shop", "--no-promote")
-    shop.write(SECOND, "await_approval")
+    shop.write(SECOND, policy="await_approval")
     assert "A501" in shop("apply", "shop", code=2)
 
 
@@ -501,13 +477,7 @@ def test_dropping_that_dies(staged: Shop, point: str) -> None:
 def test_two_who_stage_at_once_leave_one_of_them(shop: Shop) -> None:
     shop.write(SECOND)
     other = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
-    told: list[str] = []
-
-    def boundary(name: str) -> None:
-        if name == "stage_view:effected" and not told:
-            told.append(name)
-            other.stage()
-
+    boundary = once_at("stage_view:effected", other.stage)
     first = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").stage(boundary=boundary)
     assert first.did_nothing
     assert shop.states("total") == {"v1": "staged", "v0": "active"}
@@ -522,13 +492,7 @@ def test_two_who_stage_at_once_leave_one_of_them(shop: Shop) -> None:
 def test_an_apply_meanwhile_is_noticed(shop: Shop) -> None:
     shop.write(SECOND)
     other = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
-    told: list[str] = []
-
-    def boundary(name: str) -> None:
-        if name == "stage_view:effected" and not told:
-            told.append(name)
-            other.apply()
-
+    boundary = once_at("stage_view:effected", other.apply)
     result = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").stage(boundary=boundary)
     assert result.staged is None
     is_right(shop)

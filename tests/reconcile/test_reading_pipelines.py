@@ -134,24 +134,25 @@ def test_a_run_stays_where_it_is_until_it_is_applied_anew(pair: Pair) -> None:
     assert pair.run() == []
 
 
-def test_an_apply_brings_along_everything_that_reads_the_other_pipeline(pair: Pair) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "built", "read"),
+    [
+        # `everybody` is not changed, but what it reads stands elsewhere at the step that `good` is computed from.
+        ("r.total >= l.least", "r.total > l.least", ["everybody", "good"], {"sales": 1}),
+        # Where nothing of it is computed, the other pipeline stays where it was read.
+        ("MAX(least)", "MIN(least)", ["bounds"], {"sales": 0}),
+    ],
+)
+def test_an_apply_brings_along_everything_that_reads_the_other_pipeline_where_it_computes_any_of_it(
+    pair: Pair, before: str, after: str, built: list[str], read: dict[str, int]
+) -> None:
     pair.sell((1, "Ada", 30))
-    pair.write("grades", GRADES.replace("r.total >= l.least", "r.total > l.least"))
+    pair.write("grades", GRADES.replace(before, after))
     pair.engine.calls.clear()
     pair.apply("grades")
-    # `everybody` is not changed, but what it reads stands elsewhere at the step that `good` is computed from.
-    assert sorted(views_built(pair)) == ["everybody", "good"]
-    assert pair.read_steps() == {"sales": 1}
-    assert pair.run() == []
-
-
-def test_an_apply_that_computes_nothing_of_it_leaves_the_other_pipeline_where_it_was_read(pair: Pair) -> None:
-    pair.sell((1, "Ada", 30))
-    pair.write("grades", GRADES.replace("MAX(least)", "MIN(least)"))
-    pair.engine.calls.clear()
-    pair.apply("grades")
-    assert views_built(pair) == ["bounds"]
-    assert pair.read_steps() == {"sales": 0}
+    assert sorted(views_built(pair)) == built
+    assert pair.read_steps() == read
+    assert (pair.run() == []) is (read == {"sales": 1})
 
 
 def test_a_column_that_is_not_read_may_change(pair: Pair) -> None:

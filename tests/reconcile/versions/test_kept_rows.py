@@ -2,7 +2,6 @@
 where they are not, or it can't be told. Real Delta tables, without Spark."""
 
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.registry.model import Head
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
+from tests.acceptance.versioned_shop import held_by_a_run
 from tests.engine.delta_writer import DeltaWriter
 
 SQL = """\
@@ -254,19 +253,8 @@ def test_beside_a_live_run_nothing_is_computed_either(shop: Shop) -> None:
     before = shop.rows()
     shop.apply(SQL.replace(*CHANGES["view"]))
     registry = shop.pipeline()[0]._project.target.registry
-    held = threading.Event()
-
-    def run() -> None:
-        with hold_lease(registry, "shop", this_process("run")) as lease:
-            held.set()
-            while not lease.wanted():
-                threading.Event().wait(0.05)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    assert held.wait(30)
-    assert shop.apply(SQL) == []
-    thread.join()
+    with held_by_a_run(registry):
+        assert shop.apply(SQL) == []
     assert shop.rows() == before
 
 
