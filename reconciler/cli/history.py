@@ -8,6 +8,7 @@ import click
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import note, paint, show_json, show_table
 from reconciler.digest import canonical_json
+from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.reconcile.pipelines import require_known
 
@@ -51,7 +52,10 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         return 0
     show_table(
         ["VERSION", "APPLIED", "PIPELINE", "BY", "COMMIT", "APPROVAL", "WHAT"],
-        [[str(one.number), one.at, one.pipeline, one.by, one.commit[:12], one.approval, one.summary] for one in applies],
+        [
+            [str(one.number), one.at, one.pipeline, one.by, short_commit(one.commit), one.approval, one.summary]
+            for one in applies
+        ],
     )
     if not is_whole:
         note(f"the last {limit}; older ones with --limit")
@@ -66,7 +70,7 @@ def _as_json(program: PastProgram) -> dict[str, Any]:
 def _show(program: PastProgram) -> None:
     applied = program.applied
     by = f" by {applied.by}" if applied.by else ""
-    commit = f" from {applied.commit[:12]}" if applied.commit else ""
+    commit = f" from {short_commit(applied.commit)}" if applied.commit else ""
     click.echo(paint(f"{applied.pipeline}, applied {applied.at}{by}{commit}", "title"))
     for one in program.objects:
         click.echo()

@@ -12,6 +12,7 @@ from reconciler.cli.options import format_option, pipelines_argument, target_of,
 from reconciler.cli.output import show_json, show_table
 from reconciler.digest import canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
+from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.pipelines import known_pipelines
 from reconciler.reconcile.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
 from reconciler.reconcile.target import Target
@@ -93,7 +94,7 @@ def _show_one(status: PipelineStatus) -> None:
         click.echo(f"  {status.detail}")
     if status.applied is not None and status.applied.digest is not None:
         applied = status.applied
-        commit = f", commit {applied.commit[:12]}" if applied.commit else ""
+        commit = f", commit {short_commit(applied.commit)}" if applied.commit else ""
         click.echo(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
         click.echo(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
     click.echo(f"  pending: {status.pending}")

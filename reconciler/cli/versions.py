@@ -12,6 +12,7 @@ from reconciler.cli.output import note, paint, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
+from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.reconcile.versions.looking import (
@@ -168,7 +169,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
         return ", ".join([*told, *names.get(number, ())])
 
     rows = [
-        [f"v{one.number}", one.at, one.author or one.by, one.commit[:12], _approval(one), state(one.number)]
+        [f"v{one.number}", one.at, one.author or one.by, short_commit(one.commit), _approval(one), state(one.number)]
         for one in reversed(found.versions)
     ]
     show_table(["VERSION", "RECORDED", "AUTHOR", "COMMIT", "APPROVAL", "STATE"], rows)

@@ -37,8 +37,8 @@ from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
-from reconciler.reconcile.commits import author_of, read_commit
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
+from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
@@ -53,6 +53,7 @@ from reconciler.reconcile.progress import in_kept_rows, in_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.source import files_of
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
@@ -95,11 +96,19 @@ class ApplyResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Desired:
+    """What is to be in force; `commit` looks up which commit that is of (`commits.commit_of`)."""
+
+    snapshot: Snapshot | None
+    commit: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What an apply is to bring, which is found anew whenever something else may be applied. `rollback`: as in a plan.
     `promotes` names the versions that are staged, where it is these (empty: it comes from elsewhere)."""
 
-    desired: Callable[[AppliedState], Snapshot | None]
+    desired: Callable[[AppliedState], Desired]
     rollback: str = ""
     promotes: str = ""
 
@@ -110,7 +119,7 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wa
     Raises ApprovalRequired or PlanRejected (nothing was touched), ManifestInvalid, LeaseHeld, RegistryError, EngineError.
     """
     if wanted is None:
-        wanted = Wanted(lambda applied: read_desired(target, pipeline, applied.snapshot))
+        wanted = Wanted(lambda applied: from_files(target, pipeline, applied))
     with prebuilding(target, applying, str(uuid.uuid4())) as beside:
         unchanged = _prepare(target, pipeline, wanted, applying, beside)
         if unchanged is not None:
@@ -121,6 +130,13 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wa
             return _apply_under_lease(target, pipeline, wanted, applying, beside, lease.check)
 
 
+def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:
+    """What the files say. Raises ManifestInvalid with every error."""
+    files = files_of(target.root, pipeline)
+    snapshot = compile_desired(target, pipeline, files, applied=applied.snapshot)
+    return Desired(snapshot, lambda: commit_of(target.root, pipeline, files))
+
+
 def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, beside: Prebuilding) -> Plan | None:
     """Look whether the plan may be applied, and build beside a run that is live; a plan that changes nothing is returned."""
     while True:
@@ -128,7 +144,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
         head = applied.head.value if applied.head is not None else None
         if head is not None and head.journal is not None:
             return None
-        desired = wanted.desired(applied)
+        desired = wanted.desired(applied).snapshot
         try:
             plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
         except LeaseHeld:
@@ -160,7 +176,8 @@ def _apply_under_lease(
     # Before the files are looked at: what is open needs none of them, and they may be broken.
     finished = _finish_open_work(target, pipeline, applying, beside, check)
     applied = read_applied(target, pipeline)
-    desired = wanted.desired(applied)
+    found = wanted.desired(applied)
+    desired = found.snapshot
     if desired is None and applied.snapshot is None:
         return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
     plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
@@ -171,7 +188,7 @@ def _apply_under_lease(
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
-    stored = _open_journal(target, plan, approval, applied, desired, applying, wanted.promotes)
+    stored = _open_journal(target, plan, approval, applied, found, applying, wanted.promotes)
     steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
 
@@ -197,10 +214,11 @@ def _open_journal(
     plan: Plan,
     approval: Approval,
     applied: AppliedState,
-    desired: Snapshot | None,
+    found: Desired,
     applying: Applying,
     promotes: str,
 ) -> Stored[Head]:
+    desired = found.snapshot
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
     pinned = pinned_apply(target, plan, applied, desired)
@@ -208,7 +226,6 @@ def _open_journal(
         if desired.program.foreign:
             register_reader(target, desired.program)
         target.registry.write_snapshot(plan.pipeline, desired.record, encode_program(desired.program))
-    commit = read_commit(target.root)
     entries = tuple(JournalEntry(f"{number:04d}", step_to_json(step)) for number, step in enumerate(pinned.steps, start=1))
     journal = Journal(
         apply_id=str(uuid.uuid4()),
@@ -216,8 +233,8 @@ def _open_journal(
         digest=desired.digest if desired else None,
         record=desired.record if desired else None,
         approval=approval,
-        by=commit.author or (getpass.getuser() if plan.rollback or promotes else ""),
-        commit=_commit_of(head, plan, promotes, commit.id),
+        by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
+        commit=found.commit(),
         opened_at=_now(),
         summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
@@ -237,14 +254,6 @@ def _open_journal(
     )
     applying.boundary(f"open:{RECORDED}")
     return written
-
-
-def _commit_of(head: Head, plan: Plan, promotes: str, now: str) -> str:
-    """The commit that the definitions come from."""
-    if promotes and head.staged is not None:
-        return head.staged.commit
-    # A rollback comes from no commit: the files in force are those that were.
-    return now if not plan.rollback or head.applied is None else head.applied.commit
 
 
 def _summary(plan: Plan, promotes: str) -> str:

@@ -3,26 +3,32 @@
 Rules:
 - A lock counts as merged only if the pipeline's files and the lock are exactly those of a commit (`uncommitted`), and, if
   the environment names a branch, that commit is on it (`is_on_branch`).
+- What is recorded of an apply names the commit that the pipeline's files are of. Files that are of none, as they were read,
+  stand on one: its id with a `+` (`commit_of`). Nobody is known to have written these, and no lock approves them.
 Git is asked only by reading.
 """
 
 import os
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha1
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from reconciler.reconcile.source import FUNCTIONS_FOLDER, LOCK_FILE, MANIFEST_FILE
+from reconciler.reconcile.source import (
+    FUNCTIONS_FOLDER,
+    LOCK_FILE,
+    MANIFEST_FILE,
+    is_of_a_pipeline,
+    pipeline_folder,
+)
 
 if TYPE_CHECKING:
     from git import Repo
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """The commit that the working tree stands on, and who is at work. Empty texts outside of git."""
-
-    id: str
-    author: str
+NOT_COMMITTED: Final = "+"
+"""Stands after the id of the commit on which files stood that were not those of it."""
 
 
 def open_repository(root: Path) -> "Repo | None":
@@ -40,22 +46,79 @@ def open_repository(root: Path) -> "Repo | None":
         return None
 
 
-def read_commit(root: Path) -> Commit:
-    """The commit of the working tree and the user whom git names."""
+def who_is_at_work(root: Path) -> str:
+    """The user whom git names."""
     repository = open_repository(root)
     if repository is None:
-        return Commit("", os.environ.get("USER", ""))
+        return os.environ.get("USER", "")
     with repository:
         configured = repository.config_reader().get_value("user", "name", default=os.environ.get("USER", ""))
-        author = os.environ.get("GIT_COMMITTER_NAME") or os.environ.get("GIT_AUTHOR_NAME") or str(configured)
-        return Commit(repository.head.commit.hexsha if repository.head.is_valid() else "", author)
+        return os.environ.get("GIT_COMMITTER_NAME") or os.environ.get("GIT_AUTHOR_NAME") or str(configured)
+
+
+def commit_of(root: Path, pipeline: str, files: Mapping[str, str] | None) -> str:
+    """The commit of the working tree, with a `+` where a pipeline's files (`source.files_of`) are not those of it. Empty
+    outside of git, and where nothing was ever committed."""
+    from git import GitCommandError
+
+    repository = open_repository(root)
+    if repository is None:
+        return ""
+    with repository:
+        if not repository.head.is_valid():
+            return ""
+        commit = repository.head.commit.hexsha
+        try:
+            are_its = _are_of(repository, commit, root.resolve(), pipeline, files or {})
+        except GitCommandError:
+            # What git can't tell is not claimed.
+            are_its = False
+        return commit if are_its else commit + NOT_COMMITTED
+
+
+def _are_of(repository: "Repo", commit: str, root: Path, pipeline: str, files: Mapping[str, str]) -> bool:
+    """Whether a commit has these files of a pipeline, and no others."""
+    top = Path(str(repository.working_tree_dir)).resolve()
+    if not root.is_relative_to(top):
+        return False
+    above = "" if root == top else f"{root.relative_to(top).as_posix()}/"
+    folder = f"{above}{pipeline_folder(pipeline)}/"
+    listing = repository.git.ls_tree("-r", "-z", commit, "--", folder)
+    committed: dict[str, str] = {}
+    for words, _, name in (entry.partition("\t") for entry in listing.split("\0") if entry):
+        below, _, last = name.removeprefix(folder).rpartition("/")
+        if is_of_a_pipeline(last, f"{below}/" if below else ""):
+            committed[name] = words.split()[2]
+    read = {f"{above}{path}": text.encode() for path, text in files.items()}
+    return committed.keys() == read.keys() and all(
+        # Git may keep a file otherwise than it stands in the working tree, with other ends of lines for one.
+        _object_id(content) == committed[name] or _stored_as(repository, name, content) == committed[name]
+        for name, content in read.items()
+    )
+
+
+def _object_id(content: bytes) -> str:
+    """The id of a file that git keeps as it stands there."""
+    return sha1(b"blob %d\0%s" % (len(content), content), usedforsecurity=False).hexdigest()
+
+
+def _stored_as(repository: "Repo", name: str, content: bytes) -> str:
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        return str(repository.git.hash_object("--stdin", "--path", name, istream=file))
+
+
+def short_commit(commit: str) -> str:
+    """A commit as people are shown it: twelve digits, and the `+`."""
+    return commit[:12] + (NOT_COMMITTED if commit.endswith(NOT_COMMITTED) else "")
 
 
 def author_of(root: Path, commit: str) -> str:
-    """Who wrote a commit, as git tells it; empty where the repository does not have it."""
+    """Who wrote a commit, as git tells it; empty where the repository does not have it, or it does not have the files."""
     from git import GitCommandError
 
-    repository = open_repository(root) if commit else None
+    repository = open_repository(root) if commit and not commit.endswith(NOT_COMMITTED) else None
     if repository is None:
         return ""
     with repository:
@@ -102,8 +165,8 @@ def _below(path: Path, top: Path) -> str:
 
 
 def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset[str]:
-    """Names and addresses of the authors, co-authors among them, of what changed at these paths since a commit; where
-    that commit is not known or nothing changed since, of the last change there. Empty outside of git."""
+    """Names and addresses of the authors, co-authors among them, of what changed at these paths since a commit (with a `+`
+    or not); where that commit is not known or nothing changed since, of the last change there. Empty outside of git."""
     from git import GitCommandError
 
     repository = open_repository(root)
@@ -114,7 +177,8 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset
             return frozenset()
         top = Path(str(repository.working_tree_dir)).resolve()
         places = [_below(path, top) for path in paths]
-        for revisions in ((f"{commit}..HEAD",) if commit else (), ("-n", "1", "HEAD")):
+        since = commit.removesuffix(NOT_COMMITTED)
+        for revisions in ((f"{since}..HEAD",) if commit else (), ("-n", "1", "HEAD")):
             try:
                 found = repository.git.log(_AUTHORS, *revisions, "--", *places) if revisions else ""
             except GitCommandError:

@@ -89,12 +89,12 @@ def _collect_files(folder: Path, prefix: str, below: str, base: Path, direct: bo
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
             _collect_files(folder / name, f"{prefix}/{name}", f"{below}{name}/", base, direct, into)
-        elif _is_of_a_pipeline(name, below) and not (entry.is_symlink() and entry.is_dir()):
+        elif is_of_a_pipeline(name, below) and not (entry.is_symlink() and entry.is_dir()):
             plain = direct and entry.is_file(follow_symlinks=False)
             into[f"{prefix}/{name}"] = _content(entry.path) if plain else _read(Path(entry.path), base)
 
 
-def _is_of_a_pipeline(name: str, below: str) -> bool:
+def is_of_a_pipeline(name: str, below: str) -> bool:
     """Whether a file says something of the pipeline; `below` is its folder below the pipeline's."""
     if name == MANIFEST_FILE or name.endswith(".sql"):
         return True

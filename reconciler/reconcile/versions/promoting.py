@@ -11,7 +11,7 @@ import uuid
 from dataclasses import replace
 
 from reconciler.errors import NotFound
-from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
+from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.reconcile.boundaries import BEFORE, RECORDED
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
@@ -80,7 +80,11 @@ def plan_promotion(target: Target, pipeline: str, staged: Staged) -> Planned:
 def promote(target: Target, pipeline: str, staged: Staged, applying: Applying) -> ApplyResult:
     """Make active what is staged, as an apply of its plan. Raises as `apply_pipeline` does, and NotFound (A571) where
     something else became of it meanwhile."""
-    wanted = Wanted(lambda applied: _promoted(target, pipeline, staged, applied), promotes=staged_names(staged))
+
+    def desired(applied: AppliedState) -> Desired:
+        return Desired(_promoted(target, pipeline, staged, applied), lambda: staged.commit)
+
+    wanted = Wanted(desired, promotes=staged_names(staged))
     return apply_pipeline(target, pipeline, applying, wanted)
 
 

@@ -24,8 +24,8 @@ from reconciler.manifest.model import Held
 from reconciler.names import fold
 from reconciler.plan.model import Plan
 from reconciler.program.model import Program
-from reconciler.reconcile.applying import Applying, ApplyResult, Wanted, apply_pipeline
-from reconciler.reconcile.commits import read_commit
+from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.reconcile.commits import who_is_at_work
 from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
@@ -46,7 +46,13 @@ def plan_rollback(target: Target, rollback: Rollback) -> Planned:
 
 def roll_back(target: Target, rollback: Rollback, applying: Applying) -> ApplyResult:
     """Carry a rollback out, as an apply of its plan. Raises as `plan_rollback` does, and as `apply_pipeline`."""
-    wanted = Wanted(lambda applied: rolled_back(target, applied, rollback), rollback.words)
+
+    def desired(applied: AppliedState) -> Desired:
+        # A rollback comes from no commit: the files in force are those that were.
+        stored = applied.head.value.applied if applied.head is not None else None
+        return Desired(rolled_back(target, applied, rollback), lambda: stored.commit if stored is not None else "")
+
+    wanted = Wanted(desired, rollback.words)
     try:
         return apply_pipeline(target, rollback.pipeline, applying, wanted)
     except ApprovalRequired:
@@ -109,7 +115,7 @@ def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
 def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
     details = {"environment": plan.environment, "digest": plan.digest, "rollback": asdict(rollback)}
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    row = {"event": _PROPOSED, "at": now, "by": read_commit(target.root).author, "details": canonical_json(details)}
+    row = {"event": _PROPOSED, "at": now, "by": who_is_at_work(target.root), "details": canonical_json(details)}
     target.registry.record(History.AUDIT, rollback.pipeline, [row], f"rollback:{plan.environment}:{plan.digest}")
 
 

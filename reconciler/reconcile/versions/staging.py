@@ -29,11 +29,10 @@ from reconciler.errors import EngineError, ReconcileError
 from reconciler.names import fold
 from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView
 from reconciler.plan.words import describe_step
-from reconciler.reconcile.applying import Applying, approval_for, pinned_apply
+from reconciler.reconcile.applying import Applying, approval_for, from_files, pinned_apply
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
-from reconciler.reconcile.commits import read_commit
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.commits import who_is_at_work
 from reconciler.reconcile.effects import remove
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
@@ -65,11 +64,12 @@ class StageResult:
 
 @dataclass(frozen=True, slots=True)
 class _Approved:
-    """A plan that may be staged, and what it was made from."""
+    """A plan that may be staged, and what it was made from; `commit` as in `Desired`."""
 
     plan: Plan
     applied: AppliedState
     desired: Snapshot
+    commit: Callable[[], str]
     approval: Approval
     head: Head
 
@@ -107,7 +107,8 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
         raise ReconcileError("A570", message, f"run: reconcile apply {pipeline}")
     head = applied.head.value
     require_closed(head)
-    desired = read_desired(target, pipeline, applied.snapshot)
+    found = from_files(target, pipeline, applied)
+    desired = found.snapshot
     plan = plan_between(target, pipeline, applied, desired)
     if plan.changes_nothing:
         return StageResult(pipeline, plan, None, did_nothing=True)
@@ -116,7 +117,7 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
         message = f"{pipeline}: only new versions of views can be staged; in the way: {'; '.join(in_the_way)}"
         raise ReconcileError("A570", message, "apply that first, in a change of its own")
     approval = approval_for(target, plan, head, measure_hazards(target, plan, applied, desired))
-    return _Approved(plan, applied, desired, approval, head)
+    return _Approved(plan, applied, desired, found.commit, approval, head)
 
 
 def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list[str]:
@@ -214,7 +215,6 @@ def _record(
         key: one.active for key in redefined if (one := after[key]).active is not None and active.get(key) != one.active
     }
     last = {one.id: one.last for one in head.versions.values()}
-    commit = read_commit(target.root)
     staged = Staged(
         id=str(uuid.uuid4()),
         plan_digest=found.plan.digest,
@@ -222,8 +222,8 @@ def _record(
         record=desired.record,
         approval=found.approval,
         at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        by=commit.author,
-        commit=commit.id,
+        by=who_is_at_work(target.root),
+        commit=found.commit(),
         step=found.head.published.step,
         numbers=dict(sorted(numbers.items())),
         minted=tuple(sorted(key for key, number in numbers.items() if number > last.get(after[key].id, -1))),
@@ -249,7 +249,7 @@ def _record(
 def audit(target: Target, pipeline: str, event: str, staged: Staged) -> None:
     """Tell the audit what became of what was staged."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    row = {"event": event, "at": now, "by": read_commit(target.root).author, "details": staged_names(staged)}
+    row = {"event": event, "at": now, "by": who_is_at_work(target.root), "details": staged_names(staged)}
     target.registry.record(History.AUDIT, pipeline, [row], f"{event}:{staged.id}")
 
 
