@@ -8,6 +8,7 @@ from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import ProgressLines, note, show_json
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.names import is_version
 from reconciler.plan.words import summarise
 from reconciler.reconcile.applying import ApplyResult
 from reconciler.reconcile.boundaries import boundary_from_environment
@@ -77,7 +78,7 @@ def _describe_staged(result: StageResult) -> str:
 
 def _first(result: StageResult) -> str:
     names = staged_names(result.staged).split(", ") if result.staged is not None else []
-    return f"{result.pipeline}.{names[0]}" if names[0] else f"--pipeline {result.pipeline}"
+    return f"{result.pipeline}.{names[0]}" if is_version(names[0]) else f"--pipeline {result.pipeline}"
 
 
 def _outcome(result: ApplyResult) -> str:

@@ -169,13 +169,17 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     shown = tuple(_summary(row) for row in (rows if limit is None else rows[-limit:]))
     # Numbers begin with 0.
     aliases, pruned = aliases_of(target, found), pruned_now(target, found)
-    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned, _maintained(found))
+    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned, _maintained(target, found))
 
 
-def _maintained(found: FoundObject) -> frozenset[int]:
-    relations = found.head.published.relations if found.head.published is not None else {}
-    names = (name.partition("@") for name in relations)
-    return frozenset(int(version[1:]) for name, at, version in names if at and name == found.name)
+def _maintained(target: Target, found: FoundObject) -> frozenset[int]:
+    applied = found.head.applied
+    if found.kind != "view" or found.versions.active is None or applied is None or not applied.record:
+        return frozenset()
+    # Those of plain views have no rows of their own: only the settings know.
+    rows = target.registry.snapshot(found.pipeline, applied.record)
+    settings: JsonObject = next((row["definition"] for row in rows if row["kind"] == "settings"), {})
+    return frozenset(settings.get("maintained", {}).get(found.name, ()))
 
 
 def pruned_now(target: Target, found: FoundObject) -> dict[int, Pruned]:

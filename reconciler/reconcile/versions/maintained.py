@@ -89,5 +89,5 @@ def _misfit(program: Program, versions: dict[str, ObjectVersion], why: str, hint
     return ReconcileError(
         "A527",
         f"{names} can't be kept up to date in today's program: {why}",
-        hint or "take `maintain` away to keep its rows as they are",
+        f"{f'{hint}; or ' if hint else ''}take `maintain` away to keep its rows as they are",
     )

@@ -11,6 +11,7 @@ import uuid
 from dataclasses import replace
 
 from reconciler.errors import NotFound
+from reconciler.names import fold
 from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.reconcile.boundaries import BEFORE, RECORDED
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -22,7 +23,7 @@ from reconciler.reconcile.versions.numbering import active_versions
 from reconciler.reconcile.versions.staged import staged_names
 from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.reconcile.versions.staging import HANDOVER_WAIT_SECONDS, audit, remove_folders, require_closed
-from reconciler.registry.model import Staged
+from reconciler.registry.model import Head, Staged
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import object_key
 
@@ -54,6 +55,9 @@ def find_staged(target: Target, name: VersionedName) -> tuple[str, Staged]:
     number = staged.numbers.get(object_key(found.kind, found.name)) if staged is not None else None
     sought = number_of(target, found, name.version) if name.version is not None else None
     words = f"{found.pipeline}.{found.name}{'' if name.version is None else f'@{name.version}'}"
+    if staged is not None and sought is not None and fold(f"{found.name}@v{sought}") in staged.views:
+        # It is to be kept up to date, be it active or not.
+        return found.pipeline, staged
     if name.version is not None and found.versions.active is not None and sought == found.versions.active:
         raise NotFound("A571", f"{words} is active already")
     if staged is None:
@@ -92,10 +96,16 @@ def _promoted(target: Target, pipeline: str, staged: Staged, applied: AppliedSta
     head = applied.head.value if applied.head is not None else None
     if head is not None and head.staged is not None and head.staged.id == staged.id:
         return read_snapshot(target, pipeline, staged.record)
-    if head is not None and staged.numbers.items() <= active_versions(target.registry, head).items():
+    if head is not None and _is_promoted(target, staged, head):
         # Somebody else has promoted it, or this very apply has finished the one that did.
         return applied.snapshot
     raise _nothing_staged(pipeline, f"{staged_names(staged)} of {pipeline}")
+
+
+def _is_promoted(target: Target, staged: Staged, head: Head) -> bool:
+    if staged.numbers:
+        return staged.numbers.items() <= active_versions(target.registry, head).items()
+    return head.applied is not None and head.applied.digest == staged.digest
 
 
 def _nothing_staged(pipeline: str, what: str = "") -> NotFound:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from reconciler.delta.opening import join_location
 from reconciler.engine.stored import ColumnType
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.plan.model import Plan, StagedVersion
 from reconciler.registry.model import Head, Placement, Staged
 from reconciler.snapshot.model import Snapshot
@@ -24,8 +24,11 @@ def staged_number(head: Head, key: str) -> int | None:
 
 
 def staged_names(staged: Staged) -> str:
-    """For example: `per_day@v1, revenue@v3`."""
-    return ", ".join(f"{key.partition(':')[2]}@v{number}" for key, number in sorted(staged.numbers.items()))
+    """For example: `per_day@v1, revenue@v3`, those that are to be kept up to date among them. Where nothing has another
+    version, the views that were computed."""
+    found = [f"{key.partition(':')[2]}@v{number}" for key, number in staged.numbers.items()]
+    found += [view for view in staged.views if is_version(view)]
+    return ", ".join(sorted(found or staged.views))
 
 
 def describe_promotion(staged: Staged | None, view: str, folder: str) -> str:
