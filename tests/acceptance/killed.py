@@ -1,0 +1,37 @@
+"""The command line in a process of its own, over the recording engine and real Delta tables: to be killed with SIGKILL at a
+boundary. It costs a second, where one with Spark costs ten."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
+from tests.engine.delta_writer import DeltaWriter
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def reconcile(root: Path, *words: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
+    """A command; `crash_at` names the boundary at which it is killed."""
+    return subprocess.run(
+        [sys.executable, "-m", "tests.acceptance.killed", *words, "--repo", str(root)],
+        cwd=REPOSITORY,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "RECONCILE_CRASH_AT": crash_at},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def kill(root: Path, boundary: str, *words: str) -> None:
+    """A command that is killed there."""
+    done = reconcile(root, *words, crash_at=boundary)
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:], RecordingEngine(DeltaWriter())))
