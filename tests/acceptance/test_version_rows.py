@@ -11,6 +11,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.api import Pipeline
 from reconciler.reconcile.versions.rows import ChangedRow
+from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 
 READS = "  versions: {reads: true}\n  evolution: evolve\n"
@@ -106,3 +107,27 @@ def test_the_command(root: Path, spark_engine: Engine, capsys: pytest.CaptureFix
     assert run(["versions", "diff", "ages@v0", "--data", "--format", "json", "--repo", str(root)], spark_engine) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["rows"]["added"], found["rows"]["removed"], len(found["rows"]["sample"])) == (2, 2, 4)
+
+
+def test_a_version_that_is_kept_up_to_date_is_compared_as_it_is(
+    tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = CommandLine(tmp_path, capsys, spark_engine)
+    table = "CREATE TABLE people (id BIGINT NOT NULL PRIMARY KEY, age INT);\n"
+    view = "CREATE MATERIALIZED VIEW ages AS SELECT id, age FROM people{};\n"
+    maintained = "  views: {ages: {versions: {v0: {maintain: true}}}}\n"
+    write_shop(tmp_path, table + view.format(""), more=READS)
+    said("apply", "shop")
+    said("execute", "shop", "INSERT INTO people VALUES (1, 10), (2, 20)")
+    write_shop(tmp_path, table + view.format(" WHERE age > 15"), more=READS + maintained)
+    said("apply", "shop")
+    said("execute", "shop", "INSERT INTO people VALUES (3, 5), (4, 30)")
+    told = said("versions", "diff", "ages@v0", "ages@v1", "--data", "--key", "id")
+    assert "rows, by id: 0 added, 2 removed, 0 changed\n  - id 1, age 10\n  - id 3, age 5" in told
+    assert "as of steps 3 and 3" in told
+    # It stays as it was once nobody keeps it.
+    write_shop(tmp_path, table + view.format(" WHERE age > 15"), more=READS)
+    said("apply", "shop")
+    told = said("versions", "diff", "ages@v0", "ages@v1", "--data", "--key", "id")
+    assert "rows, by id: 1 added, 1 removed, 0 changed" in told
+    assert "as of steps 1 and 4" in told
