@@ -261,6 +261,7 @@ _USAGE: Final[dict[str, str]] = {
     "U820": "not a name for a version",
     "U830": "it is not clear what goes back where",
     "U840": "it is not clear what is to be promoted or dropped",
+    "U850": "a step and a time to read as of",
 }
 
 _HAZARDS: Final = {

@@ -7,6 +7,8 @@ import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import as_text, note, show_json, show_table
+from reconciler.errors import ReconcileError
+from reconciler.reconcile.history import time_of
 
 
 @click.command()
@@ -15,7 +17,10 @@ from reconciler.cli.output import as_text, note, show_json, show_table
 @target_options
 @format_option("table", "json", "csv")
 @click.option("--at-step", type=click.IntRange(0), metavar="N", help="Read as of this step. [the last published one]")
-def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None) -> int:
+@click.option("--at", "time", metavar="TIME", help="Read as of the last step that was published by then.")
+def command(
+    pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None, time: str | None
+) -> int:
     """Run one SELECT over tables and views, all at one published step. Never blocks a writer.
 
     Which step was read is told with the rows. NAME@v2 reads a version of a table or view, where spec.versions.reads says
@@ -23,7 +28,11 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
+    if at_step is not None and time is not None:
+        raise ReconcileError("U850", "--at-step and --at both say as of when to read", "leave one of them out")
     with project_of(repo, environment) as project:
+        if time is not None:
+            at_step = project.pipeline(pipeline).step_at(time_of(time))
         answer = project.pipeline(pipeline).answer(sql, at_step)
     result = answer.rows
     names = [column.name for column in result.columns]

@@ -46,7 +46,7 @@ from reconciler.reconcile.pausing import pause_connector, put_connector
 from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.querying import Answer, StepRows, query, read_relations
+from reconciler.reconcile.querying import Answer, StepRows, query, read_relations, step_at_time
 from reconciler.reconcile.replaying import Running
 from reconciler.reconcile.resources import applied_resources, desired_resources
 from reconciler.reconcile.running import RunResult, run_pipeline
@@ -326,6 +326,10 @@ class Pipeline:
     def answer(self, sql: str, at_step: int | None = None) -> Answer:
         """Run a SELECT; its rows, and the step at which they were read."""
         return query(self._project.target, self.name, sql, self._project.engine_for(self.name), at_step)
+
+    def step_at(self, time: datetime) -> int:
+        """The last step that was published by a time, for reading as of it."""
+        return step_at_time(self._project.target, self.name, time)
 
     def query(self, sql: str, at_step: int | None = None) -> Iterator[dict[str, Any]]:
         """Run a SELECT at the published step, or at an earlier one; rows as dictionaries."""

@@ -6,6 +6,7 @@ earlier one that is asked for. The answer says which step it was.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from reconciler.delta.restoring import require_version
 from reconciler.diagnostics import Diagnostic
@@ -17,7 +18,7 @@ from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.steps import read_step
+from reconciler.reconcile.steps import read_step, step_at
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.pruned import require_kept
 from reconciler.reconcile.versions.sources import VersionSources, is_versioned, told_apart, version_sources
@@ -74,6 +75,14 @@ def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int 
     versions = version_sources(target, published.head, published.program, versioned, published.step)
     rows = _select(target, published, replace(select, relations=plain), engine, versions)
     return Answer(published.step, rows, {one.name: one.step for one in versions})
+
+
+def step_at_time(target: Target, pipeline: str, time: datetime) -> int:
+    """The last step of a pipeline that was published by a time. Raises NotFound (A506, A515)."""
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.published is None:
+        raise NotFound("A506", f"pipeline {pipeline!r} is not applied in {target.environment.name}", "run: reconcile apply")
+    return step_at(target.registry, stored.value, time)
 
 
 def read_relations(

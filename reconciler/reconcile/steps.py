@@ -132,6 +132,23 @@ def _foreign(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, ForeignSte
     return found
 
 
+def step_at(registry: Registry, head: Head, time: datetime) -> int:
+    """The last step that was published by a time. Raises NotFound (A515) when none was, or none of then is known."""
+    published = head.published
+    if published is None:
+        raise NotFound("A515", f"nothing of {head.pipeline} is published")
+    sought = time.astimezone(UTC).isoformat(timespec="milliseconds")
+    if published.at <= sought:
+        return published.step
+    rows = {number: row for number, row in _rows_by_step(registry, head.pipeline).items() if number <= published.step}
+    found = [number for number, row in rows.items() if row["kind"] != WITHDRAWN and row["at"] <= sought]
+    if not found:
+        first = min((row["at"] for row in rows.values()), default=published.at)
+        message = f"{head.pipeline} can't be read as of {sought}: its history of steps begins at {first}"
+        raise NotFound("A515", message, "ask for a later time")
+    return max(found)
+
+
 def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str, Placement]) -> frozenset[str]:
     """Which of these placements, as of a step, have lost their folder since."""
     return _removed_since(head, step, places, _rows_by_step(registry, head.pipeline))

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -250,3 +251,22 @@ def test_the_step_is_told_with_the_rows(shop: Path, capsys: pytest.CaptureFixtur
     assert run(["query", "shop", "SELECT * FROM a", "--repo", str(shop), "--at-step", "9"], recording()) == 1
     assert "A515" in capsys.readouterr().err
     assert Project.open(shop, engine=recording()).pipeline("shop").select("SELECT * FROM a").rows == ((5,),)
+
+
+def test_a_time_is_that_of_the_last_step_by_then(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from reconciler.cli.main import run
+
+    pipeline = open_project(shop)
+    for number in (5, 6):
+        pipeline.execute(f"INSERT INTO a VALUES ({number})")
+    states = [read_step(pipeline._project.target.registry, head_of(shop), step) for step in (0, 1, 2)]
+    moments = [datetime.fromisoformat(state.at) for state in states]
+    assert [pipeline.step_at(moment) for moment in moments] == [0, 1, 2]
+    assert pipeline.step_at(moments[1] - timedelta(milliseconds=1)) == 0
+    assert pipeline.step_at(moments[2] + timedelta(days=1)) == 2
+    words = ["query", "shop", "SELECT * FROM a", "--repo", str(shop), "--at"]
+    assert run([*words, moments[1].isoformat()], recording()) == 0
+    assert "(1 row, step 1)" in capsys.readouterr().out
+    for more, code in ((["2020-01-31"], "A515"), (["soon"], "U819"), (["2020-01-31", "--at-step", "1"], "U850")):
+        assert run([*words, *more], recording()) == 1
+        assert code in capsys.readouterr().err
