@@ -179,6 +179,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A547": "something else was applied before a rollback",
     "A550": "nothing is pruned while something is open",
     "A551": "a warehouse that can't be pruned",
+    "A552": "files that were to be removed are still there",
     "A560": "another pipeline is to be applied first",
     "A561": "a run does not follow what it reads of another pipeline",
     "A570": "a change can't be staged",
@@ -193,6 +194,7 @@ _REGISTRY: Final = {
     "G604": "somebody else wrote the registry meanwhile",
     "G605": "somebody else wrote the table meanwhile",
     "G606": "the registry is newer than this version",
+    "G620": "something in the warehouse can't be removed",
 }
 
 _EXECUTION: Final[dict[str, str]] = {

@@ -1,5 +1,6 @@
-"""What of a table's folder nothing needs any more: found here, from Delta's log, without a JVM. Removing it is Delta's own
-business (`Engine.vacuum`); here the log is kept, and cleaned up, as far back as it must reach.
+"""What of a table's folder nothing needs any more: found here, from Delta's log, without a JVM, on a local disk and on S3
+alike (`objects`). Removing it is Delta's own business (`Engine.vacuum`); here the log is kept, and cleaned up, as far back
+as it must reach.
 
 Rules:
 - Needed are the files of the versions that stay: those from one version on, with whatever their commits added, and single
@@ -10,20 +11,20 @@ Rules:
   than the caller says. Only files of data, and what is staged, are looked at; all else is left alone.
 - A log is cleaned up behind a checkpoint of Delta's, and never past the first version that stays. Delta does it, by the time
   of each commit: that is why a table says how long (`delta.logRetentionDuration`). No writer does it by itself
-  (`tables.KEEPS_ITS_LOG`).
-
-Tables on an object store are not looked at: what there is can't be listed without an engine.
+  (`tables.KEEPS_ITS_LOG`). The time of a commit is that of its file, on S3 when the store took it.
 """
 
 import json
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from reconciler.delta.objects import StoredObject, read_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import KEEPS_ITS_LOG
 from reconciler.errors import RegistryConflict, RegistryError
@@ -48,15 +49,13 @@ class UnneededFile:
     bytes: int
 
 
-def can_be_listed(location: str) -> bool:
-    """Whether what lies in a folder can be told."""
-    return is_local(location)
-
-
 def readable_versions(location: str, versions: Collection[int]) -> frozenset[int]:
     """Those of the versions that the log reaches back to."""
-    names = _log_names(location)
-    commits, checkpoints = _numbers(names)
+    return _readable(_log(location), versions)
+
+
+def _readable(log: Mapping[str, StoredObject], versions: Collection[int]) -> frozenset[int]:
+    commits, checkpoints = _numbers(log)
     first = min([*checkpoints, *([0] if 0 in commits else [])], default=None)
     newest = max(commits | checkpoints, default=-1)
     return frozenset(v for v in versions if first is not None and first <= v <= newest)
@@ -70,34 +69,34 @@ def unneeded_files(
 
     Raises RegistryError when the log can't be read."""
     table = open_table(location)
-    if table is None or not is_local(location):
+    if table is None:
         return ()
     # Before the log: what is committed in between is in the log, and what comes later is not in this list.
-    listed = list(_files(local_path(location)))
-    commits, checkpoints = _numbers(_log_names(location))
+    listed = [one for one in stored_objects(location) if _may_be_data(one.path)]
+    log = _log(location)
+    if not _readable(log, {since}):
+        raise RegistryError("G602", f"the log of {location} does not reach back to version {since}")
+    commits, checkpoints = _numbers(log)
     needed = set[str]()
-    for version in readable_versions(location, {since, *versions}):
+    for version in _readable(log, {since, *versions}):
         needed |= _files_of(_opened(location, version))
     first = min([*checkpoints, *([0] if 0 in commits else [])], default=table.version())
     named = _files_of(_opened(location, first))
-    for version in sorted(commits):
-        added = _added(location, version)
+    for version, added in _added(location, sorted(commits)):
         named |= added
         if version > since:
             needed |= added
-    if not readable_versions(location, {since}):
-        raise RegistryError("G602", f"the log of {location} does not reach back to version {since}")
     in_use = {_folder(path) for path in needed} | set(kept_folders)
     published = {_folder(path) for path in named} - in_use
     found = []
-    for path, size, written in listed:
-        folder = _folder(path)
-        if path in needed or folder in kept_folders:
+    for one in listed:
+        folder, is_old = _folder(one.path), one.written < orphans_before
+        if one.path in needed or folder in kept_folders:
             continue
         # A folder goes as a whole, but for files that the table named by themselves.
-        goes = folder in published or (folder not in in_use and written < orphans_before) if folder else False
-        if path in named or goes or (not folder and written < orphans_before):
-            found.append(UnneededFile(path, size))
+        goes = folder in published or (folder not in in_use and is_old) if folder else False
+        if one.path in named or goes or (not folder and is_old):
+            found.append(UnneededFile(one.path, one.bytes))
     return tuple(sorted(found, key=lambda one: one.path))
 
 
@@ -109,7 +108,7 @@ def files_of_version(location: str, version: int) -> frozenset[str]:
 def wants_care(location: str, first: int) -> bool:
     """Whether a table does not keep its log yet, or has one that could go before version `first`."""
     table = open_table(location)
-    if table is None or not is_local(location):
+    if table is None:
         return False
     known = table.metadata().configuration
     return (
@@ -118,15 +117,15 @@ def wants_care(location: str, first: int) -> bool:
 
 
 def remove_empty_folders(location: str, paths: Collection[str]) -> None:
-    """Remove the folders of these files, as far as nothing is in them any more."""
+    """Remove the staging folders of these files, as far as nothing is in them any more. Where there are no folders, the
+    engine has removed what stands for them."""
     if not is_local(location):
         return
-    folders = {os.path.dirname(path) for path in paths} | {_folder(path) for path in paths}
-    for folder in sorted((one for one in folders if one), key=len, reverse=True):
-        try:
-            os.rmdir(os.path.join(local_path(location), folder))
-        except OSError:
-            continue
+    for top in {_folder(path) for path in paths} - {""}:
+        for folder, _, _ in os.walk(os.path.join(local_path(location), top), topdown=False):
+            # What has something in it stays.
+            with suppress(OSError):
+                os.rmdir(folder)
 
 
 def keep_log(location: str, first: int) -> None:
@@ -168,20 +167,23 @@ def clean_log(location: str, first: int) -> None:
 
 def _hours_since(location: str, first: int) -> int | None:
     """For how many hours the log has to be kept to read from version `first` on; None when nothing before it could go."""
-    commits, checkpoints = _numbers(_log_names(location))
+    log = _log(location)
+    commits, checkpoints = _numbers(log)
     begin = max((version for version in checkpoints if version <= first), default=0)
     before = [version for version in commits | checkpoints if version < begin]
     if not before:
         return None
     # Files may have been copied, and bear times in another order than that of their versions.
-    times = [os.path.getmtime(_commit_path(location, version)) for version in commits if version >= begin]
+    written = {version: log[_commit(version)].written for version in commits}
+    times = [moment for version, moment in written.items() if version >= begin]
     hours = max(_LEAST_HOURS, int((time.time() - min(times, default=0.0)) / 3600) + 2)
-    oldest = min(os.path.getmtime(_commit_path(location, v)) for v in before if v in commits) if commits & set(before) else 0
+    oldest = min((moment for version, moment in written.items() if version in before), default=0.0)
     return hours if oldest < time.time() - hours * 3600 else None
 
 
-def _log_names(location: str) -> list[str]:
-    return os.listdir(os.path.join(local_path(location), _LOG))
+def _log(location: str) -> dict[str, StoredObject]:
+    """The files of the log by their names."""
+    return {one.path.removeprefix(f"{_LOG}/"): one for one in stored_objects(location, _LOG)}
 
 
 def _numbers(names: Collection[str]) -> tuple[set[int], set[int]]:
@@ -191,8 +193,8 @@ def _numbers(names: Collection[str]) -> tuple[set[int], set[int]]:
     return commits, checkpoints
 
 
-def _commit_path(location: str, version: int) -> str:
-    return os.path.join(local_path(location), _LOG, f"{version:020d}.json")
+def _commit(version: int) -> str:
+    return f"{version:020d}.json"
 
 
 def _opened(location: str, version: int) -> "DeltaTable":
@@ -207,29 +209,20 @@ def _files_of(table: "DeltaTable") -> set[str]:
     return {unquote(path) for path in actions["path"].to_pylist()} if actions.num_rows > 0 else set()
 
 
-def _added(location: str, version: int) -> set[str]:
-    try:
-        with open(_commit_path(location, version), encoding="utf-8") as file:
-            actions: list[dict[str, Any]] = [json.loads(line) for line in file if line.strip()]
-    except (OSError, ValueError) as error:
-        raise RegistryError("G602", f"version {version} of the log of {location} can't be read: {error}") from error
-    return {unquote(action["add"]["path"]) for action in actions if "add" in action}
+def _added(location: str, versions: Sequence[int]) -> Iterator[tuple[int, set[str]]]:
+    """Of each version, the files that its commit added."""
+    contents = read_objects(location, [f"{_LOG}/{_commit(version)}" for version in versions])
+    for version, text in zip(versions, contents, strict=True):
+        try:
+            actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except ValueError as error:
+            raise RegistryError("G602", f"version {version} of the log of {location} can't be read: {error}") from error
+        yield version, {unquote(action["add"]["path"]) for action in actions if "add" in action}
 
 
-def _files(root: str) -> Iterator[tuple[str, int, float]]:
-    """Files that may be data: path, size, time of writing."""
-    for folder, folders, names in os.walk(root):
-        if folder == root:
-            folders[:] = [name for name in folders if _STAGED.fullmatch(name)]
-        for name in names:
-            path = os.path.join(folder, name)
-            if folder == root and not name.endswith(".parquet"):
-                continue
-            try:
-                found = os.stat(path)
-            except FileNotFoundError:
-                continue  # somebody removes it now
-            yield os.path.relpath(path, root), found.st_size, found.st_mtime
+def _may_be_data(path: str) -> bool:
+    first, _, rest = path.partition("/")
+    return bool(_STAGED.fullmatch(first)) if rest else path.endswith(".parquet")
 
 
 def _folder(path: str) -> str:

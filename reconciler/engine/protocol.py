@@ -234,7 +234,8 @@ class Emitted:
 @dataclass(frozen=True, slots=True)
 class Vacuum:
     """Remove these files (paths relative to `location`) of a Delta table: Delta's VACUUM over an inventory. A file that the
-    newest version names stays, and one that is gone already is no error. None at all: get ready for some."""
+    newest version names stays, and one that is gone already is no error. On an object store, folders in which nothing is
+    left go with them. None at all: get ready for some."""
 
     location: str
     files: tuple[str, ...]

@@ -4,20 +4,24 @@ The fixture `bucket` gives a bucket of its own to each test. What it holds is in
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
+ROOT = Path(__file__).parents[2]
 _LONGEST_START = 60
 
 
@@ -48,6 +52,18 @@ class Bucket:
     def put(self, key: str, text: str) -> None:
         self.server.client.put_object(Bucket=self.name, Key=key, Body=text.encode())
 
+    def take(self, key: str) -> None:
+        self.server.client.delete_object(Bucket=self.name, Key=key)
+
+    def set_time(self, key: str, moment: float) -> None:
+        """Let an object be as if it had been put then."""
+        asked = json.dumps({"bucket": self.name, "times": {key: moment}}).encode()
+        address = self.variables["AWS_ENDPOINT_URL"] + "/set-times"
+        # No proxy stands before a server of this machine.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(urllib.request.Request(address, asked, method="PUT"), timeout=60) as answer:
+            assert answer.status == 200
+
     def publish(self) -> None:
         """Let anybody read what it holds now, without a signature."""
         self.server.client.put_bucket_acl(Bucket=self.name, ACL="public-read")
@@ -64,8 +80,12 @@ def running() -> Iterator[Server]:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
         port = chosen.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    command = [sys.executable, "-m", "tests.s3.serving", str(port)]
+    # Lists come in pages, as those of large buckets do.
+    environment = {**os.environ, "MOTO_S3_DEFAULT_MAX_KEYS": "100"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         _wait_for(port, process)
         yield _server(f"http://127.0.0.1:{port}")

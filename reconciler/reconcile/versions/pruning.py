@@ -10,6 +10,9 @@ The order is what makes it safe, killed at any point and beside whoever else:
    then what of a log lies before all that stays. A live run goes on meanwhile: nothing of this is named by any version that
    stays or comes.
 
+Delta does not say so when a place refuses to let go of a file. So they are listed again, and what is still there is an error
+(A552), which is mended and pruned again.
+
 Who is killed in 3 leaves files that the next prune removes. Two at once remove the same. A process that wakes up after it
 lost the lease finds the head replaced in 2; in 3 it removes what it recorded, which does no harm at any time.
 
@@ -22,10 +25,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from reconciler.delta.objects import can_be_listed, stored_objects
 from reconciler.delta.opening import join_location
 from reconciler.delta.retention import (
     UnneededFile,
-    can_be_listed,
     clean_log,
     files_of_version,
     keep_log,
@@ -102,8 +105,8 @@ class PruneRun:
 def look(target: Target, pipeline: str, now: datetime) -> Pruning:
     """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551)."""
     if not can_be_listed(target.warehouse):
-        message = f"the warehouse of {target.environment.name} is on an object store: what lies there can't be listed here"
-        raise ReconcileError("A551", message, "this version prunes warehouses in folders")
+        message = f"what lies in the warehouse of {target.environment.name} ({target.warehouse}) can't be listed here"
+        raise ReconcileError("A551", message, "this version prunes warehouses in folders and on S3")
     stored, found = _decided(target, pipeline, now)
     folders = tuple(_folders(target, stored.value, found.decision, now))
     size = {(one.object, one.number): _bytes(target, one, folders) for one in found.decision.pruned}
@@ -123,8 +126,8 @@ def _decided(target: Target, pipeline: str, now: datetime) -> tuple[Stored[Head]
 
 
 def prune(target: Target, pipeline: str, run: PruneRun) -> Pruning:
-    """Remove what retention lets go; what went. Raises as `look` does, and ReconcileError (A550) where something was left
-    open, LeaseHeld (A503), EngineError."""
+    """Remove what retention lets go; what went. Raises as `look` does, and ReconcileError where something was left open
+    (A550) or can't be removed (A552), LeaseHeld (A503), EngineError."""
     would = look(target, pipeline, run.now())
     _require_closed(would)
     cared_for = {folder.location for folder in would.folders if folder.files}
@@ -200,9 +203,17 @@ def _remove(target: Target, location: str, found: Pruning, run: PruneRun) -> Pru
         run.boundary(f"vacuum:{BEFORE}")
         run.engine.vacuum(Vacuum(place, tuple(file.path for file in files)))
         run.boundary(f"vacuum:{EFFECTED}")
+        _require_gone(place, files)
         remove_empty_folders(place, [file.path for file in files])
     clean_log(place, _first(left))
     return PrunedFolder(location, left, files)
+
+
+def _require_gone(place: str, files: tuple[UnneededFile, ...]) -> None:
+    left = {one.path for one in stored_objects(place)} & {file.path for file in files}
+    if left:
+        message = f"{len(left)} of {len(files)} files that nothing needs are still there, {place}/{min(left)} for one"
+        raise ReconcileError("A552", message, "let this process delete there, and prune again")
 
 
 def _folders(target: Target, head: Head, decision: Decision, now: datetime) -> Iterator[PrunedFolder]:

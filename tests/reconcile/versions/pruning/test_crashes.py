@@ -3,15 +3,18 @@
 import os
 import threading
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from reconciler.engine.protocol import Vacuum
+from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import EngineError, ReconcileError, RegistryConflict
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.running import Running, run_pipeline
 from tests.acceptance.shop import write_shop
+from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import wait_until
 from tests.reconcile.versions.pruning.shop import FIRST, SECOND, SHORT, THIRD, Shop, files_at, pruned, remaining
 
@@ -155,3 +158,23 @@ def test_nothing_is_pruned_while_an_apply_is_open_and_its_staging_stays(shop: Sh
     placement = shop.head.published.relations["total"] if shop.head.published else None
     assert placement is not None
     assert not going & set(files_at(shop, placement.version))
+
+
+class Stubborn(DeltaWriter):
+    """Lets go of nothing, and says nothing."""
+
+    def vacuum(self, location: str, files: Sequence[str]) -> None:
+        return
+
+
+def test_files_that_can_not_be_removed_are_an_error_and_go_next_time(shop: Shop) -> None:
+    able, before = shop.engine, shop.files()
+    shop.engine = RecordingEngine(Stubborn())
+    with pytest.raises(ReconcileError, match="still there") as caught:
+        shop.prune()
+    assert (caught.value.code, shop.files()) == ("A552", before)
+    assert shop.read("total@v0") == "X735"
+    shop.engine = able
+    shop.prune()
+    assert shop.files() != before
+    assert shop.prune().is_empty
