@@ -9,12 +9,16 @@ Rules:
   it is another table. A reader finds either the whole table or none, never a table whose files are going.
 - The folder aside is named by its caller, the same for a repeat, and by nobody else; what is left there is removed, too.
 - A folder that has no table that can be read (id None) is removed if that is still so.
+- On an object store nothing can be moved aside. What was listed is removed, the log first. Who has an engine leaves it to
+  that, which removes the marks of folders, too.
 """
 
 import os
 import shutil
 
+from reconciler.delta.objects import remove_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
+from reconciler.delta.tables import remove_local
 from reconciler.engine.stored import Transaction
 from reconciler.errors import RegistryConflict, RegistryError
 
@@ -53,6 +57,24 @@ def remove_table(location: str, identity: str | None, aside: str) -> bool:
             return True
     shutil.rmtree(beside, ignore_errors=True)
     return True
+
+
+def remove_folder(location: str) -> None:
+    """Remove all below a location. The log goes first: killed half-way, this leaves rubbish, never a table that names files
+    that are gone. Raises RegistryError (G602, G620) when a store is out of reach."""
+    if remove_local(location):
+        return
+    paths = [one.path for one in stored_objects(location)]
+    log = [path for path in paths if path.startswith("_delta_log/")]
+    remove_objects(location, log)
+    remove_objects(location, sorted(set(paths) - set(log)))
+
+
+def remove_written(location: str, transaction: Transaction) -> None:
+    """Remove what a writer that is barred by now made where nothing was. On an object store only a table that it wrote by
+    this transaction: nothing told there before whether anything else lay in the folder."""
+    if not remove_local(location) and identity_if_written_by(location, transaction) is not None:
+        remove_folder(location)
 
 
 def remove_if_empty(location: str) -> None:

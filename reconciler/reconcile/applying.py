@@ -394,7 +394,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     applying.boundary(f"commit_snapshot:{EFFECTED}")
     taken = {built_folder(entry.intent) for entry in journal.entries if "staging" in entry.intent}
     for folder in sorted(staged_folders(head) - taken):
-        with suppress(EngineError):  # on an object store; what stays there is named by nothing
+        with suppress(EngineError):  # on an object store; a prune removes what stays there
             remove(applying.engine, join_location(target.warehouse, folder))
         remove_if_empty(join_location(target.warehouse, folder.rpartition("/")[0]))
     details = {"apply_id": journal.apply_id, "summary": journal.summary}

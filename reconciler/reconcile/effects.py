@@ -34,7 +34,7 @@ from typing import assert_never
 
 from reconciler.delta.copying import copy_files, publish_copy
 from reconciler.delta.opening import join_location
-from reconciler.delta.removal import remove_table, table_identity
+from reconciler.delta.removal import remove_folder, remove_table, table_identity
 from reconciler.delta.restoring import restore
 from reconciler.delta.tables import (
     clear_table,
@@ -48,7 +48,7 @@ from reconciler.delta.tables import (
 )
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
-from reconciler.errors import EngineError
+from reconciler.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import (
@@ -355,6 +355,13 @@ def placements_after(desired: Program, journal: Journal, before: Mapping[str, Pl
 
 
 def remove(engine: Engine, location: str) -> None:
-    """Remove a folder: by hand when it is local, else by the engine."""
-    if not remove_local(location):
+    """Remove a folder: by hand when it is local, else by the engine, and where that can't be had, object by object."""
+    if remove_local(location):
+        return
+    try:
         engine.remove(location)
+    except (EngineError, SetUpMissing) as refusal:
+        try:
+            remove_folder(location)
+        except RegistryError:
+            raise refusal from None

@@ -125,7 +125,7 @@ class Prebuilding:
         for location, staging in self._chosen:
             if join_location(location, staging) not in self._used:
                 place = join_location(self._target.warehouse, location)
-                with suppress(EngineError):  # on an object store; what stays there is named by nothing
+                with suppress(EngineError):  # on an object store; a prune removes what stays there
                     remove(self._applying.engine, join_location(place, staging))
                 remove_if_empty(place)
         self._chosen.clear()

@@ -13,11 +13,12 @@ what stands elsewhere than before has changed.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import publish, remove_local, statistics, table_version
+from reconciler.delta.tables import publish, statistics, table_version
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import (
     DeadLetters,
@@ -36,7 +37,7 @@ from reconciler.plan.steps import stored_reads
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
-from reconciler.reconcile.effects import staging_folder
+from reconciler.reconcile.effects import remove, staging_folder
 from reconciler.reconcile.locations import with_absolute_location, with_root
 from reconciler.reconcile.reading import (
     Place,
@@ -213,7 +214,8 @@ class StepEffects:
         self._boundary(f"view:{INTENDED}")
         self._check()
         if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
-            remove_local(build.staging)
+            with suppress(EngineError):  # on an object store; a prune removes it
+                remove(self._engine, build.staging)
             return
         started = self._clock()
         version = publish(

@@ -18,8 +18,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from reconciler.delta.opening import join_location
+from reconciler.delta.removal import remove_written
 from reconciler.delta.restoring import put_back, take_out_rows
-from reconciler.delta.tables import create_table, remove_local
+from reconciler.delta.tables import create_table
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLDER
 from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
 from reconciler.errors import RegistryConflict
@@ -93,7 +94,7 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
             put_back(location, placements[key].version, transactions if is_fenced else ())
         else:
             # What a restore made where nothing was.
-            remove_local(join_location(target.warehouse, intent.details["restored"][key]["location"]))
+            remove_written(join_location(target.warehouse, intent.details["restored"][key]["location"]), transactions[0])
     if _connectors(intent):
         _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
     boundary(f"withdrawal:{EFFECTED}")

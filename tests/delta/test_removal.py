@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table, table_identity
+from reconciler.delta.removal import (
+    identity_if_written_by,
+    remove_folder,
+    remove_if_empty,
+    remove_table,
+    remove_written,
+    table_identity,
+)
 from reconciler.delta.tables import create_table, table_version
 from reconciler.engine.stored import ColumnType, Transaction
 
@@ -84,3 +91,13 @@ def test_only_an_empty_folder_is_removed_as_such(place: str) -> None:
     create_table(place, COLUMNS, FIRST)
     remove_if_empty(place)
     assert table_version(place) == 0
+
+
+def test_a_folder_is_removed_whoever_wrote_it_where_nothing_was(place: str) -> None:
+    create_table(place, COLUMNS, FIRST)
+    remove_written(place, SECOND)
+    assert not Path(place).exists()
+    create_table(place, COLUMNS, FIRST)
+    remove_folder(place)
+    remove_folder(place)
+    assert not Path(place).exists()

@@ -260,7 +260,7 @@ def remove_folders(target: Target, applying: Applying, folders: Iterable[tuple[s
         try:
             remove(applying.engine, join_location(place, staging))
         except EngineError as error:
-            # On an object store; what stays there is named by nothing.
+            # On an object store; a prune removes it.
             applying.tell(f"{place}/{staging} stays: {error.message}")
         remove_if_empty(place)
 
