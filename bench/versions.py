@@ -27,15 +27,17 @@ from bench.plan import ROOT, Ratio
 from reconciler import __version__
 from reconciler.digest import canonical_json, digest_text
 from reconciler.reconcile.compiling import read_desired
-from reconciler.reconcile.target import open_target
+from reconciler.reconcile.target import Target, open_target
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Placement, Published
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.objects import versioned_objects
+from reconciler.snapshot.model import Snapshot
+from reconciler.snapshot.objects import VersionedObject, versioned_objects
 
 RESULTS: Final = ROOT / "bench" / "results" / "versions.json"
 _FEW: Final = 100
 _A_COMMIT: Final = 100
+_PINNED: Final = 7
 _AT: Final = "2025-01-01T00:00:00.000+00:00"
 _SQL: Final = """\
 CREATE TABLE orders (id BIGINT, customer STRING, price INT);
@@ -91,10 +93,9 @@ def _cost(root: Path, kind: str) -> float:
     folder, cache = root / "pipelines" / "sales", root / "cache"
     changed = _SQL.replace("SUM(price)", "SUM(price) * 2") if kind == "plan of a change" else _SQL
     (folder / "program.sql").write_text(changed)
-    pin = "spec: {bootstrap_policy: allow, views: {revenue: {version: v7}}}" if kind == "plan of a pin" else "spec:"
-    (folder / "pipeline.yaml").write_text(
-        _MANIFEST.replace("spec: {bootstrap_policy: allow}", pin) if "{" in pin else _MANIFEST
-    )
+    pinned = f"spec: {{bootstrap_policy: allow, views: {{revenue: {{version: v{_PINNED}}}}}}}"
+    manifest = _MANIFEST.replace("spec: {bootstrap_policy: allow}", pinned) if kind == "plan of a pin" else _MANIFEST
+    (folder / "pipeline.yaml").write_text(manifest)
     if kind.endswith("cold"):
         shutil.rmtree(cache, ignore_errors=True)
     words: Sequence[str] = _KINDS[kind]
@@ -125,7 +126,7 @@ def _written(root: Path, count: int) -> Path:
     versions["view:revenue"] = ObjectVersions("view:revenue", count - 1, count - 1)
     head = Head("sales", applied=applied, published=Published(count, _AT, places), last_step=count, versions=versions)
     target.registry.replace_head(None, head, "first")
-    one = versioned_objects(desired.program, frozenset({"view:revenue"}))["view:revenue"]
+    one, pinned = _revenue(desired), _revenue(_desired_with(target, folder, _other(_SQL, _PINNED)))
     for begin in range(0, count, _A_COMMIT):
         numbers = range(begin, min(begin + _A_COMMIT, count))
         same = {"object": "view:revenue", "name": "revenue", "at": _AT, "by": "bench", "commit": "", "apply_id": "some"}
@@ -141,7 +142,11 @@ def _written(root: Path, count: int) -> Path:
                 "reconciler": __version__,
                 "fingerprint": one.fingerprint if number == count - 1 else digest_text(f"version {number}"),
                 "definition": canonical_json(_definition(dict(one.definition), number, count)),
-                "content": canonical_json(one.content),
+                "content": canonical_json(
+                    (one if number == count - 1 else pinned).content
+                    if number in (count - 1, _PINNED)
+                    else {**one.content, "known_as": [f"folded:{digest_text(f'version {number}')}"]}
+                ),
             }
             for number in numbers
         ]
@@ -154,10 +159,25 @@ def _written(root: Path, count: int) -> Path:
 def _definition(definition: dict[str, object], number: int, count: int) -> dict[str, object]:
     if number == count - 1:
         return definition
-    return {
-        name: text.replace("SUM(price)", f"SUM(price) + {number}") if isinstance(text, str) else text
-        for name, text in definition.items()
-    }
+    return {name: _other(text, number) if isinstance(text, str) else text for name, text in definition.items()}
+
+
+def _other(text: str, number: int) -> str:
+    """What version `number` says in place of what the last one says."""
+    return text.replace("SUM(price)", f"SUM(price) + {number}")
+
+
+def _desired_with(target: Target, folder: Path, sql: str) -> Snapshot:
+    """What the files would mean if they said this; they say afterwards what they said."""
+    (folder / "program.sql").write_text(sql)
+    found = read_desired(target, "sales")
+    (folder / "program.sql").write_text(_SQL)
+    assert found is not None
+    return found
+
+
+def _revenue(snapshot: Snapshot) -> VersionedObject:
+    return versioned_objects(snapshot.program, frozenset({"view:revenue"}))["view:revenue"]
 
 
 if __name__ == "__main__":
