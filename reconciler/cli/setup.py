@@ -27,7 +27,7 @@ def command(s3: bool, jars: bool, job: bool) -> int:
         place.require_jars()
         if s3:
             place.require_s3()
-        click.echo(",".join(map(str, (*place.jars, *(place.s3_jars if place.has_s3 else ())))))
+        click.echo(",".join(map(str, (*place.jars, *place.jars_for_s3))))
     else:
         from reconciler.engine.spark.setup import install
 

@@ -12,7 +12,7 @@ from reconciler.engine.spark import setup
 from reconciler.engine.spark.installation import Installation, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
-from reconciler.engine.spark.session import session_settings, submitted_settings
+from reconciler.engine.spark.session import LOG_STORE_SETTING, session_settings, submitted_settings
 from reconciler.errors import SetUpMissing
 
 JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
@@ -153,11 +153,23 @@ class TestSettings:
     def test_jars_for_s3_are_added_where_they_are(self, master: str, tmp_path: Path) -> None:
         place = Installation(tmp_path)
         (tmp_path / "jars").mkdir()
-        for path in place.s3_jars:
+        for path in (*place.s3_jars, place.log_store_jar):
             path.touch()
         chosen = session_settings({"spark.master": master}, place, JAVA)
 
-        assert set(map(str, place.s3_jars)) <= set(chosen["spark.jars"].split(","))
+        assert set(map(str, place.jars_for_s3)) <= set(chosen["spark.jars"].split(","))
+        assert chosen[LOG_STORE_SETTING] == "reconciler.S3ConditionalLogStore"
+        given = {"spark.master": master, LOG_STORE_SETTING: "another"}
+        assert session_settings(given, place, JAVA)[LOG_STORE_SETTING] == "another"
+
+    def test_where_what_commits_to_s3_is_missing_the_jars_are_not_enough(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        (tmp_path / "jars").mkdir()
+        for path in place.s3_jars:
+            path.touch()
+
+        assert (place.has_s3, place.jars_for_s3) == (False, ())
+        assert LOG_STORE_SETTING not in session_settings({"spark.master": "local[2]"}, place, JAVA)
 
     def test_what_spark_submit_was_told_wins(self) -> None:
         given = {

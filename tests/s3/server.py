@@ -57,11 +57,30 @@ class Bucket:
 
     def set_time(self, key: str, moment: float) -> None:
         """Let an object be as if it had been put then."""
-        asked = json.dumps({"bucket": self.name, "times": {key: moment}}).encode()
-        address = self.variables["AWS_ENDPOINT_URL"] + "/set-times"
+        self._ask("set-times", times={key: moment})
+
+    def hold(self, key: str) -> None:
+        """Let the next writer of an object wait, with all that it sends, until `release`."""
+        self._ask("hold", key=key)
+
+    def wait_for_held(self) -> None:
+        """Wait until that writer is there."""
+        self._ask("held")
+
+    def release(self) -> None:
+        self._ask("release")
+
+    def lose(self, key: str) -> None:
+        """Let the next writer of an object have an error for an answer, though it is written."""
+        self._ask("lose", key=key)
+
+    def _ask(self, what: str, **asked: Any) -> None:
+        """See tests/s3/serving.py."""
+        address = f"{self.variables['AWS_ENDPOINT_URL']}/{what}"
+        text = json.dumps({"bucket": self.name, **asked}).encode()
         # No proxy stands before a server of this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(address, asked, method="PUT"), timeout=60) as answer:
+        with opener.open(urllib.request.Request(address, text, method="PUT"), timeout=300) as answer:
             assert answer.status == 200
 
     def publish(self) -> None:

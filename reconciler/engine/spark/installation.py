@@ -1,9 +1,10 @@
 """What lies on the machine for Spark: its jars and the class-data archive, in one folder.
 
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
-of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. The
-archive holds Java's classes ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its
-name carries a digest of both. A missing archive is no error. This module looks; `setup` changes.
+of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed, and one
+that is compiled from S3ConditionalLogStore.java, whose name carries a digest of that text. The archive holds Java's classes
+ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its name carries a digest of both.
+A missing archive is no error. This module looks; `setup` changes.
 """
 
 import os
@@ -13,7 +14,7 @@ from functools import cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from reconciler.digest import digest_json, short
+from reconciler.digest import digest_json, digest_text, short
 from reconciler.engine.spark.java import Java
 from reconciler.errors import SetUpMissing
 
@@ -24,6 +25,10 @@ from reconciler.errors import SetUpMissing
 LONG_WORK_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 SMALL_WORK_JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 {LONG_WORK_JAVA_OPTIONS}"
 """The second compiler pays after minutes, not before: it is left out where a process starts for one thing."""
+
+
+LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
+"""What commits to Delta tables on S3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,20 @@ class Installation:
         """Where the jars for S3 are or will be."""
         return tuple(self.folder / "jars" / jar.file_name for jar in pinned_s3_jars())
 
+    @cached_property
+    def log_store_jar(self) -> Path:
+        """Where the compiled LOG_STORE is or will be."""
+        return self.folder / "jars" / f"s3-log-store-{short(digest_text(LOG_STORE.read_text('utf-8')))}.jar"
+
     @property
     def has_s3(self) -> bool:
-        """Whether the jars for S3 are there."""
-        return all(jar.is_file() for jar in self.s3_jars)
+        """Whether all that S3 needs is there."""
+        return self.log_store_jar.is_file() and all(jar.is_file() for jar in self.s3_jars)
+
+    @property
+    def jars_for_s3(self) -> tuple[Path, ...]:
+        """All that S3 needs, where it is there."""
+        return (*self.s3_jars, self.log_store_jar) if self.has_s3 else ()
 
     @property
     def class_path(self) -> str:

@@ -63,6 +63,9 @@ _MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
+# Commits to S3 that replace nothing (S3ConditionalLogStore.java).
+LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
+_LOG_STORE = "reconciler.S3ConditionalLogStore"
 _JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
 # Spark remembers its last jobs and queries for its web page, even when that is off; a run makes them without end.
 _WITHOUT_PAGE = {
@@ -121,7 +124,9 @@ def session_settings(
     chosen = defaults | given
     chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
     # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
-    jars = place.s3_jars if place.has_s3 else ()
+    jars = place.jars_for_s3
+    if jars:
+        chosen = {LOG_STORE_SETTING: _LOG_STORE} | chosen
     if is_local(master):
         chosen["spark.driver.extraClassPath"] = _joined(
             os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
@@ -224,13 +229,21 @@ def _is_submitted() -> bool:
 def _join(settings: Mapping[str, str]) -> SparkSession:
     gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
     told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
+    if not _has_class(gateway, _EXTENSION):
+        hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
+        raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
+    if _has_class(gateway, _LOG_STORE):
+        settings = {LOG_STORE_SETTING: _LOG_STORE, **settings}
+    return _session(submitted_settings(settings, told), gateway)
+
+
+def _has_class(gateway: Any, name: str) -> bool:
     loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
     try:
-        gateway.jvm.java.lang.Class.forName(_EXTENSION, False, loader)
+        gateway.jvm.java.lang.Class.forName(name, False, loader)
     except Py4JJavaError:
-        hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
-        raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint) from None
-    return _session(submitted_settings(settings, told), gateway)
+        return False
+    return True
 
 
 def _launch(configuration: Mapping[str, str]) -> SparkSession:

@@ -1,7 +1,8 @@
 """Set up this machine for Spark: fetch the pinned jars, then make the class-data archive. Repeating it is free.
 
 - The jars are fetched once, by the Ivy that Spark brings, each for itself (what they depend on is in Spark), compared with
-  their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror).
+  their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror). What
+  commits to S3 is compiled here (`compile`).
 - The archive is made by a rehearsal of usual work (see `rehearsal`). Without one everything works, but starts slower; a
   failure leaves a note beside the place of the archive and is not tried again until the note is deleted.
 - A lock keeps two set-ups from doing the same work at once; what a killed one left is removed by the next.
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.engine.spark.installation import Installation, Jar, installation, pinned_jars, pinned_s3_jars
+from reconciler.engine.spark.installation import LOG_STORE, Installation, Jar, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.errors import SetUpMissing
 
@@ -42,6 +43,8 @@ def install(report: Report, s3: bool = False) -> None:
             shutil.rmtree(left_over, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=place.folder) as partial:
             _install_jars(place, _wanted(place, s3), Path(partial), report)
+            if _wants_s3(place, s3):
+                _install_log_store(place, Path(partial), report)
             _install_archive(place, java, Path(partial), report)
 
 
@@ -52,13 +55,18 @@ def note_of(archive: Path) -> Path:
 
 def _is_complete(place: Installation, java: Java, s3: bool = False) -> bool:
     archive = place.archive(java)
-    return not _missing(_wanted(place, s3)) and (archive.is_file() or note_of(archive).is_file())
+    has_all = not _missing(_wanted(place, s3)) and (place.log_store_jar.is_file() or not _wants_s3(place, s3))
+    return has_all and (archive.is_file() or note_of(archive).is_file())
+
+
+def _wants_s3(place: Installation, s3: bool) -> bool:
+    # Jars for S3 that are there are looked after from then on.
+    return s3 or all(jar.is_file() for jar in place.s3_jars)
 
 
 def _wanted(place: Installation, s3: bool) -> list[tuple[Jar, Path]]:
-    # Jars for S3 that are there are looked after from then on.
     chosen = list(zip(pinned_jars(), place.jars, strict=True))
-    return chosen + list(zip(pinned_s3_jars(), place.s3_jars, strict=True)) if s3 or place.has_s3 else chosen
+    return chosen + list(zip(pinned_s3_jars(), place.s3_jars, strict=True)) if _wants_s3(place, s3) else chosen
 
 
 def _missing(wanted: list[tuple[Jar, Path]]) -> list[tuple[Jar, Path]]:
@@ -102,6 +110,18 @@ def _install_jars(place: Installation, wanted: list[tuple[Jar, Path]], partial: 
             raise SetUpMissing("U806", f"{jar.coordinates} was fetched with another SHA-256 than the one that is pinned")
         os.replace(source, path)
         report(f"  {jar.coordinates}")
+
+
+def _install_log_store(place: Installation, partial: Path, report: Report) -> None:
+    jar = place.log_store_jar
+    if jar.is_file():
+        return
+    fresh = partial / jar.name
+    answer = _python("reconciler.engine.spark.compile", [str(LOG_STORE), place.class_path, str(fresh)])
+    if answer.returncode != 0:
+        raise SetUpMissing("U808", f"what commits to S3 can't be compiled: {_last_line(answer.stderr)}")
+    os.replace(fresh, jar)
+    report(f"  compiled {LOG_STORE.name}")
 
 
 def _install_archive(place: Installation, java: Java, partial: Path, report: Report) -> None:
