@@ -94,9 +94,17 @@ class HistoryTable:
         rows = QueryBuilder().register("h", table).execute(f"select * from h{_where(equal)}").read_all()
         return _records(rows, self.columns)
 
-    def read_last(self, columns: Sequence[str], by: str, limit: int | None, **equal: str) -> tuple[dict[str, Any], ...]:
-        """Of the rows whose columns equal the given texts, the last ones by a column of whole numbers, in their order; these
-        columns of them."""
+    def read_last(
+        self,
+        columns: Sequence[str],
+        by: str,
+        is_number: bool,
+        limit: int | None,
+        between: tuple[int, int] | None = None,
+        **equal: str,
+    ) -> tuple[dict[str, Any], ...]:
+        """Of the rows whose columns equal the given texts, the last ones by a column of whole numbers, or of texts, in their
+        order; these columns of them. With `between` those whose number is one of the two or between them."""
         from deltalake import QueryBuilder
 
         table = open_table(self.location)
@@ -104,12 +112,15 @@ class HistoryTable:
             return ()
         chosen = ", ".join(f'"{column}"' for column in columns)
         most = "" if limit is None else f" limit {limit}"
-        sql = f'select {chosen} from h{_where(equal)} order by cast("{by}" as bigint) desc{most}'
+        key = f'cast("{by}" as bigint)' if is_number else f'"{by}"'
+        within = "" if between is None else f"{key} between {int(between[0])} and {int(between[1])}"
+        sql = f"select {chosen} from h{_where(equal, within)} order by {key} desc{most}"
         return _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)[::-1]
 
 
-def _where(equal: Mapping[str, str]) -> str:
+def _where(equal: Mapping[str, str], more: str = "") -> str:
     conditions = [f"\"{column}\" = '{_quoted(value)}'" for column, value in sorted(equal.items())]
+    conditions += [more] if more else []
     return f" where {' and '.join(conditions)}" if conditions else ""
 
 

@@ -47,7 +47,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.pruned import require_kept
 from reconciler.registry.codec import foreign_to_json, head_from_json, head_to_json, placement_to_json
 from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, Stored, foreign_key, recorded_place
-from reconciler.registry.protocol import History
+from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
 
@@ -122,8 +122,14 @@ def create_checkpoint(target: Target, pipeline: str, name: str | None) -> Checkp
 
 def list_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:
     """The last checkpoints, oldest first."""
-    rows = target.registry.history(History.CHECKPOINTS, pipeline)
-    newest = {row["name"]: row for row in rows}
+    limit = LISTED
+    while True:
+        rows = target.registry.last_rows(History.CHECKPOINTS, pipeline, HISTORY_COLUMNS[History.CHECKPOINTS], "at", limit)
+        newest = {row["name"]: row for row in rows}
+        if len(newest) >= LISTED or len(rows) < limit:
+            break
+        # A name may have been given many times.
+        limit *= 4
     ordered = sorted(newest.values(), key=lambda row: (row["at"], int(row["step"])))
     return tuple(_decoded(pipeline, row) for row in ordered[-LISTED:])
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import RegistryError
-from reconciler.registry.protocol import History, Registry
+from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
 
 class Event(StrEnum):
@@ -115,9 +115,8 @@ class EventLog:
 
 def read_events(registry: Registry, pipeline: str, limit: int | None = None) -> tuple[LoggedEvent, ...]:
     """The last events, oldest first."""
-    rows = registry.history(History.EVENTS, pipeline)
-    found = rows if limit is None else rows[max(0, len(rows) - limit) :]
-    return tuple(_logged(row) for row in found)
+    rows = registry.last_rows(History.EVENTS, pipeline, HISTORY_COLUMNS[History.EVENTS], "at", limit)
+    return tuple(_logged(row) for row in rows)
 
 
 def _logged(row: Mapping[str, Any]) -> LoggedEvent:

@@ -6,13 +6,14 @@ version in the view's present folder: not of an output that never sent anything,
 """
 
 import json
+from collections.abc import Iterable
 
 from reconciler.errors import RegistryError
 from reconciler.names import fold
 from reconciler.program.model import Connector
-from reconciler.reconcile.steps import WITHDRAWN
+from reconciler.reconcile.steps import WITHDRAWN, Row, rows_back
 from reconciler.registry.model import Head
-from reconciler.registry.protocol import History, Registry
+from reconciler.registry.protocol import Registry
 
 
 def lagging_steps(registry: Registry, head: Head, connector: Connector) -> int | None:
@@ -24,19 +25,21 @@ def lagging_steps(registry: Registry, head: Head, connector: Connector) -> int |
     if output.sent == placement.version:
         return 0
     try:
-        rows = registry.history(History.STEPS, head.pipeline)
+        return _lag(rows_back(registry, head.pipeline, head.published.step), view, placement.location, output.sent)
     except RegistryError:
         # It is told, and decides nothing.
         return None
-    withdrawn = {int(row["step"]) for row in rows if row["kind"] == WITHDRAWN}
-    published = {int(row["step"]): row for row in rows if int(row["step"]) <= head.published.step}
-    steps, seen, first = sorted(set(published) - withdrawn), False, None
-    for step in steps:
-        place = json.loads(published[step]["relations"]).get(view)
-        if place is None or place["location"] != placement.location:
+
+
+def _lag(rows: Iterable[tuple[int, Row]], view: str, location: str, sent: int) -> int | None:
+    """Of steps from the last one backwards."""
+    passed = lag = 0
+    for _, row in rows:
+        passed += row["kind"] != WITHDRAWN
+        place = json.loads(row["relations"]).get(view)
+        if place is None or place["location"] != location:
             continue
-        if place["version"] > output.sent:
-            first = step
-            break
-        seen = seen or place["version"] == output.sent
-    return sum(step >= first for step in steps) if seen and first is not None else None
+        if place["version"] <= sent:
+            return lag if place["version"] == sent and lag else None
+        lag = passed
+    return None

@@ -14,20 +14,23 @@ Rules:
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import NotFound
 from reconciler.registry.model import ForeignStep, Head, Placement, foreign_places, recorded_place
-from reconciler.registry.protocol import History, Registry
+from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
 WITHDRAWN = "withdrawn"
 _STEP = "step"
 _WHOLE_EVERY = 100
 _WHOLE_KINDS = ("apply", "restore")
+_PORTION = 2 * _WHOLE_EVERY
+
+Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +94,31 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
     if step == published.step:
         record, foreign = head.applied.record, published.foreign
         return StepState(step, published.at, record, published.relations, head.positions, foreign=foreign)
-    rows = _rows_by_step(registry, head.pipeline)
+    rows: dict[int, Row] = {}
+    begin = None
+    for number, row in rows_back(registry, head.pipeline, step):
+        rows[number] = row
+        if row["whole"] == "true":
+            begin = number
+            break
     found = rows.get(step)
     if found is not None and found["kind"] == WITHDRAWN:
         raise _unknown(head, step, "it was withdrawn, and nothing of it was ever published")
-    begin = max((number for number, row in rows.items() if number <= step and row["whole"] == "true"), default=None)
-    if begin is None or found is None or step < 0:
-        known = min((number for number, row in rows.items() if row["whole"] == "true"), default=published.step)
+    if begin is None or found is None:
+        known = min((*_whole_rows(registry, head.pipeline, (0, published.step)), published.step))
         raise _unknown(head, step, f"the history of steps begins with {known}")
     if not found["record"]:
         raise _unknown(head, step, "with it the pipeline was removed")
     relations: dict[str, Any] = {}
     positions: dict[str, JsonObject] = {}
     for number in range(begin, step + 1):
-        row = rows.get(number)
-        if row is None:
+        if number not in rows:
             raise _unknown(head, step, f"step {number}, which it follows, is not recorded")
-        relations |= json.loads(row["relations"])
-        positions |= json.loads(row["positions"])
+        relations |= json.loads(rows[number]["relations"])
+        positions |= json.loads(rows[number]["positions"])
     own = _own(dict(sorted(relations.items())))
     places = {key: Placement(place["location"], place["version"]) for key, place in own.items()}
-    gone = _removed_since(head, step, places, rows)
+    gone = removed_since(registry, head, step, places)
     return StepState(step, found["at"], found["record"], places, positions, gone, _foreign(relations))
 
 
@@ -140,7 +147,8 @@ def step_at(registry: Registry, head: Head, time: datetime) -> int:
     sought = time.astimezone(UTC).isoformat(timespec="milliseconds")
     if published.at <= sought:
         return published.step
-    rows = {number: row for number, row in _rows_by_step(registry, head.pipeline).items() if number <= published.step}
+    told = registry.last_rows(History.STEPS, head.pipeline, ("step", "at", "kind"), "step", None, (0, published.step))
+    rows = _by_step(told)
     found = [number for number, row in rows.items() if row["kind"] != WITHDRAWN and row["at"] <= sought]
     if not found:
         first = min((row["at"] for row in rows.values()), default=published.at)
@@ -150,44 +158,51 @@ def step_at(registry: Registry, head: Head, time: datetime) -> int:
 
 
 def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str, Placement]) -> frozenset[str]:
-    """Which of these placements, as of a step, have lost their folder since."""
-    return _removed_since(head, step, places, _rows_by_step(registry, head.pipeline))
+    """Which of these placements, as of a step, have lost their folder since: a folder that a later state lacks, or has at an
+    earlier version, was removed; what is there now is another table.
 
-
-def _removed_since(
-    head: Head, step: int, places: Mapping[str, Placement], rows: Mapping[int, Mapping[str, str]]
-) -> frozenset[str]:
-    """A folder that a later state lacks, or has at an earlier version, was removed; what is there now is another table."""
+    Folders are removed by applies and restores, whose rows hold everything: those are enough to tell."""
     published = head.published
-    later = [
-        (row["whole"] == "true", _own(json.loads(row["relations"])))
-        for number, row in sorted(rows.items())
-        # What is beyond was not published, or not yet.
-        if published is not None and step < number <= published.step
-    ]
-    now = {
-        key: {"location": one.location, "version": one.version}
-        for key, one in (published.relations if published else {}).items()
-    }
-    gone = set()
-    for whole, relations in (*later, (True, now)):
-        versions = {place["location"]: place["version"] for place in relations.values()}
-        gone |= {
-            key
-            for key, place in places.items()
-            if versions.get(place.location, -1 if whole else place.version) < place.version
-        }
-    return frozenset(gone)
+    if published is None:
+        return frozenset(places)
+    # What is beyond was not published, or not yet.
+    later = _whole_rows(registry, head.pipeline, (step + 1, published.step)).values()
+    states = [{one["location"]: one["version"] for one in _own(json.loads(row["relations"])).values()} for row in later]
+    states.append({one.location: one.version for one in published.relations.values()})
+    return frozenset(
+        key for key, place in places.items() if any(state.get(place.location, -1) < place.version for state in states)
+    )
 
 
 def _own(relations: Mapping[str, Any]) -> dict[str, Any]:
     return {key: place for key, place in relations.items() if _STEP not in place}
 
 
-def _rows_by_step(registry: Registry, pipeline: str) -> dict[int, Mapping[str, str]]:
+def rows_back(registry: Registry, pipeline: str, last: int) -> Iterator[tuple[int, Row]]:
+    """The steps from that number backwards with their rows, that of the withdrawal where there is one. Read as they are
+    wanted, in portions that grow: who needs a few pays for a few, however long the history."""
+    portion = _PORTION
+    while last >= 0:
+        first = max(0, last - portion + 1)
+        columns = HISTORY_COLUMNS[History.STEPS]
+        rows = _by_step(registry.last_rows(History.STEPS, pipeline, columns, "step", None, (first, last)))
+        for number in sorted(rows, reverse=True):
+            yield number, rows[number]
+        last, portion = first - 1, portion * 4
+
+
+def _whole_rows(registry: Registry, pipeline: str, between: tuple[int, int]) -> dict[int, Row]:
+    """Of these steps, less those that were withdrawn, the rows that hold everything."""
+    columns = ("step", "kind", "relations")
+    found = registry.last_rows(History.STEPS, pipeline, columns, "step", None, between, whole="true")
+    withdrawn = registry.last_rows(History.STEPS, pipeline, columns, "step", None, between, kind=WITHDRAWN)
+    return {number: row for number, row in _by_step((*found, *withdrawn)).items() if row["kind"] != WITHDRAWN}
+
+
+def _by_step(rows: Iterable[Row]) -> dict[int, Row]:
     """One row a step; that of its withdrawal where there is one."""
-    found: dict[int, Mapping[str, str]] = {}
-    for row in registry.history(History.STEPS, pipeline):
+    found: dict[int, Row] = {}
+    for row in rows:
         number = int(row["step"])
         if number not in found or row["kind"] == WITHDRAWN:
             found[number] = row

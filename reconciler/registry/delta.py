@@ -29,7 +29,7 @@ from reconciler.delta.opening import first_line, join_location
 from reconciler.digest import JsonObject, canonical_json, digest_text
 from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
+from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 if TYPE_CHECKING:
     from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
@@ -180,9 +180,16 @@ class DeltaRegistry:
         return tuple(sorted(rows, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
 
     def last_rows(
-        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+        self,
+        history: History,
+        pipeline: str,
+        columns: Sequence[str],
+        by: str,
+        limit: int | None,
+        between: tuple[int, int] | None = None,
+        **equal: str,
     ) -> tuple[Mapping[str, Any], ...]:
-        return self._history(history, pipeline).read_last(columns, by, limit, **equal)
+        return self._history(history, pipeline).read_last(columns, by, by in NUMBERS, limit, between, **equal)
 
     def _index(self) -> HistoryTable:
         return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",))

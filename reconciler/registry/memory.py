@@ -20,7 +20,7 @@ from reconciler.registry.codec import (
 )
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
-from reconciler.registry.protocol import HISTORY_COLUMNS, Glance, History
+from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 
 class MemoryRegistry:
@@ -118,9 +118,19 @@ class MemoryRegistry:
         return tuple(sorted(kept, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
 
     def last_rows(
-        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+        self,
+        history: History,
+        pipeline: str,
+        columns: Sequence[str],
+        by: str,
+        limit: int | None,
+        between: tuple[int, int] | None = None,
+        **equal: str,
     ) -> tuple[Mapping[str, Any], ...]:
-        rows = sorted(self.history(history, pipeline, **equal), key=lambda row: int(row[by]))
+        found = self.history(history, pipeline, **equal)
+        if between is not None:
+            found = tuple(row for row in found if between[0] <= int(row[by]) <= between[1])
+        rows = sorted(found, key=lambda row: int(row[by]) if by in NUMBERS else row[by])
         return tuple({column: row[column] for column in columns} for row in (rows if limit is None else rows[-limit:]))
 
     def _replace(self, pipeline: str, name: str, token: int | None, text: str, write_id: str) -> int:

@@ -30,6 +30,9 @@ class History(StrEnum):
     PRUNES = "prunes"
 
 
+NUMBERS = frozenset({"step", "number", "epoch"})
+"""The columns of histories whose texts are whole numbers, wherever they are not empty."""
+
 HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     History.APPLIES: (
         "apply_id",
@@ -183,8 +186,16 @@ class Registry(Protocol):
         ...
 
     def last_rows(
-        self, history: History, pipeline: str, columns: Sequence[str], by: str, limit: int | None, **equal: str
+        self,
+        history: History,
+        pipeline: str,
+        columns: Sequence[str],
+        by: str,
+        limit: int | None,
+        between: tuple[int, int] | None = None,
+        **equal: str,
     ) -> tuple[Mapping[str, Any], ...]:
-        """Of the rows whose columns equal the given texts the last ones by a column of numbers, in their order, and of them
-        these columns. Reading costs what they cost, not what the whole history does."""
+        """Of the rows whose columns equal the given texts the last ones by a column of NUMBERS, or by `at`, in their order,
+        and of them these columns; with `between` only those whose number is one of the two or lies between them. Who asks
+        for few rows out of many pays for those."""
         ...

@@ -412,6 +412,23 @@ def test_the_last_rows_are_in_the_order_of_their_numbers(registry: Registry) -> 
     assert registry.last_rows(History.ACTIVATIONS, "another", ("step",), "step", None) == ()
 
 
+def test_the_last_rows_may_lie_between_two_numbers_or_be_those_of_the_last_times(registry: Registry) -> None:
+    for serial, step in enumerate((9, 10, 2, 100)):
+        row = {**_activation(step), "at": f"2026-01-0{serial + 1}"}
+        registry.append(History.ACTIVATIONS, "shop", [row], serial)
+
+    def steps(by: str, limit: int | None, between: tuple[int, int] | None = None, **equal: str) -> list[int]:
+        found = registry.last_rows(History.ACTIVATIONS, "shop", ("step",), by, limit, between, **equal)
+        return [int(row["step"]) for row in found]
+
+    assert steps("step", None, (2, 10)) == [2, 9, 10]
+    assert steps("step", 1, (0, 99)) == [10]
+    assert steps("step", None, (11, 99)) == []
+    assert steps("step", None, (2, 10), object="nobody") == []
+    assert steps("at", 2) == [2, 100]
+    assert steps("at", None) == [9, 10, 2, 100]
+
+
 def test_rows_of_versions_are_told_whole_or_not_at_all(registry: Registry) -> None:
     row = _activation(1)
     with pytest.raises((ValueError, KeyError)):

@@ -225,7 +225,7 @@ def published_rows(
 ) -> tuple[Mapping[str, str], ...]:
     """`Registry.last_rows` of these histories (`step` among the columns), less those that tell of a switch that did not take
     place: of a step that was put back, or is not published."""
-    rows = registry.last_rows(history, head.pipeline, columns, by, limit, **equal)
+    rows = registry.last_rows(history, head.pipeline, columns, by, limit, None, **equal)
     put_back = registry.last_rows(History.STEPS, head.pipeline, ("step",), "step", None, kind=WITHDRAWN)
     withdrawn = {int(row["step"]) for row in put_back}
     last = head.published.step if head.published is not None else head.last_step

@@ -89,7 +89,7 @@ def left_of(row: Mapping[str, str]) -> Left:
 
 
 def _rows(registry: Registry, pipeline: str, **equal: str) -> tuple[Mapping[str, str], ...]:
-    return registry.last_rows(History.PRUNES, pipeline, _COLUMNS, "step", None, **equal)
+    return registry.last_rows(History.PRUNES, pipeline, _COLUMNS, "step", None, None, **equal)
 
 
 def _pruned(row: Mapping[str, str]) -> Pruned:
