@@ -24,6 +24,7 @@ _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
 SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {
     "spark.app.name": "reconciler names its sessions",
     "spark.cores.max": "runtime.workers says how many tasks may run at the same time",
+    "spark.delta.logStore": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
     "spark.driver": "it belongs to the environment: environments.<name>.spark in reconcile.yaml, or runtime.memory",
     "spark.dynamicAllocation": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
     "spark.executor": "it belongs to the environment: environments.<name>.spark in reconcile.yaml, or runtime.memory",

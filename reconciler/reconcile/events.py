@@ -114,7 +114,7 @@ class EventLog:
 
 
 def read_events(registry: Registry, pipeline: str, limit: int | None = None) -> tuple[LoggedEvent, ...]:
-    """The last events, oldest first."""
+    """The last events, oldest first; all of them without a limit."""
     rows = registry.last_rows(History.EVENTS, pipeline, HISTORY_COLUMNS[History.EVENTS], "at", limit)
     return tuple(_logged(row) for row in rows)
 

@@ -25,21 +25,24 @@ def lagging_steps(registry: Registry, head: Head, connector: Connector) -> int |
     if output.sent == placement.version:
         return 0
     try:
-        return _lag(rows_back(registry, head.pipeline, head.published.step), view, placement.location, output.sent)
+        return _lag(rows_back(registry, head.pipeline, head.published.step), placement.location, output.sent)
     except RegistryError:
         # It is told, and decides nothing.
         return None
 
 
-def _lag(rows: Iterable[tuple[int, Row]], view: str, location: str, sent: int) -> int | None:
-    """Of steps from the last one backwards."""
+def _lag(rows: Iterable[tuple[int, Row]], location: str, sent: int) -> int | None:
+    """Of steps from the last one backwards. The view is told by its folder: it may have had another name."""
     passed = lag = 0
     for _, row in rows:
         passed += row["kind"] != WITHDRAWN
-        place = json.loads(row["relations"]).get(view)
-        if place is None or place["location"] != location:
+        relations = json.loads(row["relations"]).values()
+        version = next((place["version"] for place in relations if place["location"] == location), None)
+        if version is None and row["whole"] == "true":
+            return None
+        if version is None:
             continue
-        if place["version"] <= sent:
-            return lag if place["version"] == sent and lag else None
+        if version <= sent:
+            return lag if version == sent and lag else None
         lag = passed
     return None

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import is_on_s3, join_location
 from reconciler.delta.removal import remove_written
 from reconciler.delta.restoring import put_back, take_out_rows
 from reconciler.delta.tables import create_table
@@ -87,7 +87,9 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     assert intent is not None
     placements = head.published.relations if head.published else {}
     boundary(f"withdrawal:{INTENDED}")
-    is_fenced = bool(intent.details.get(TAKEN_OVER)) or intent.details.get(WRITER) != this_writer()
+    is_others = bool(intent.details.get(TAKEN_OVER)) or intent.details.get(WRITER) != this_writer()
+    # A request to S3 that failed may still be done there, later: then our own writer is one that comes back.
+    is_fenced = is_others or is_on_s3(target.warehouse)
     for key, transactions in transactions_of(program, intent).items():
         if key in placements:
             location = join_location(target.warehouse, placements[key].location)

@@ -112,9 +112,7 @@ class MemoryRegistry:
         self.record(history, pipeline, rows, f"serial:{serial}" if serial is not None else f"row:{len(batches)}")
 
     def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
-        batches = self._histories.get((history, pipeline), {}).values()
-        rows = (row for batch in batches for row in json.loads(batch))
-        kept = [row for row in rows if all(row[column] == value for column, value in equal.items())]
+        kept = self._equal_rows(history, pipeline, equal)
         return tuple(sorted(kept, key=lambda row: tuple(row[column] for column in ("at", *HISTORY_COLUMNS[history]))))
 
     def last_rows(
@@ -127,11 +125,17 @@ class MemoryRegistry:
         between: tuple[int, int] | None = None,
         **equal: str,
     ) -> tuple[Mapping[str, Any], ...]:
-        found = self.history(history, pipeline, **equal)
+        found = self._equal_rows(history, pipeline, equal)
         if between is not None:
-            found = tuple(row for row in found if between[0] <= int(row[by]) <= between[1])
+            found = [row for row in found if between[0] <= int(row[by]) <= between[1]]
         rows = sorted(found, key=lambda row: int(row[by]) if by in NUMBERS else row[by])
-        return tuple({column: row[column] for column in columns} for row in (rows if limit is None else rows[-limit:]))
+        last = rows if limit is None else rows[max(0, len(rows) - limit) :]
+        return tuple({column: row[column] for column in columns} for row in last)
+
+    def _equal_rows(self, history: History, pipeline: str, equal: Mapping[str, str]) -> list[Mapping[str, Any]]:
+        batches = self._histories.get((history, pipeline), {}).values()
+        rows = (row for batch in batches for row in json.loads(batch))
+        return [row for row in rows if all(row[column] == value for column, value in equal.items())]
 
     def _replace(self, pipeline: str, name: str, token: int | None, text: str, write_id: str) -> int:
         found = self._documents.get((pipeline, name))

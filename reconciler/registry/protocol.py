@@ -31,7 +31,7 @@ class History(StrEnum):
 
 
 NUMBERS = frozenset({"step", "number", "epoch"})
-"""The columns of histories whose texts are whole numbers, wherever they are not empty."""
+"""The columns that `last_rows` takes for whole numbers; all others are texts."""
 
 HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     History.APPLIES: (

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -159,8 +160,11 @@ class TestSettings:
 
         assert set(map(str, place.jars_for_s3)) <= set(chosen["spark.jars"].split(","))
         assert chosen[LOG_STORE_SETTING] == "reconciler.S3ConditionalLogStore"
-        given = {"spark.master": master, LOG_STORE_SETTING: "another"}
-        assert session_settings(given, place, JAVA)[LOG_STORE_SETTING] == "another"
+        for name in (LOG_STORE_SETTING, "spark.delta.logStore.class"):
+            # Delta works with neither where both are there.
+            given = {"spark.master": master, name: "another"}
+            found = session_settings(given, place, JAVA)
+            assert {key: text for key, text in found.items() if "logStore" in key} == {name: "another"}
 
     def test_where_what_commits_to_s3_is_missing_the_jars_are_not_enough(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)
@@ -170,6 +174,15 @@ class TestSettings:
 
         assert (place.has_s3, place.jars_for_s3) == (False, ())
         assert LOG_STORE_SETTING not in session_settings({"spark.master": "local[2]"}, place, JAVA)
+
+    def test_what_commits_to_s3_is_used_under_spark_submit_where_it_is_among_the_jars(self) -> None:
+        ours, named = "reconciler.S3ConditionalLogStore", {"spark.delta.logStore.class": "another"}
+
+        assert submitted_settings({}, {}, True)[LOG_STORE_SETTING] == ours
+        assert LOG_STORE_SETTING not in submitted_settings({}, {}, False)
+        assert LOG_STORE_SETTING not in submitted_settings(named, {}, True)
+        assert LOG_STORE_SETTING not in submitted_settings({}, named, True)
+        assert submitted_settings({}, {LOG_STORE_SETTING: "told"}, True)[LOG_STORE_SETTING] == "told"
 
     def test_what_spark_submit_was_told_wins(self) -> None:
         given = {
@@ -220,6 +233,25 @@ class TestSetup:
         place.archive(JAVA).touch()
 
         assert not setup._is_complete(place, JAVA)
+
+    def test_what_commits_to_s3_is_compiled_where_it_is_missing(self, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        (tmp_path / "jars").mkdir()
+        for jar in installation().jars:
+            (tmp_path / "jars" / jar.name).symlink_to(jar)
+        said: list[str] = []
+        setup._install_log_store(place, tmp_path, said.append)
+        setup._install_log_store(place, tmp_path, said.append)
+
+        assert said == ["  compiled S3ConditionalLogStore.java"]
+        assert zipfile.ZipFile(place.log_store_jar).namelist() == ["reconciler/S3ConditionalLogStore.class"]
+
+    def test_what_can_not_be_compiled_says_why(self, tmp_path: Path) -> None:
+        # Without the jars for Delta.
+        with pytest.raises(SetUpMissing, match="S3SingleDriverLogStore") as raised:
+            setup._install_log_store(Installation(tmp_path), tmp_path, lambda line: None)
+
+        assert raised.value.code == "U808"
 
     @pytest.mark.slow
     def test_a_process_that_uses_spark_says_nothing_of_its_own(self, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ from reconciler.connectors.transport import Direction
 from reconciler.errors import NotFound
 from reconciler.manifest.model import ConnectorDeclaration
 from reconciler.program.model import Connector
+from reconciler.reconcile.checkpoints import list_checkpoints, write_checkpoint
 from reconciler.reconcile.events import Event, EventLog, read_events
 from reconciler.reconcile.lagging import lagging_steps
 from reconciler.reconcile.steps import read_step, record_step, record_withdrawal, removed_since, step_at
+from reconciler.reconcile.target import open_target
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, OutputState, Placement, Published
 from reconciler.registry.protocol import History
+from tests.reconcile.recorded import write_project
 
 LAST = 1500
 WITHDRAWN = {3, 700, 1101, 1102, 1499}
@@ -33,6 +37,11 @@ class Counting(MemoryRegistry):
 
     def last_rows(self, *arguments: Any, **equal: Any) -> tuple[Mapping[str, Any], ...]:
         found = super().last_rows(*arguments, **equal)
+        self.read += len(found)
+        return found
+
+    def history(self, history: History, pipeline: str, **equal: str) -> tuple[Mapping[str, Any], ...]:
+        found = super().history(history, pipeline, **equal)
         self.read += len(found)
         return found
 
@@ -104,6 +113,28 @@ def test_a_lag_is_counted_back_to_where_it_began(shop: Counting, sent: int, rows
     head = replace(HEAD, outputs={"v.told": OutputState(sent=sent)})
     with shop.reading_at_most(rows + len(WITHDRAWN)):
         assert lagging_steps(shop, head, output) == LAST - sent - len([one for one in WITHDRAWN if one > sent])
+
+
+def test_a_lag_goes_on_over_another_name_and_not_over_another_folder(shop: Counting) -> None:
+    published = HEAD.published
+    assert published is not None
+    output = Connector(ConnectorDeclaration("renamed", "told", 0, {}), "told", Direction.OUTPUT)
+    for folder, lag in (("shop/v", 49), ("shop/elsewhere", None)):
+        relations = {"renamed": Placement(folder, LAST + 1)}
+        after = replace(HEAD, published=replace(published, relations=relations))
+        head = replace(after, outputs={"renamed.told": OutputState(sent=1450)})
+        with shop.reading_at_most(250):
+            assert lagging_steps(shop, head, output) == lag
+
+
+def test_checkpoints_of_one_name_hide_no_others(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    target = replace(open_target(tmp_path, None), registry=Counting())
+    for number in range(30):
+        write_checkpoint(target, HEAD, f"early-{number}", "named")
+    for _ in range(150):
+        write_checkpoint(target, HEAD, "again", "named")
+    assert [one.name for one in list_checkpoints(target, "shop")] == [*(f"early-{number}" for number in range(30)), "again"]
 
 
 def test_the_last_events_are_read_without_the_others() -> None:

@@ -9,7 +9,8 @@ done (default `local[*]`); the same process drives a cluster unchanged:
 - other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
 - under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
   `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
-- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`).
+- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`). What commits there is ours, unless
+  the settings name another; a warehouse on S3 with neither is refused, since Delta's own way may lose commits.
 
 Nothing of the JVM's own output reaches stdout or stderr: it goes to a temporary file without a name, which is read only to
 explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
@@ -63,9 +64,10 @@ _MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
-# Commits to S3 that replace nothing (S3ConditionalLogStore.java).
 LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
 _LOG_STORE = "reconciler.S3ConditionalLogStore"
+# Each names what commits to S3. Delta refuses to work where both are there.
+_LOG_STORE_SETTINGS = frozenset({LOG_STORE_SETTING, "spark.delta.logStore.class"})
 _JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
 # Spark remembers its last jobs and queries for its web page, even when that is off; a run makes them without end.
 _WITHOUT_PAGE = {
@@ -89,11 +91,12 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     if running is not None:
         return running
     if _is_submitted():
-        return _join(settings or {})
+        return _join(settings or {}, needs_s3)
     java = find_java()
     place = installation()
     place.require_jars()
-    if needs_s3 and not _JARS_OF_OTHERS & set(settings or {}):
+    given = set(settings or {})
+    if needs_s3 and not (_JARS_OF_OTHERS & given and _LOG_STORE_SETTINGS & given):
         place.require_s3()
     configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
@@ -126,7 +129,7 @@ def session_settings(
     # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
     jars = place.jars_for_s3
     if jars:
-        chosen = {LOG_STORE_SETTING: _LOG_STORE} | chosen
+        chosen |= _log_store(given)
     if is_local(master):
         chosen["spark.driver.extraClassPath"] = _joined(
             os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
@@ -139,11 +142,13 @@ def session_settings(
     return chosen
 
 
-def submitted_settings(settings: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
-    """The configuration under `spark-submit`, which was told some on its command line."""
+def submitted_settings(settings: Mapping[str, str], told: Mapping[str, str], has_log_store: bool = False) -> dict[str, str]:
+    """The configuration under `spark-submit`, which was told some on its command line; `has_log_store`: what commits to S3
+    is among its jars."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
     master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
-    chosen = {**_defaults(master, {**given, **told}), **given, **told}
+    log_store = _log_store({**given, **told}) if has_log_store else {}
+    chosen = {**_defaults(master, {**given, **told}), **log_store, **given, **told}
     chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
     return chosen
 
@@ -226,15 +231,21 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _join(settings: Mapping[str, str]) -> SparkSession:
+def _log_store(given: Mapping[str, str]) -> dict[str, str]:
+    return {} if _LOG_STORE_SETTINGS & set(given) else {LOG_STORE_SETTING: _LOG_STORE}
+
+
+def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
     told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
     if not _has_class(gateway, _EXTENSION):
         hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
         raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
-    if _has_class(gateway, _LOG_STORE):
-        settings = {LOG_STORE_SETTING: _LOG_STORE, **settings}
-    return _session(submitted_settings(settings, told), gateway)
+    has_log_store = _has_class(gateway, _LOG_STORE)
+    if needs_s3 and not has_log_store and not _LOG_STORE_SETTINGS & {*settings, *told}:
+        hint = 'give it that: spark-submit --jars "$(reconcile setup --jars --s3)" …'
+        raise SetUpMissing("U807", "spark-submit was started without what commits to S3 safely", hint)
+    return _session(submitted_settings(settings, told, has_log_store), gateway)
 
 
 def _has_class(gateway: Any, name: str) -> bool:
