@@ -161,7 +161,8 @@ def removed_since(registry: Registry, head: Head, step: int, places: Mapping[str
     """Which of these placements, as of a step, have lost their folder since: a folder that a later state lacks, or has at an
     earlier version, was removed; what is there now is another table.
 
-    Folders are removed by applies and restores, whose rows hold everything: those are enough to tell."""
+    Folders are removed by applies and restores, whose rows hold everything, and are there: each is written before the head
+    that publishes its step. So those rows are enough to tell."""
     published = head.published
     if published is None:
         return frozenset(places)
