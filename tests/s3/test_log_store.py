@@ -1,11 +1,5 @@
-"""Spark's commits on S3 replace none that was made meanwhile, and are told from others' when their answer is lost.
+"""Spark's commits on S3 replace none that was made meanwhile, and are told from others' when their answer is lost."""
 
-One Spark in a process of its own, since a JVM takes the environment that it is started with.
-"""
-
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import arro3.core
@@ -13,9 +7,8 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
 from reconciler.engine.spark.setup import install
+from tests.s3.conversation import Conversation
 from tests.s3.server import Bucket
-
-ROOT = Path(__file__).parents[2]
 
 # Each line of stdin is SQL; the answer is `done`, or what went wrong.
 SPARK = """
@@ -29,32 +22,6 @@ for line in sys.stdin:
     except Exception as error:
         print(" ".join(str(error).split()), flush=True)
 """
-
-
-class Spark:
-    """Spark, asked by lines."""
-
-    def __init__(self, bucket: Bucket) -> None:
-        environment = {**os.environ, **bucket.variables, "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-W", "ignore", "-c", SPARK]
-        self._process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def tell(self, sql: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{sql}\n")
-        self._process.stdin.flush()
-
-    def answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def run(self, sql: str) -> str:
-        self.tell(sql)
-        return self.answer()
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
 
 
 def commit_of(key: str, version: int) -> str:
@@ -72,13 +39,13 @@ def numbers(location: str) -> list[int]:
 
 
 @pytest.mark.spark
-def test_a_commit_of_spark_replaces_none_that_was_made_meanwhile(bucket: Bucket) -> None:
+def test_a_commit_of_spark_replaces_none_that_was_made_meanwhile(tmp_path: Path, bucket: Bucket) -> None:
     install(lambda line: None, s3=True)
     location, table = f"s3://{bucket.name}/t", f"delta.`s3a://{bucket.name}/t`"
-    spark = Spark(bucket)
+    spark = Conversation(SPARK, tmp_path, bucket)
     try:
-        assert spark.run(f"CREATE TABLE {table} (n BIGINT) USING delta") == "done"
-        assert spark.run(f"INSERT INTO {table} VALUES (1)") == "done"
+        assert spark.ask(f"CREATE TABLE {table} (n BIGINT) USING delta") == "done"
+        assert spark.ask(f"INSERT INTO {table} VALUES (1)") == "done"
 
         # Rows that were appended meanwhile are no conflict: ours come after them.
         bucket.hold(commit_of("t", 2))
@@ -100,7 +67,7 @@ def test_a_commit_of_spark_replaces_none_that_was_made_meanwhile(bucket: Bucket)
 
         # A repeat of the request finds what the first one wrote.
         bucket.lose(commit_of("t", 5))
-        assert spark.run(f"INSERT INTO {table} VALUES (5)") == "done"
+        assert spark.ask(f"INSERT INTO {table} VALUES (5)") == "done"
         assert (numbers(location), DeltaTable(location).version()) == ([1, 2, 3, 4, 5], 5)
     finally:
         spark.end()

@@ -2,10 +2,7 @@
 changes nothing.
 """
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,9 +10,10 @@ import pytest
 
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
+from tests.s3.conversation import Conversation
 from tests.s3.server import Bucket
 from tests.s3.test_log_store import commit_of
-from tests.s3.test_warehouse import ROOT, planned, repository
+from tests.s3.test_warehouse import planned, repository
 
 LEASE_SECONDS = 5
 
@@ -40,57 +38,15 @@ with Project.open(".") as project:
 """
 
 
-class Driver:
-    """A process with a Spark of its own."""
-
-    def __init__(self, root: Path, bucket: Bucket) -> None:
-        environment = {
-            **os.environ,
-            **bucket.variables,
-            "PYTHONPATH": str(ROOT),
-            "RECONCILE_LEASE_SECONDS": str(LEASE_SECONDS),
-        }
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", DRIVER],
-            cwd=root,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            # A group of its own: it is stopped with its JVM.
-            start_new_session=True,
-        )
-
-    def tell(self, call: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{call}\n")
-        self._process.stdin.flush()
-
-    def answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def call(self, call: str) -> str:
-        self.tell(call)
-        return self.answer()
-
-    def signal(self, number: signal.Signals) -> None:
-        os.killpg(self._process.pid, number)
-
-    def end(self) -> None:
-        self.signal(signal.SIGKILL)
-        self._process.communicate()
-
-
 @pytest.mark.slow
 @pytest.mark.spark
 def test_a_commit_of_a_driver_that_was_taken_over_comes_too_late(tmp_path: Path, bucket: Bucket) -> None:
     install(lambda line: None, s3=True)
     root = repository(tmp_path, bucket)
-    first, second = Driver(root, bucket), Driver(root, bucket)
+    first, second = (Conversation(DRIVER, root, bucket, RECONCILE_LEASE_SECONDS=str(LEASE_SECONDS)) for _ in range(2))
     try:
         bucket.put("incoming/a.json", '{"id": 1, "customer": "Ann", "total": 5}\n')
-        assert [first.call("apply"), first.call("run")] == ["null", "1"]
+        assert [first.ask("apply"), first.ask("run")] == ["null", "1"]
         orders = open_table(f"s3://{bucket.name}/warehouse/shop/orders")
         assert orders is not None
 
@@ -100,15 +56,15 @@ def test_a_commit_of_a_driver_that_was_taken_over_comes_too_late(tmp_path: Path,
         bucket.wait_for_held()
         first.signal(signal.SIGSTOP)
         time.sleep(LEASE_SECONDS + 1)
-        assert second.call("run") == "1"
+        assert second.ask("run") == "1"
         bucket.release()
         first.signal(signal.SIGCONT)
 
         assert first.answer() == "A503"
-        assert second.call("totals") == '[["Ann", "5.00"], ["Bob", "7.00"]]'
+        assert second.ask("totals") == '[["Ann", "5.00"], ["Bob", "7.00"]]'
         bucket.put("incoming/c.json", '{"id": 3, "customer": "Bob", "total": 1}\n')
-        assert first.call("run") == "1"
-        assert second.call("totals") == '[["Ann", "5.00"], ["Bob", "8.00"]]'
+        assert first.ask("run") == "1"
+        assert second.ask("totals") == '[["Ann", "5.00"], ["Bob", "8.00"]]'
     finally:
         first.end()
         second.end()
