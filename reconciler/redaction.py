@@ -1,40 +1,84 @@
-"""Secrets within texts that are shown: credentials of addresses, and settings whose name says that they are secret.
+"""Secrets within what is shown: what of a setting's value may be shown, and credentials within texts.
 
-The schemas of connectors mark what is secret; this is for what they can't know: a password within a URI, a signature within
-its query, an option of a later version. When in doubt, it is masked: a reader who misses a detail looks into the file.
+What a connector's schema marks as plain may be shown, in the form that the mark promises (`Plain`, `plain_value`). What it
+does not mark may be secret, and is not shown. `masked` is the second line of defence, for texts of which no schema knows:
+what looks like credentials is replaced. When in doubt, it is hidden: a reader who misses a detail looks into the file.
 
 - In `scheme://user:password@host` all before `@` is masked; over HTTP also what stands there alone, which may be a token.
-- In `name=value` the value is masked where the name says so, in a query or anywhere else (`…;password=…`, JAAS).
+- In `name=value`, `name: value` and `"name": "value"` the value is masked where the name says so.
+- What is made like a token of a well-known service is masked wherever it stands.
 - References (`${secret:NAME}`) are no secrets and stand.
+
+No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
 Not here: where secrets are allowed, and that they are warned of (`connectors.catalogue`).
 """
 
 import re
-from typing import Final
+from enum import Enum
+from typing import Any, Final
 
 MASK: Final = "***"
 
+
+class Plain(Enum):
+    """The mark `x-plain` of a schema: what may be shown of a value."""
+
+    VALUE = True
+    """The value itself."""
+    ADDRESS = "address"
+    """Addresses, separated by commas: schemes, hosts, ports and plain paths; nothing if anything else stands there."""
+    WORD = "word"
+    """One word of letters, digits, `_`, `.` and `-`."""
+    NUMBER = "number"
+    """A number or a boolean, also as text."""
+
+
 _SECRET_NAME: Final = re.compile(
-    r"pass(word|wd|phrase)|secret|token|credential|jaas|user[._-]?info"
-    r"|(^|[._-])(private|account|master|customer|encryption|keystore|api|sas|auth|shared)[._-]?key"
-    r"|(^|[._-])(sas|pwd|pem)($|[._-])",
+    r"pass(word|wd|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
+    r"|(^|[._-])(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key"
+    r"|(^|[._-])(sas|pwd|pem|certificate|header|headers|cookie)($|[._-])",
     re.IGNORECASE,
 )
 _NO_SECRET: Final = re.compile(
     r"[._-](provider|type|file|location|path|url|uri|endpoint|id|enabled|class|name)$", re.IGNORECASE
 )
-_USER: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*:)?//(?P<user>[^/@\s:?#\"'<>]*)(?P<rest>:[^\s\"'<>]*)?@")
+_USER: Final = re.compile(
+    r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#\"'<>]*)(?P<rest>:[^\"'<>\n]{0,300})?@"
+)
 _PORT: Final = re.compile(r":\d+(/|\?|#)")
 _PAIR: Final = re.compile(
-    r"(?P<name>[A-Za-z0-9._%-]+)(?P<sign>\s*=\s*)(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,#\"']+)"
+    r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._%-]+)(?P<sign>\s*=\s*)"
+    r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s&;,#\"']+)"
+)
+_ENTRY: Final = re.compile(
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<quote>[\"']?)(?P<name>[A-Za-z0-9._%-]+)(?P<sign>(?P=quote)\s*:\s*)"
+    r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?:(?:Basic|Bearer|Digest|Token)\s+)?[^\s&;,#\"'{}\[\]]+)",
+    re.IGNORECASE,
 )
 _PAIR_NAME: Final = re.compile(
     r"^(x-(amz|goog|ms)-)?(sig|signature|security-token|credential|sas|auth|authorization|pwd|pass|key|code|api_?key|access_?key"
     r"|awsaccesskeyid|googleaccessid)$",
     re.IGNORECASE,
 )
+_TOKEN: Final = re.compile(
+    r"(?<![A-Za-z0-9_-])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{10,}"
+    r"|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{16,}|dapi[0-9a-f]{16,}|AIza[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
+    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,})"
+)
+_ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_DIGITS: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?|true|false", re.IGNORECASE)
+_HOST: Final = r"(?:[A-Za-z0-9_.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?"
+_PLAIN_PATH: Final = r"(?:[\w.+*~-]+|[\w.-]{1,60}=[\w.*-]{1,60})"
+_PATH: Final = rf"/?{_PLAIN_PATH}?(?:/+{_PLAIN_PATH})*/*"
+_ADDRESS: Final = re.compile(
+    # A container (abfss://container@account/…) is no user; over HTTP it may be a token, and a path may be one, too.
+    rf"(?:(?:s3a?|gs|hdfs|abfss?|wasbs?)://(?:[a-z0-9-]{{1,63}}@)?{_HOST}(?:/{_PATH})?"
+    rf"|(?:postgres(?:ql)?|jdbc:postgresql|https?)://{_HOST}(?:/[\w-]{{0,63}})?|file:/{{1,3}}{_PATH}|{_HOST}|{_PATH})"
+)
 
 
 def is_secret_name(name: str) -> bool:
@@ -42,10 +86,34 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None and _NO_SECRET.search(name) is None
 
 
+def plain_value(value: Any, mark: Plain | None) -> Any:
+    """The value if its mark allows to show it, else `***`. Credentials are masked even then."""
+    if mark is None:
+        return MASK
+    if not isinstance(value, str):
+        return value
+    match mark:
+        case Plain.VALUE:
+            return masked(value)
+        case Plain.WORD:
+            is_plain = _WORD.fullmatch(value) is not None
+        case Plain.NUMBER:
+            is_plain = _DIGITS.fullmatch(value) is not None
+        case Plain.ADDRESS:
+            bare = _REFERENCE.sub("x", value)
+            is_plain = all(_ADDRESS.fullmatch(one.strip()) for one in bare.split(","))
+    return value if is_plain and masked(value) == value else MASK
+
+
 def masked(text: str) -> str:
     """The text with what looks like credentials replaced by `***`."""
+    text = _TOKEN.sub(MASK, text)
+    if "-----BEGIN" in text:
+        text = _ARMOUR.sub(MASK, text)
     if "=" in text:
         text = _PAIR.sub(_without_value, text)
+    if ":" in text:
+        text = _ENTRY.sub(_without_entry, text)
     return _USER.sub(_without_user, text) if "@" in text and "//" in text else text
 
 
@@ -54,6 +122,15 @@ def _without_value(found: re.Match[str]) -> str:
     if not (_PAIR_NAME.match(name) or is_secret_name(name)) or _REFERENCE.fullmatch(found["value"].strip("\"'")):
         return found[0]
     return f"{found['name']}{found['sign']}{MASK}"
+
+
+def _without_entry(found: re.Match[str]) -> str:
+    # `key: x` and `code: x` are words of many messages.
+    name = found["name"]
+    is_secret = is_secret_name(name) or (_PAIR_NAME.match(name) and name.lower() not in ("key", "code"))
+    if not is_secret or _REFERENCE.fullmatch(found["value"].strip("\"'")):
+        return found[0]
+    return f"{found['quote']}{name}{found['sign']}{MASK}"
 
 
 def _without_user(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ Every problem is reported, each once, at the place of the offending key or value
 expected, and a hint where one is likely to help. The wording is ours: messages of the validator reach nobody.
 
 `Codes` names the permanent codes under which the kinds of problem are reported: pipeline.yaml and connectors differ.
-What is secret, by its schema (`x-secret`) or its name, is never shown, nor are credentials within addresses.
+Of a connector's texts only those are shown that their schema marks as plain; of other files none that is secret by its name.
 Alternatives (`oneOf`, `anyOf`) are narrowed to the branch whose type fits before anything is said about them.
 """
 
@@ -17,8 +17,9 @@ from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.digest import canonical_json
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
-from reconciler.redaction import is_secret_name, masked
+from reconciler.redaction import MASK, is_secret_name, masked, plain_value
 from reconciler.schema_files import validator
+from reconciler.schema_walk import plainness
 
 # The validator's own error, whose attributes have no types that would help.
 _Error: TypeAlias = Any
@@ -26,9 +27,11 @@ _Error: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The code of each kind of problem, and what the checked value is called in messages."""
+    """The code of each kind of problem, what the checked value is called in messages, and whether its texts may be secret
+    unless their schema marks them as plain."""
 
     whole: str
+    may_be_secret: bool
     unknown_key: str
     missing_key: str
     wrong_type: str
@@ -38,8 +41,29 @@ class Codes:
     wrong_count: str
 
 
-MANIFEST_CODES: Final = Codes("the file", "M110", "M111", "M112", "M113", "M114", "M115", "M116")
-CONNECTOR_CODES: Final = Codes("the connector", "C403", "C404", "C405", "C406", "C407", "C408", "C409")
+MANIFEST_CODES: Final = Codes("the file", False, "M110", "M111", "M112", "M113", "M114", "M115", "M116")
+CONNECTOR_CODES: Final = Codes("the connector", True, "C403", "C404", "C405", "C406", "C407", "C408", "C409")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is checked, and how its problems are told."""
+
+    schema_file: str
+    value: Any
+    places: Places
+    codes: Codes
+
+    def may_be_secret(self, error: _Error) -> bool:
+        """Whether the value that an error is about must not be shown."""
+        path: Path = tuple(error.absolute_path)
+        if any(isinstance(part, str) and is_secret_name(part) for part in path):
+            return True
+        if not self.codes.may_be_secret:
+            return isinstance(error.schema, Mapping) and error.schema.get("x-secret") is True
+        mark = plainness(self.schema_file, self.value, path)
+        return mark is None or plain_value(error.instance, mark) == MASK
+
 
 _TYPE_WORDS: Final = {
     "object": "a mapping",
@@ -59,8 +83,9 @@ _OLD_BOOLEANS: Final = {
 def check_against(schema_file: str, value: Any, places: Places, codes: Codes) -> tuple[Diagnostic, ...]:
     """All problems of `value` by the schema in `schema_file`, in order of place."""
     found: list[Diagnostic] = []
+    subject = _Subject(schema_file, value, places, codes)
     for error in validator(schema_file).iter_errors(value):
-        found.extend(_describe(error, places, codes))
+        found.extend(_describe(error, subject))
     return in_order(found)
 
 
@@ -82,18 +107,16 @@ def found_words(value: Any) -> str:
             return f"the number {value}"
 
 
-def _found(error: _Error) -> str:
+def _found(error: _Error, subject: _Subject) -> str:
     """What was found, or only its type where it may be secret."""
     value = error.instance
-    marked = isinstance(error.schema, Mapping) and error.schema.get("x-secret") is True
-    named = any(isinstance(part, str) and is_secret_name(part) for part in error.absolute_path)
-    if not (marked or named) or value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or not subject.may_be_secret(error):
         return found_words(value)
     match value:
         case str():
-            return "a text (secret)"
+            return "a text (not shown)"
         case int() | float():
-            return "a number (secret)"
+            return "a number (not shown)"
         case _:
             return found_words(value)
 
@@ -106,9 +129,10 @@ def path_words(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+def _describe(error: _Error, subject: _Subject) -> Iterator[Diagnostic]:
     path: Path = tuple(error.absolute_path)
     value, rule = error.instance, error.validator_value
+    places, codes = subject.places, subject.codes
     at = places.of_value(path)
     name = path_words(path) or codes.whole
     if "propertyNames" in error.absolute_schema_path:
@@ -117,7 +141,7 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
         return
     match error.validator:
         case "additionalProperties" | "unevaluatedProperties":
-            yield from _unknown_keys(error, path, places, codes)
+            yield from _unknown_keys(error, path, subject)
         case "required":
             where = places.of_key(path)
             for key in rule:
@@ -125,14 +149,14 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
                     yield Diagnostic(codes.missing_key, f"{name} lacks the key {key!r}", where, _meaning(error, key))
         case "type":
             expected = _types(rule)
-            hint = _type_hint(value, rule, hidden=_found(error).endswith("(secret)"))
-            yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {_found(error)}", at, hint)
+            hint = _type_hint(value, rule, hidden=subject.may_be_secret(error))
+            yield Diagnostic(codes.wrong_type, f"{name}: expected {expected}, found {_found(error, subject)}", at, hint)
         case "enum" | "const":
             allowed = list(rule) if error.validator == "enum" else [rule]
-            yield _not_allowed(name, value, _found(error), allowed, at, codes)
+            yield _not_allowed(name, value, _found(error, subject), allowed, at, codes)
         case "pattern" | "format" | "minLength" | "maxLength":
             form = error.schema.get("x-form") or _length_words(error) or "another form"
-            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error)}", at)
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error, subject)}", at)
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             bound = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "more than"}
             words = bound.get(str(error.validator), "less than")
@@ -142,15 +166,15 @@ def _describe(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnosti
         case "maxItems" | "maxProperties":
             yield Diagnostic(codes.wrong_count, f"{name}: expected at most {rule}, found {len(value)}", at)
         case "uniqueItems":
-            yield from _repeats(name, path, value, places, codes)
+            yield from _repeats(name, path, value, subject)
         case "oneOf" | "anyOf":
-            yield from _alternatives(error, places, codes)
+            yield from _alternatives(error, subject)
         case _:
             form = error.schema.get("x-form", "something else") if isinstance(error.schema, Mapping) else "nothing here"
-            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error)}", at)
+            yield Diagnostic(codes.wrong_form, f"{name}: expected {form}, found {_found(error, subject)}", at)
 
 
-def _unknown_keys(error: _Error, path: Path, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+def _unknown_keys(error: _Error, path: Path, subject: _Subject) -> Iterator[Diagnostic]:
     known = sorted(error.schema.get("properties", {}))
     patterns = list(error.schema.get("patternProperties", {}))
     for key in sorted(error.instance):
@@ -162,7 +186,9 @@ def _unknown_keys(error: _Error, path: Path, places: Places, codes: Codes) -> It
             hint = f"expected {error.schema['x-keys']}"
         elif hint is None and 0 < len(known) <= 12:
             hint = f"known keys: {', '.join(known)}"
-        yield Diagnostic(codes.unknown_key, f"unknown key {key!r}{within}", places.of_key((*path, key)), hint)
+        yield Diagnostic(
+            subject.codes.unknown_key, f"unknown key {key!r}{within}", subject.places.of_key((*path, key)), hint
+        )
 
 
 def _meaning(error: _Error, key: str) -> str | None:
@@ -207,17 +233,17 @@ def _length_words(error: _Error) -> str | None:
     return f"at most {error.validator_value} characters" if error.validator == "maxLength" else None
 
 
-def _repeats(name: str, path: Path, values: Sequence[Any], places: Places, codes: Codes) -> Iterator[Diagnostic]:
+def _repeats(name: str, path: Path, values: Sequence[Any], subject: _Subject) -> Iterator[Diagnostic]:
     seen: set[str] = set()
     for index, value in enumerate(values):
         text = canonical_json(value)
         if text in seen:
             message = f"{name}: {found_words(value)} stands there twice"
-            yield Diagnostic(codes.wrong_count, message, places.of_value((*path, index)))
+            yield Diagnostic(subject.codes.wrong_count, message, subject.places.of_value((*path, index)))
         seen.add(text)
 
 
-def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagnostic]:
+def _alternatives(error: _Error, subject: _Subject) -> Iterator[Diagnostic]:
     """The branch whose outer type fits speaks alone; when none or several do, the alternatives are named."""
     branches: dict[int, list[_Error]] = {}
     for inner in error.context or ():
@@ -230,9 +256,9 @@ def _alternatives(error: _Error, places: Places, codes: Codes) -> Iterator[Diagn
     ]
     if len(fitting) == 1:
         for inner in fitting[0]:
-            yield from _describe(inner, places, codes)
+            yield from _describe(inner, subject)
         return
     path: Path = tuple(error.absolute_path)
     titles = [str(branch.get("title", "something else")) for branch in error.validator_value]
-    message = f"{path_words(path) or codes.whole}: expected {' or '.join(titles)}; found {_found(error)}"
-    yield Diagnostic(codes.wrong_type, message, places.of_value(path))
+    message = f"{path_words(path) or subject.codes.whole}: expected {' or '.join(titles)}; found {_found(error, subject)}"
+    yield Diagnostic(subject.codes.wrong_type, message, subject.places.of_value(path))

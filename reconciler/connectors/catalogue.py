@@ -7,7 +7,8 @@ variables resolved, secrets still `${secret:NAME}`.
   rules that a schema can't express. Settings without an error among the diagnostics can be given to the other functions.
 - `canonical_settings` is what decides whether a connector was modified: defaults written out, settings that reset
   nothing left out, equivalent spellings made one.
-- `secret_paths` says where secrets stand, so that nothing ever prints them.
+- `shown_settings` is what may be shown of them: values whose schema marks them as plain; all others may be secret.
+- `secret_paths` says where secrets surely stand.
 
 What it does not do: read or write through a connector (the engine's), resolve references (`connectors.references`).
 """
@@ -27,14 +28,14 @@ from reconciler.connectors import (
     postgres_input,
 )
 from reconciler.connectors.references import holds_reference
-from reconciler.connectors.schema_walk import is_secret, with_defaults
 from reconciler.connectors.transport import Direction, Transport
 from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
 from reconciler.digest import JsonObject
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
-from reconciler.redaction import is_secret_name
+from reconciler.redaction import MASK, is_secret_name, plain_value
 from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
+from reconciler.schema_walk import is_secret, plainness, with_defaults
 
 TRANSPORTS: Final[Mapping[str, Transport]] = {
     module.TRANSPORT.name: module.TRANSPORT
@@ -145,6 +146,24 @@ def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
         or holds_reference(value, "secret")
         or (isinstance(value, str) and any(isinstance(part, str) and is_secret_name(part) for part in path))
     )
+
+
+def shown_settings(settings: JsonObject) -> JsonObject:
+    """The settings with `***` in place of each value that may not be shown: of each that no schema marks as plain, that is
+    secret by its name, or that is not of the form which its mark promises."""
+    transport = transport_of(settings)
+    secret = set(secret_paths(settings))
+
+    def shown(value: Any, path: Path) -> Any:
+        if value and isinstance(value, Mapping):
+            return {key: shown(part, (*path, key)) for key, part in value.items()}
+        if value and isinstance(value, Sequence) and not isinstance(value, str):
+            return [shown(part, (*path, index)) for index, part in enumerate(value)]
+        if path in secret or transport is None:
+            return MASK
+        return plain_value(value, plainness(transport.schema_file, settings, path))
+
+    return {key: shown(value, (key,)) for key, value in settings.items()}
 
 
 def _option_text(key: str, value: Any) -> Any:

@@ -1,20 +1,20 @@
 """Compare connectors: by name within their relation, by the settings that decide what is read or written. Names are those
 of desired, declared renames (`moves`) taken into account.
 
-A setting that is secret (`connectors.catalogue.secret_paths`), or holds one, is named, its value never shown; within others
-credentials are masked. So no later part of the program ever sees them.
+Of the values of settings only those are taken over that may be shown (`connectors.catalogue.shown_settings`); of others the
+difference says that they changed. So no later part of the program ever sees what may be secret.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.connectors.catalogue import canonical_settings, secret_paths
+from reconciler.connectors.catalogue import canonical_settings, shown_settings
 from reconciler.diff.model import Action, ConnectorChange, SettingDifference
 from reconciler.diff.moves import Renames
 from reconciler.digest import canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Connector
-from reconciler.redaction import masked
+from reconciler.redaction import MASK
 from reconciler.snapshot.model import Snapshot
 
 
@@ -51,27 +51,19 @@ def setting_differences(applied: Connector, desired: Connector) -> tuple[Setting
     from deepdiff import DeepDiff
 
     before, after = canonical_settings(applied.settings), canonical_settings(desired.settings)
-    secret = {tuple(path) for path in (*secret_paths(applied.settings), *secret_paths(desired.settings))}
     differing: set[tuple[Any, ...]] = set()
     tree = DeepDiff(before, after, view="tree", ignore_numeric_type_changes=False)
     for kind in tree:
         for item in tree[kind]:
             differing.add(tuple(item.path(output_format="list")))
+    shown_before, shown_after = shown_settings(before), shown_settings(after)
     found = []
     for path in sorted(differing, key=str):
-        values = _values(before, after, path, secret)
-        found.append(SettingDifference(".".join(str(part) for part in path), *values))
+        values = _shown(shown_before, path), _shown(shown_after, path)
+        # What is equal as it is shown, or hidden on either side, differs in what may not be shown.
+        told = values if values[0] != values[1] and not any(text and MASK in text for text in values) else (None, None)
+        found.append(SettingDifference(".".join(str(part) for part in path), *told))
     return tuple(found)
-
-
-def _values(
-    applied: Mapping[str, Any], desired: Mapping[str, Any], path: tuple[Any, ...], secret: set[tuple[Any, ...]]
-) -> tuple[str | None, str | None]:
-    """Both values as they are shown; neither where they are secret, or differ in nothing that may be shown."""
-    if any(path[: len(known)] == known or known[: len(path)] == path for known in secret):
-        return (None, None)
-    before, after = _shown(applied, path), _shown(desired, path)
-    return (None, None) if before == after else (before, after)
 
 
 def _shown(settings: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
@@ -81,4 +73,4 @@ def _shown(settings: Mapping[str, Any], path: tuple[Any, ...]) -> str | None:
             value = value[part]
         except (KeyError, IndexError, TypeError):
             return None
-    return masked(value if isinstance(value, str) else canonical_json(value))
+    return value if isinstance(value, str) else canonical_json(value)

@@ -104,9 +104,9 @@ _STORAGE_CHANGED = {
 
 
 def describe_difference(difference: SettingDifference) -> str:
-    """For example: `transport.config.uri: a → b`; a secret's values are not shown."""
+    """For example: `transport.config.uri: a → b`; what may be secret is not shown."""
     if difference.applied is None and difference.desired is None:
-        return printable(f"{difference.path} changed (secret)")
+        return printable(f"{difference.path} changed (not shown)")
     return printable(f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}")
 
 

@@ -1,4 +1,5 @@
-"""What a transport's schema says beside what is allowed: `default` values, and which values are secret (`x-secret`).
+"""What a schema of connectors says beside what is allowed: `default` values, which values are secret (`x-secret`), and
+which may be shown (`x-plain`).
 
 Walks the parts of a schema that apply to a value: `$ref`, `allOf`, and `if`/`then` on constants, which is all that the
 schemas of transports use. It does not validate; values are expected to fit.
@@ -10,6 +11,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.places import Path
+from reconciler.redaction import Plain
 from reconciler.schema_files import schema
 
 
@@ -21,17 +23,32 @@ def with_defaults(schema_file: str, value: JsonObject) -> dict[str, Any]:
 
 def is_secret(schema_file: str, value: JsonObject, path: Path) -> bool:
     """Whether the schema marks what stands at `path` as secret."""
+    *_, last = _layers_along(schema_file, value, path)
+    return any(layer.get("x-secret") is True for layer in last)
+
+
+def plainness(schema_file: str, value: JsonObject, path: Path) -> Plain | None:
+    """How the schema lets what stands at `path` be shown; None where it says nothing, so that it may be secret.
+
+    A mark counts for all that stands below it. `x-secret` there wins over any mark.
+    """
+    along = list(_layers_along(schema_file, value, path))
+    if any(layer.get("x-secret") is True for layers in along for layer in layers):
+        return None
+    marks = [Plain(layer["x-plain"]) for layers in along for layer in layers if "x-plain" in layer]
+    return marks[-1] if marks else None
+
+
+def _layers_along(schema_file: str, value: JsonObject, path: Path) -> Iterator[list[JsonObject]]:
+    """What applies to the value itself, then to each part on the way to `path`."""
     layers = [(schema_file, schema(schema_file))]
     part: Any = value
     for key in path:
-        layers = [
-            (file, below)
-            for outer_file, outer in layers
-            for file, layer in _applicable(outer_file, outer, part)
-            for below in _below(layer, key)
-        ]
+        applicable = [found for file, outer in layers for found in _applicable(file, outer, part)]
+        yield [layer for _, layer in applicable]
+        layers = [(file, below) for file, layer in applicable for below in _below(layer, key)]
         part = part[key]
-    return any(layer.get("x-secret") is True for file, outer in layers for _, layer in _applicable(file, outer, part))
+    yield [layer for file, outer in layers for _, layer in _applicable(file, outer, part)]
 
 
 def _filled(file: str, outer: JsonObject, value: Any) -> Any:
