@@ -32,6 +32,7 @@ from reconciler.diff.extent import (
     OnlyColumns,
     flow,
     may_be_captured,
+    may_resolve_otherwise,
     reshaped,
     union,
     unrepeatable,
@@ -64,7 +65,7 @@ from reconciler.diff.model import (
 )
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
-from reconciler.diff.views import own_causes, own_extent, under_desired_names
+from reconciler.diff.views import has_the_same_text, own_causes, own_extent, under_desired_names
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program, Read, View
@@ -196,7 +197,8 @@ def _compare_view(
     own = own_causes(old, view, before, after, renames, functions)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
     written_anew = any(isinstance(one, _OF_THE_TEXT) for one in own)
-    reads, spared, any_row = _read_causes(old, view, after, upstream, found, written_anew=written_anew)
+    same_text = bool(upstream) and has_the_same_text(old, view, before, after)
+    reads, spared, any_row = _read_causes(old, view, after, upstream, found, written_anew=written_anew, same_text=same_text)
     causes: tuple[ViewCause, ...] = (*own, *reads)
     if not causes:
         found.spared += spared
@@ -231,20 +233,28 @@ def _places(view: View, other: View) -> list[str]:
 
 
 def _read_causes(
-    old: View, view: View, after: Program, upstream: Mapping[str, Extent], found: _Found, written_anew: bool
+    old: View,
+    view: View,
+    after: Program,
+    upstream: Mapping[str, Extent],
+    found: _Found,
+    *,
+    written_anew: bool,
+    same_text: bool,
 ) -> tuple[tuple[ViewCause, ...], list[Spared], bool]:
     """Why what the view reads makes it another, and what it reads that changed without doing so. `written_anew`: its text
-    is another, and says by itself why it gives other columns. The last: whether any row may differ, whatever lineage
-    says."""
+    is another, and says by itself why it gives other columns; `same_text`: its query is written as before. The last:
+    whether any row may differ, whatever lineage says."""
     if not upstream:
         return (), [], False
     before = {fold(read.relation): read.columns for read in old.reads}
+    is_unsure = old.lineage is None or view.lineage is None
     # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
     names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
     turned = not written_anew and (names[0] != names[1] or reshaped(old, view) != NOTHING)
     causes: list[ViewCause] = []
     spared: list[Spared] = []
-    any_row = False
+    any_row = is_unsure and any(extent != NOTHING for extent in upstream.values())
     for read in view.reads:
         key = fold(read.relation)
         extent = upstream.get(key)
@@ -252,7 +262,9 @@ def _read_causes(
             continue
         columns = _changed_columns(read, before.get(key, ()), extent)
         if isinstance(extent, OnlyColumns) and (
-            (extent.reordered and uses_places(view, read, _column_count(after, key))) or may_be_captured(view, extent)
+            (extent.reordered and uses_places(view, read, _column_count(after, key)))
+            or may_be_captured(view, extent)
+            or (same_text and ((is_unsure and extent != NOTHING) or may_resolve_otherwise(old, view, key, extent)))
         ):
             any_row = True
             columns = columns or read.columns

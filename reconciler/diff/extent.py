@@ -10,6 +10,10 @@ Rules (column-level lineage; when unsure, any row):
 - Columns at other places change any row of a reader that may use them by their place: one whose text holds a `*` for
   columns, or which reads all columns of the relation (`p(a, b)`, `TABLE t`).
 - A column that is named like a word of SQL's own (`current_user`, `all`) changes any row of a reader that holds the word.
+- Where the lineage of a reader is not known (PIVOT, recursion, UNION BY NAME, `*` of a NATURAL JOIN), any difference of the
+  columns of what it reads changes any row: such a query may group, match or name by columns that stand nowhere in it.
+- A renamed column that a reader reads changes any row of it, if its text may now name another one: if a word of it is the
+  old name or the new one, or if its results show names of columns (`renaming.shows_names`: NATURAL, BY NAME, structs).
 - A view that is computed anew may besides change in columns that are not repeatable (`rand()`, sums of doubles), and in
   any row where its rows are not (a LIMIT).
 """
@@ -23,6 +27,7 @@ from reconciler.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.lineage import Lineage
+from reconciler.sql.renaming import shows_names
 from reconciler.sql.scopes import ALL_COLUMNS
 
 
@@ -80,6 +85,17 @@ def _holds_star(tokens: tuple[Token, ...]) -> bool:
         elif before.is_word("SELECT", "DISTINCT", "ALL") or (before.kind is Kind.SYMBOL and before.text in (",", ".", "*/")):
             return True
     return False
+
+
+def may_resolve_otherwise(applied: View, desired: View, relation: str, extent: OnlyColumns) -> bool:
+    """Whether a view's text may name another column of a relation (folded) after columns of it were renamed. A text that
+    names none of them gets them by `*` alone, and then what its lineage says is all that there is."""
+    reads = [read for view in (applied, desired) for read in view.reads if fold(read.relation) == relation]
+    columns = {fold(column) for read in reads for column in read.columns}
+    if columns.isdisjoint(extent.renamed):
+        return False
+    words = {fold(token.text.strip("`")) for token in query_tokens(desired.query) if token.kind in (Kind.WORD, Kind.QUOTED)}
+    return not words.isdisjoint(extent.renamed) or shows_names(desired.query)
 
 
 def may_be_captured(view: View, extent: OnlyColumns) -> bool:

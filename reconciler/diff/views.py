@@ -26,7 +26,7 @@ from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
-from reconciler.sql.renaming import renamed_query
+from reconciler.sql.renaming import renamed_query, shows_names
 
 
 def own_causes(
@@ -88,17 +88,27 @@ def _canonical(view: View, program: Program, as_spelled: bool) -> str:
     return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
 
 
+def has_the_same_text(applied: View, desired: View, before: Program, after: Program) -> bool:
+    """Whether the canonical texts of the two queries are equal."""
+    as_spelled = before.names_are_data or after.names_are_data
+    return _canonical(applied, before, as_spelled) == _canonical(desired, after, as_spelled)
+
+
 def _follows_renames(applied: View, desired: View, before: Program, renames: Renames, as_spelled: bool) -> bool:
     """Whether the desired query is the applied one with declared renames carried out: then it reads the same columns of
     the same relations, its columns descend from the same ones and have the same names."""
     relations = {old: new for new, old in renames.relations.items()}
     columns: dict[str, str] = {}
+    read = {fold(one.relation) for one in desired.reads}
     for table, moved in renames.columns.items():
+        if table not in read:
+            continue
         for new, old in moved.items():
-            columns[old] = new
+            if columns.setdefault(old, new) != new:
+                return False
             if _stands_elsewhere(desired, before, renames, table, {old, new}):
                 return False
-    if not relations and not columns:
+    if (not relations and not columns) or (columns and shows_names(desired.query)):
         return False
     followed = renamed_query(applied.query, relations, columns)
     if followed is None or canonical_query(followed, as_spelled) != canonical_query(desired.query, as_spelled):

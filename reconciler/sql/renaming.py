@@ -9,12 +9,18 @@ read, give and descend from. Nothing is said (None) where
   be no name at all;
 - an old name stands after a point whose head is not surely a relation: it may be a field or a key;
 - an old name is called like a function, or the text can't be cut into tokens.
+
+`shows_names` says where a query's results depend on names of columns beyond its own words.
 """
 
 from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
 
 from reconciler.names import fold
 from reconciler.sql.lexer import Kind, query_tokens
+from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.shapes import shapes_of
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
@@ -50,6 +56,21 @@ def renamed_query(query: str, relations: Mapping[str, str], columns: Mapping[str
         parts += [query[position : token.start], quote, names[key], quote]
         position = token.end
     return "".join([*parts, query[position:]])
+
+
+# In these a tuple is compared or grouped by, and its fields' names are nobody's.
+_COMPARING: Final = (exp.In, exp.Values, exp.Group, exp.GroupingSets, exp.Rollup, exp.Cube, exp.Tuple)
+
+
+def shows_names(query: str) -> bool:
+    """Whether a query matches columns by their names (NATURAL, BY NAME), or may give a struct whose fields are named after
+    columns (`(a, b)`): then a rename reaches what it gives, though nothing else in it does."""
+    if any(token.is_word("NATURAL", "NAME") for token in query_tokens(query)):
+        return True
+    parsed = parse_query(query)
+    if not isinstance(parsed, Parsed):
+        return True
+    return any(not isinstance(one.parent, _COMPARING) for one in parsed.tree.find_all(exp.Tuple))
 
 
 def _means_something(name: str) -> bool:

@@ -11,6 +11,7 @@ from reconciler.program.compile import compile_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
 
 _EVOLVE = "spec: {evolution: evolve}"
+_E_TO_B = "spec: {evolution: evolve, moved: [{from: t.e, to: t.b}]}"
 
 
 def snapshot(sql: str, spec: str = _EVOLVE) -> Snapshot:
@@ -113,6 +114,80 @@ def test_a_query_that_only_follows_a_rename_is_the_same() -> None:
     before = snapshot("CREATE TABLE m (id INT, qty INT);" + view.format("qty"))
     after = snapshot("CREATE TABLE m (id INT, quantity INT);" + view.format("quantity"), spec)
     assert changed(compare(before, after)) == {"m"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "* FROM t NATURAL JOIN u",
+        "* EXCEPT (a) FROM t NATURAL JOIN u",
+        "count(*) AS n FROM t NATURAL JOIN u",
+        "count(*) AS n FROM (SELECT * FROM t) AS p NATURAL JOIN u",
+        "* FROM t PIVOT (sum(a) AS s FOR d IN (1 AS one, 2 AS two))",
+        "one FROM t PIVOT (sum(a) FOR d IN (1 AS one))",
+        "* FROM t UNPIVOT (z FOR n IN (a, d))",
+        "t.*, explode(array(1, 2)) AS x FROM t",
+        "* FROM t LATERAL VIEW explode(array(1, 2)) AS x",
+        "* FROM t, LATERAL (SELECT max(k) AS m FROM s WHERE s.k = t.a) AS x",
+        "* FROM t UNION ALL BY NAME SELECT * FROM u",
+        "a FROM (SELECT * FROM t UNION BY NAME SELECT * FROM u)",
+        "struct(*) AS x FROM t",
+        "(t.*, 1) AS x FROM t",
+        "to_json(struct(t.*)) AS x FROM t",
+        "d AS x FROM u WHERE EXISTS (SELECT 1 FROM t WHERE b = 1)",
+        "u.d, (SELECT max(a) FROM t WHERE t.d = b) AS m FROM u",
+        "* FROM (WITH RECURSIVE r AS (SELECT * FROM t UNION ALL SELECT a - 1, d, 9 FROM r WHERE a > 0) SELECT * FROM r)",
+    ],
+)
+def test_a_renamed_column_reaches_who_may_read_it_by_its_name(query: str) -> None:
+    rest = f"CREATE TABLE u (b INT, d INT); {S} CREATE MATERIALIZED VIEW v AS SELECT {query};"
+    before = snapshot(f"CREATE TABLE t (a INT, d INT, e INT); {rest}")
+    after = snapshot(f"CREATE TABLE t (a INT, d INT, b INT); {rest}", _E_TO_B)
+    assert "v" in changed(compare(before, after))
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "after", "moved"),
+    [
+        (
+            "count(*) AS n FROM t NATURAL JOIN u",
+            "CREATE TABLE t (a INT, b INT); CREATE TABLE u (a INT, b INT);",
+            "CREATE TABLE t (c INT, d INT); CREATE TABLE u (d INT, c INT);",
+            "{from: t.a, to: t.c}, {from: t.b, to: t.d}, {from: u.a, to: u.d}, {from: u.b, to: u.c}",
+        ),
+        (
+            "a - b AS n FROM t, u",
+            "CREATE TABLE t (a INT); CREATE TABLE u (b INT);",
+            "CREATE TABLE t (b INT); CREATE TABLE u (a INT);",
+            "{from: t.a, to: t.b}, {from: u.b, to: u.a}",
+        ),
+    ],
+)
+def test_columns_of_two_tables_that_trade_names_reach_who_reads_both(
+    query: str, before: str, after: str, moved: str
+) -> None:
+    view = f"CREATE MATERIALIZED VIEW v AS SELECT {query};"
+    spec = f"spec: {{evolution: evolve, moved: [{moved}]}}"
+    assert "v" in changed(compare(snapshot(before + view), snapshot(after + view, spec)))
+
+
+def test_a_renamed_field_of_a_struct_is_another_type() -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT max((m.id, m.{0})) AS p FROM m;"
+    spec = "spec: {evolution: evolve, moved: [{from: m.qty, to: m.quantity}]}"
+    before = snapshot("CREATE TABLE m (id INT, qty INT);" + view.format("qty"))
+    after = snapshot("CREATE TABLE m (id INT, quantity INT);" + view.format("quantity"), spec)
+    assert "v" in changed(compare(before, after))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["count(*) AS n FROM (SELECT * FROM t)", "t.a FROM t JOIN u USING (d)", "t.a, u.b AS x FROM t, u WHERE t.d = u.d"],
+)
+def test_a_renamed_column_spares_who_surely_has_nothing_of_its_name(query: str) -> None:
+    rest = f"CREATE TABLE u (b INT, d INT); CREATE MATERIALIZED VIEW v AS SELECT {query};"
+    before = snapshot(f"CREATE TABLE t (a INT, d INT, e INT); {rest}")
+    after = snapshot(f"CREATE TABLE t (a INT, d INT, b INT); {rest}", _E_TO_B)
+    assert changed(compare(before, after)) == {"t"}
 
 
 @pytest.mark.parametrize(
