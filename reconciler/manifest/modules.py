@@ -4,7 +4,9 @@ They are read, never run. What a module imports is found in its text; what can't
 there would go unnoticed:
 - modules of the folder, by their path below it (`udf/lib/rates.py` is `lib.rates`) or relatively;
 - Python's standard library; packages that a requirement declares, whose versions are then part of the function;
-- nothing that is decided when the code runs: `__import__`, `importlib.import_module(name)`, `exec`, `eval`, `compile`.
+- nothing that is decided when the code runs. What runs text or imports by a name (`exec`, `__import__`, `builtins`,
+  `sys.modules` …) is refused wherever it is mentioned, called or not: what is mentioned can be called by another name.
+  `importlib.import_module("…")` with the name written out is the one exception.
 
 Which module a name means is decided as Python would if `udf/` were first on its path: a module of the folder hides one of
 the standard library. What else a function reads while it runs (files, the network) is not seen here.
@@ -20,8 +22,39 @@ from typing import Final
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.names import did_you_mean
 
-_RUN_TEXT: Final = frozenset({"__import__", "exec", "eval", "compile"})
-_LOADERS: Final = frozenset({"imp", "importlib.machinery", "importlib.util", "pkgutil", "runpy", "zipimport"})
+_RUN_TEXT: Final = frozenset({"__import__", "exec", "eval", "compile", "__builtins__", "__loader__", "__spec__"})
+# Attributes by which any object leads to what imports.
+_WAYS_ROUND: Final = frozenset({"__import__", "__builtins__", "__globals__", "__subclasses__", "__loader__", "__spec__"})
+_IMPORT_BY_NAME: Final = "import_module"
+# Of these modules only some attributes are safe, or all but some: so they may only be named before a point.
+_SAFE_OF_IMPORTLIB: Final = frozenset({_IMPORT_BY_NAME, "metadata", "resources"})
+_UNSAFE_OF_SYS: Final = frozenset({"modules", "path", "meta_path", "path_hooks", "path_importer_cache", "_getframe"})
+_LOADERS: Final = frozenset(
+    {
+        *(
+            "_frozen_importlib",
+            "_frozen_importlib_external",
+            "_imp",
+            "bdb",
+            "builtins",
+            "cProfile",
+            "code",
+            "codeop",
+            "doctest",
+        ),
+        *(
+            "imp",
+            "importlib.abc",
+            "importlib.machinery",
+            "importlib.util",
+            "logging.config",
+            "pdb",
+            "pkg_resources",
+            "pkgutil",
+        ),
+        *("profile", "pydoc", "runpy", "site", "timeit", "trace", "zipimport"),
+    }
+)
 _INIT: Final = "__init__"
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -124,15 +157,24 @@ def sources_of(start: Module, modules: Modules, requirements: Iterable[str], int
     _add(start.name, found)
     while found.waiting:
         module = found.waiting.pop()
+        # Names that stand where they may: before a point, or as what is called with a name written out.
+        allowed: set[int] = set()
         for node in ast.walk(module.tree):
             match node:
                 case ast.Import():
                     for alias in node.names:
-                        _import(alias.name, node, module, found)
+                        if _import(alias.name, node, module, found):
+                            _check_alias(alias, ("importlib", "sys"), node, module, found)
                 case ast.ImportFrom():
                     _import_from(node, module, found)
                 case ast.Call():
-                    _call(node, module, found)
+                    _call(node, module, found, allowed)
+                case ast.Attribute():
+                    _attribute(node, module, found, allowed)
+                case ast.Name():
+                    _name(node, module, found, allowed)
+                case ast.Subscript(slice=ast.Constant(value=str(key))) if key in _WAYS_ROUND:
+                    _refuse(f"{key} leads to what only a run can tell", node, module, found)
     return dict(sorted(found.sources.items()))
 
 
@@ -171,9 +213,11 @@ def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Import
 def _import_from(node: ast.ImportFrom, module: Module, found: _Imported) -> None:
     if node.level == 0:
         base = node.module or ""
-        if any(f"{base}.{alias.name}" in _LOADERS for alias in node.names):
-            _refuse(f"{base} imports what only a run can tell", node, module, found)
-            return
+        for alias in node.names:
+            if f"{base}.{alias.name}" in _LOADERS or not _may_be_taken(base, alias.name):
+                _refuse(f"{base}.{alias.name} leads to what only a run can tell", node, module, found)
+                return
+            _check_alias(alias, (_IMPORT_BY_NAME,), node, module, found)
         if not _import(base, node, module, found) or not found.modules.has(base.partition(".")[0]):
             return
     else:
@@ -210,18 +254,61 @@ def _members(base: str, node: ast.ImportFrom, module: Module, found: _Imported) 
             found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
 
 
-def _call(node: ast.Call, module: Module, found: _Imported) -> None:
+def _may_be_taken(base: str, name: str) -> bool:
+    """Whether `from base import name` gives nothing that imports or runs text by another name."""
+    match base:
+        case "importlib":
+            return name in _SAFE_OF_IMPORTLIB
+        case "sys":
+            return name not in _UNSAFE_OF_SYS and name != "*"
+        case _:
+            return True
+
+
+def _check_alias(alias: ast.alias, names: tuple[str, ...], node: ast.stmt, module: Module, found: _Imported) -> None:
+    """Refuse another name for what is followed by its name."""
+    if alias.name in names and alias.asname not in (None, alias.name):
+        _refuse(f"{alias.name} gets another name here, under which it can't be followed", node, module, found)
+
+
+def _call(node: ast.Call, module: Module, found: _Imported, allowed: set[int]) -> None:
     match node.func:
-        case ast.Name(id=name) if name in _RUN_TEXT:
-            _refuse(f"{name}( … ) may import what only a run can tell", node, module, found)
-        case ast.Name(id="import_module") | ast.Attribute(attr="import_module"):
-            argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
-            if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
-                _refuse("import_module imports what only a run can tell", node, module, found)
-            elif argument.value.startswith(".") or found.modules.has(argument.value.partition(".")[0]):
-                _refuse("import_module does not find modules of udf/", node, module, found)
-            else:
-                _import(argument.value, node, module, found)
+        case ast.Name(id=name) if name == _IMPORT_BY_NAME:
+            allowed.add(id(node.func))
+            _import_by_name(node, module, found)
+        case ast.Attribute(attr=name) if name == _IMPORT_BY_NAME:
+            allowed.add(id(node.func))
+            _import_by_name(node, module, found)
+        case ast.Name(id="getattr" | "hasattr" | "setattr"):
+            for argument in node.args[1:2]:
+                if isinstance(argument, ast.Constant) and argument.value in _RUN_TEXT | _WAYS_ROUND | {_IMPORT_BY_NAME}:
+                    _refuse(f"{argument.value} leads to what only a run can tell", node, module, found)
+
+
+def _import_by_name(node: ast.Call, module: Module, found: _Imported) -> None:
+    argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
+        _refuse("import_module imports what only a run can tell", node, module, found)
+    elif argument.value.startswith(".") or found.modules.has(argument.value.partition(".")[0]):
+        _refuse("import_module does not find modules of udf/", node, module, found)
+    else:
+        _import(argument.value, node, module, found)
+
+
+def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int]) -> None:
+    owner = node.value.id if isinstance(node.value, ast.Name) else None
+    if owner in ("importlib", "sys"):
+        allowed.add(id(node.value))
+    is_safe = owner is None or _may_be_taken(owner, node.attr)
+    if node.attr in _WAYS_ROUND or not is_safe or (node.attr == _IMPORT_BY_NAME and id(node) not in allowed):
+        _refuse(f"{ast.unparse(node)} leads to what only a run can tell", node, module, found)
+
+
+def _name(node: ast.Name, module: Module, found: _Imported, allowed: set[int]) -> None:
+    if id(node) in allowed or isinstance(node.ctx, ast.Store):
+        return
+    if node.id in _RUN_TEXT or node.id in (_IMPORT_BY_NAME, "importlib", "sys"):
+        _refuse(f"{node.id} may import what only a run can tell", node, module, found)
 
 
 def _refuse(message: str, node: ast.stmt | ast.expr, module: Module, found: _Imported) -> None:
