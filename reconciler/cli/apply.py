@@ -4,9 +4,8 @@ import os
 
 import click
 
-from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
-from reconciler.cli.output import ProgressLines, note, show_json
+from reconciler.cli.output import ProgressLines, note, say, show_error, show_json
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.names import is_version
 from reconciler.plan.words import summarise
@@ -45,7 +44,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
                     staged = pipeline.stage(ProgressLines(), note, boundary)
                     outcomes.append(_staged_as_json(staged))
                     if form == "text":
-                        click.echo(f"{name}: {_describe_staged(staged)}")
+                        say(f"{name}: {_describe_staged(staged)}")
                     continue
                 result = pipeline.apply(ProgressLines(), note, boundary)
             except ReconcileError as error:
@@ -55,7 +54,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
                 continue
             outcomes.append({"pipeline": name, "outcome": _outcome(result), "steps": list(result.steps)})
             if form == "text":
-                click.echo(f"{name}: {_describe(result)}")
+                say(f"{name}: {_describe(result)}")
     if form == "json":
         show_json({"form": "reconciler/apply/v1", "pipelines": outcomes})
     assert worst in (EXIT_DONE, EXIT_ERROR, EXIT_PENDING)

@@ -5,6 +5,7 @@ import getpass
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.cli.output import say
 from reconciler.digest import short
 from reconciler.plan.words import summarise
 from reconciler.reconcile.api import record_approval
@@ -26,8 +27,8 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
     """
     target = target_of(repo, environment)
     plan = record_approval(target, pipeline, digest, by or getpass.getuser(), comment)
-    click.echo(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
+    say(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
     missing = missing_approvals(target, plan)
     if missing is not None:
-        click.echo(missing)
+        say(missing)
     return 0

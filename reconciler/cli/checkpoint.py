@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import note, show_json, show_table
+from reconciler.cli.output import note, say, show_json, show_table
 from reconciler.reconcile.api import Pipeline
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.checkpoints import Checkpoint
@@ -51,7 +51,7 @@ def command(
                 if form == "json":
                     show_json(_as_json(written))
                 else:
-                    click.echo(f"checkpoint {written.name} of {pipeline} at step {written.step}")
+                    say(f"checkpoint {written.name} of {pipeline} at step {written.step}")
                 return 0
         restored = found.restore(
             checkpoint or "", source, replaces=replaces, tell=note, boundary=boundary_from_environment(os.environ)
@@ -61,7 +61,7 @@ def command(
         show_json({**values, "relations": list(restored.relations)})
     else:
         whose = f" of {restored.source}" if restored.source != pipeline else ""
-        click.echo(f"{pipeline} stands at checkpoint {restored.checkpoint}{whose} again, as step {restored.step}")
+        say(f"{pipeline} stands at checkpoint {restored.checkpoint}{whose} again, as step {restored.step}")
         note(f"how the files differ from it: reconcile plan {pipeline}")
     return 0
 

@@ -3,6 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
+from reconciler.cli.output import say
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -16,5 +18,5 @@ def command(shell: str) -> int:
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
-    click.echo(found(cli, {}, "reconcile", "_RECONCILE_COMPLETE").source())
+    say(found(cli, {}, "reconcile", "_RECONCILE_COMPLETE").source())
     return 0

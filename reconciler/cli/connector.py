@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
-from reconciler.cli.output import note
+from reconciler.cli.output import note, say
 from reconciler.connectors.transport import Direction
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.emitting import Place
@@ -40,10 +40,10 @@ def command(action: str, pipeline: str, connector: str, repo: str, environment: 
     if to is not None:
         place, boundary = seek_value(to), boundary_from_environment(os.environ)
         put = put_connector(target, pipeline, connector, place, user, note, boundary)
-        click.echo(_input_words(put, to) if put.connector.direction is Direction.INPUT else _output_words(put, place))
+        say(_input_words(put, to) if put.connector.direction is Direction.INPUT else _output_words(put, place))
         return 0
     found = pause_connector(target, pipeline, connector, action == "pause", user)
-    click.echo(f"{found.qualified_name} is {'paused' if action == 'pause' else 'resumed'}")
+    say(f"{found.qualified_name} is {'paused' if action == 'pause' else 'resumed'}")
     return 0
 
 

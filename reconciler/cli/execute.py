@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import note, show_json
+from reconciler.cli.output import note, say, show_json
 from reconciler.reconcile.boundaries import boundary_from_environment
 
 
@@ -25,5 +25,5 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
         show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})
     else:
         rows = ", ".join(f"{name}: {count} row(s)" for name, count in sorted(result.rows.items()))
-        click.echo(f"{rows}; brought up to date: {', '.join(result.views) or 'no views'}")
+        say(f"{rows}; brought up to date: {', '.join(result.views) or 'no views'}")
     return 0

@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
-from reconciler.cli.output import note, paint, show_json, terminal_width
+from reconciler.cli.output import note, paint, say_painted, show_json, terminal_width
 from reconciler.errors import EXIT_DONE
 from reconciler.plan.words import summarise
 from reconciler.reconcile.explaining import Explanation, explain
@@ -31,7 +31,7 @@ def command(pipeline: str, relation: str | None, repo: str, environment: str | N
 
         show_json(explanation_to_json(found.pipeline, found.environment, summary, found.relations, found.relation))
     else:
-        click.echo(_text(found, summary), nl=False)
+        say_painted(_text(found, summary), end="")
     return EXIT_DONE
 
 

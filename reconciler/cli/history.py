@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import note, paint, show_json, show_table
+from reconciler.cli.output import note, paint, say, say_painted, show_json, show_table
+from reconciler.connectors.catalogue import shown_settings
 from reconciler.digest import canonical_json
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
@@ -63,7 +64,10 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
 
 def _as_json(program: PastProgram) -> dict[str, Any]:
-    objects = [{**asdict(one), "version": None if one.version is None else f"v{one.version}"} for one in program.objects]
+    objects = [
+        {**asdict(one), "version": None if one.version is None else f"v{one.version}", "definition": _definition(one)}
+        for one in program.objects
+    ]
     return {**asdict(program.applied), "objects": objects}
 
 
@@ -71,10 +75,17 @@ def _show(program: PastProgram) -> None:
     applied = program.applied
     by = f" by {applied.by}" if applied.by else ""
     commit = f" from {short_commit(applied.commit)}" if applied.commit else ""
-    click.echo(paint(f"{applied.pipeline}, applied {applied.at}{by}{commit}", "title"))
+    say_painted(paint(f"{applied.pipeline}, applied {applied.at}{by}{commit}", "title"))
     for one in program.objects:
-        click.echo()
-        click.echo(_text(one))
+        say()
+        say(_text(one))
+
+
+def _definition(one: PastObject) -> dict[str, Any]:
+    """What was recorded, without what may be secret."""
+    if one.kind != "connector":
+        return dict(one.definition)
+    return {**one.definition, "settings": shown_settings(one.definition["settings"])}
 
 
 def _text(one: PastObject) -> str:
@@ -82,5 +93,5 @@ def _text(one: PastObject) -> str:
     if "sql" in one.definition:
         return f"{title}\n{str(one.definition['sql']).strip()}"
     if one.kind == "connector":
-        return f"-- connector {one.name}\n{canonical_json(one.definition['settings'])}"
+        return f"-- connector {one.name}\n{canonical_json(_definition(one)['settings'])}"
     return f"{title}\n{canonical_json({key: value for key, value in one.definition.items() if key not in _NOT_SHOWN})}"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reconciler import __version__
-from reconciler.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
+from reconciler.cli.output import note, show_error
+from reconciler.errors import EXIT_ERROR, ReconcileError
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
@@ -114,7 +115,7 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
     except click.exceptions.Exit as finished:
         return finished.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        note("interrupted")
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
@@ -134,15 +135,3 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         show_error(ReconcileError("U890", f"unexpected error: {type(error).__name__}: {words}", hint))
         return EXIT_ERROR
     return result if isinstance(result, int) else 0
-
-
-def show_error(error: ReconcileError) -> None:
-    """An error on stderr: its diagnostics if it has them, its message and hint."""
-    from reconciler.diagnostics import render_diagnostic
-
-    if isinstance(error, ManifestInvalid):
-        for diagnostic in error.diagnostics:
-            click.echo(render_diagnostic(diagnostic), err=True)
-    click.echo(click.style(f"{error.code}: ", fg="red", bold=True) + error.message, err=True)
-    if error.hint:
-        click.echo(f"    hint: {error.hint}", err=True)

@@ -1,4 +1,9 @@
-"""Shared ways of showing results: JSON, tables, colours, progress."""
+"""Shared ways of showing results: lines, JSON, tables, colours, progress.
+
+Every command shows what it has to say through this module. So nothing that others wrote (names, messages of Spark, values of
+rows) reaches a terminal or a log as anything but text: control characters are written out. `say_painted` alone trusts its
+text: it is for forms that are put together from printable pieces and `paint`.
+"""
 
 import json
 import os
@@ -10,6 +15,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from reconciler.errors import ManifestInvalid, ReconcileError
+from reconciler.printing import printable, printable_json, printable_lines
 
 if TYPE_CHECKING:
     from reconciler.reconcile.applying import Progress
@@ -25,7 +33,22 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 def paint(text: str, style: str) -> str:
     """Text in a style of plans; click takes the colours out when the output is piped."""
-    return click.style(text, **_STYLES[style])
+    return click.style(printable_lines(text), **_STYLES[style])
+
+
+def say(text: str = "") -> None:
+    """Lines on stdout."""
+    click.echo(printable_lines(text))
+
+
+def say_painted(text: str, *, end: str = "\n") -> None:
+    """Lines on stdout that are printable already, with styles of `paint` among them."""
+    click.echo(text + end, nl=False)
+
+
+def clear_screen() -> None:
+    """Make room on a terminal for what is shown next, in place of what was."""
+    click.echo("\x1b[2J\x1b[H", nl=False)
 
 
 def choose_colour(chosen: bool | None) -> None:
@@ -41,12 +64,24 @@ def terminal_width() -> int | None:
 
 def show_json(value: Any) -> None:
     """A result as JSON on stdout. Decimals and times are texts, so that nothing is rounded."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_text))
+    click.echo(printable_json(value, indent=2, default=_text))
 
 
 def note(message: str) -> None:
     """Something to know, on stderr."""
-    click.echo(message, err=True)
+    click.echo(printable_lines(message), err=True)
+
+
+def show_error(error: ReconcileError) -> None:
+    """An error on stderr: its diagnostics if it has them, its message and hint."""
+    if isinstance(error, ManifestInvalid):
+        from reconciler.diagnostics import render_diagnostic
+
+        for diagnostic in error.diagnostics:
+            note(render_diagnostic(diagnostic))
+    click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(error.message), err=True)
+    if error.hint:
+        note(f"    hint: {error.hint}")
 
 
 def as_text(value: Any) -> str:
@@ -66,8 +101,9 @@ def as_text(value: Any) -> str:
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows in aligned columns on stdout."""
-    widths = [max([len(name), *(len(row[index]) for row in rows)]) for index, name in enumerate(names)]
-    for row in (names, ["-" * width for width in widths], *rows):
+    shown = [[printable(cell) for cell in row] for row in (names, *rows)]
+    widths = [max(len(row[index]) for row in shown) for index in range(len(names))]
+    for row in (shown[0], ["-" * width for width in widths], *shown[1:]):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
@@ -87,7 +123,7 @@ class ProgressLines:
         finished = progress.number if progress.done else progress.number - 1
         filled = 24 * finished // progress.total
         bar = "█" * filled + "░" * (24 - filled)
-        line = f"{bar} {finished}/{progress.total} {progress.step}{_detail(progress)}"
+        line = f"{bar} {finished}/{progress.total} {printable(f'{progress.step}{_detail(progress)}')}"
         # A line that wraps could not be redrawn.
         width = shutil.get_terminal_size().columns - 1
         click.echo(f"\r\x1b[2K{line if len(line) <= width else line[: width - 1] + '…'}", err=True, nl=False)

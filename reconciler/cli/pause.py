@@ -5,6 +5,7 @@ import getpass
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.cli.output import say
 from reconciler.reconcile.controls import want
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import live_run
@@ -25,5 +26,5 @@ def command(pipeline: str, repo: str, environment: str | None) -> int:
     require_known(target, pipeline)
     want(target.registry, pipeline, Wish.PAUSE, getpass.getuser())
     live = live_run(target.registry, pipeline) is not None
-    click.echo(f"{pipeline} pauses after the step under way" if live else f"the next run of {pipeline} will start paused")
+    say(f"{pipeline} pauses after the step under way" if live else f"the next run of {pipeline} will start paused")
     return 0

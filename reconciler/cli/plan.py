@@ -6,7 +6,7 @@ Where nothing changed, which is told by a glance at files and head, next to noth
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import choose_colour, paint
+from reconciler.cli.output import choose_colour, paint, say_painted
 from reconciler.errors import EXIT_DONE, ReconcileError
 from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.reconcile.outlines import find_unchanged
@@ -48,7 +48,7 @@ def command(
     names = pipelines or known_pipelines(target)
     files: dict[str, dict[str, str]] = {}
     if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names, files):
-        click.echo("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), nl=False)
+        say_painted("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), end="")
         return EXIT_DONE
     from reconciler.cli.plan_output import plan_and_show
 

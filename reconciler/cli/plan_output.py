@@ -5,11 +5,8 @@ Apart from the command, because most runs find that nothing changed and need not
 
 from collections.abc import Mapping
 
-import click
-
 from reconciler import __version__
-from reconciler.cli.main import show_error
-from reconciler.cli.output import note, paint, show_json, terminal_width
+from reconciler.cli.output import note, paint, say_painted, show_error, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
@@ -70,19 +67,19 @@ def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -
             from reconciler.plan.markdown_form import render_comment
 
             impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
-            click.echo(render_comment([plan for plan, _ in measured], impacts=impacts), nl=False)
+            say_painted(render_comment([plan for plan, _ in measured], impacts=impacts), end="")
         case _:
             from reconciler.plan.text_form import render_text
 
             width = terminal_width()
-            click.echo("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), nl=False)
+            say_painted("\n".join(render_text(plan, paint, width, impact, whole) for plan, impact in measured), end="")
 
 
 def _show_graphs(found: list[Planned], form: str) -> None:
     from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 
     render = render_mermaid if form == "mermaid" else render_dot
-    click.echo("\n".join(render(graph_of(one.plan, one.applied, one.desired)) for one in found), nl=False)
+    say_painted("\n".join(render(graph_of(one.plan, one.applied, one.desired)) for one in found), end="")
 
 
 def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | None]:

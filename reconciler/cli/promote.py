@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import ProgressLines, choose_colour, note, paint, show_json, terminal_width
+from reconciler.cli.output import ProgressLines, choose_colour, note, paint, say, say_painted, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, ReconcileError
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -49,7 +49,7 @@ def command(
         which, staged = staged_of(target, name, pipeline)
         planned = plan_promotion(target, which, staged)
         if form == "text":
-            click.echo(render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned)), nl=False)
+            say_painted(render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned)), end="")
         if only_plan:
             if form == "json":
                 show_json(_as_json(target, planned, "planned", staged, None))
@@ -59,7 +59,7 @@ def command(
         if form == "json":
             show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "promoted", staged, result))
         else:
-            click.echo(f"{which}: {'nothing to do' if result.did_nothing else f'promoted: {staged_names(staged)}'}")
+            say(f"{which}: {'nothing to do' if result.did_nothing else f'promoted: {staged_names(staged)}'}")
     return EXIT_DONE
 
 

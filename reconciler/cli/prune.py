@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
-from reconciler.cli.output import note, show_json, show_table
+from reconciler.cli.output import note, say, show_json, show_table
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.plan.impact_words import bytes_words
 from reconciler.reconcile.boundaries import boundary_from_environment
@@ -66,12 +66,12 @@ def _show(pruning: Pruning, dry_run: bool) -> None:
     files = sum(len(folder.files) for folder in pruning.folders)
     size = bytes_words(sum(folder.bytes for folder in pruning.folders))
     if pruning.is_empty:
-        click.echo(f"{name}: nothing to prune")
+        say(f"{name}: nothing to prune")
         return
     versions = f"{len(decision.pruned)} version{'' if len(decision.pruned) == 1 else 's'}"
-    click.echo(f"{name}: {versions}, {files} file{'' if files == 1 else 's'} of {size} {'would go' if dry_run else 'went'}")
+    say(f"{name}: {versions}, {files} file{'' if files == 1 else 's'} of {size} {'would go' if dry_run else 'went'}")
     if decision.first_step is not None:
-        click.echo(f"{name}: steps can be read from {decision.first_step} on (steps: {pruning.steps})")
+        say(f"{name}: steps can be read from {decision.first_step} on (steps: {pruning.steps})")
     if dry_run and pruning.is_open:
         note(f"something of {name} was left open: it is to be finished before anything is pruned")
 

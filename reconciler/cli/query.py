@@ -6,8 +6,9 @@ import sys
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import as_text, note, show_json, show_table
+from reconciler.cli.output import as_text, note, say, show_json, show_table
 from reconciler.errors import ReconcileError
+from reconciler.printing import printable
 from reconciler.reconcile.history import time_of
 
 
@@ -43,12 +44,14 @@ def command(
         case "csv":
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)
-            writer.writerows(["" if value is None else as_text(value) for value in row] for row in result.rows)
+            # A file gets the values as they are; a terminal would act on some.
+            fit = printable if sys.stdout.isatty() else str
+            writer.writerows(["" if value is None else fit(as_text(value)) for value in row] for row in result.rows)
             if at_step is not None:
                 note(f"step {answer.step}")
         case _:
             show_table(names, [[as_text(value) for value in row] for row in result.rows])
-            click.echo(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'}, step {answer.step})")
+            say(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'}, step {answer.step})")
     for name, step in answer.versions.items():
         if step != answer.step:
             note(f"{name} as of step {step}")

@@ -5,6 +5,7 @@ import getpass
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
+from reconciler.cli.output import say
 from reconciler.reconcile.controls import read_controls, want
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import live_run
@@ -24,7 +25,7 @@ def command(pipeline: str, repo: str, environment: str | None) -> int:
     if read_controls(target.registry, pipeline).wish is Wish.PAUSE:
         want(target.registry, pipeline, Wish.RUN, getpass.getuser())
         live = live_run(target.registry, pipeline) is not None
-        click.echo(f"{pipeline} goes on" if live else f"{pipeline} is resumed; to run it: reconcile run {pipeline}")
+        say(f"{pipeline} goes on" if live else f"{pipeline} is resumed; to run it: reconcile run {pipeline}")
     else:
-        click.echo(f"{pipeline} is not paused")
+        say(f"{pipeline} is not paused")
     return 0

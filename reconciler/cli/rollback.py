@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import ProgressLines, choose_colour, note, paint, show_json, terminal_width
+from reconciler.cli.output import ProgressLines, choose_colour, note, paint, say, say_painted, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, ReconcileError
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -58,7 +58,7 @@ def command(
         rollback = _rollback(target, name, pipeline, to, end, kind)
         planned = plan_rollback(target, rollback)
         if form == "text":
-            click.echo(_text(target, planned), nl=False)
+            say_painted(_text(target, planned), end="")
         if only_plan:
             if form == "json":
                 show_json(_as_json(target, planned, "planned", None))
@@ -69,7 +69,7 @@ def command(
         if form == "json":
             show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "applied", result))
         else:
-            click.echo(f"{rollback.pipeline}: {_outcome(result)}")
+            say(f"{rollback.pipeline}: {_outcome(result)}")
     return EXIT_DONE
 
 

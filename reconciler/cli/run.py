@@ -6,7 +6,7 @@ import signal
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import note, show_json
+from reconciler.cli.output import note, say, show_json
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.stopping import end_this_process
@@ -69,5 +69,5 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
             }
         )
     else:
-        click.echo(f"{pipeline}: {result.step_count} step(s), {result.row_count} row(s) ingested")
+        say(f"{pipeline}: {result.step_count} step(s), {result.row_count} row(s) ingested")
     return 0

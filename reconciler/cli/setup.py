@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.output import note
+from reconciler.cli.output import note, say
 
 
 @click.command()
@@ -19,7 +19,7 @@ def command(s3: bool, jars: bool, job: bool) -> int:
     if job:
         from reconciler import job as program
 
-        click.echo(str(Path(program.__file__).resolve()))
+        say(str(Path(program.__file__).resolve()))
     elif jars:
         from reconciler.engine.spark.installation import installation
 
@@ -27,7 +27,7 @@ def command(s3: bool, jars: bool, job: bool) -> int:
         place.require_jars()
         if s3:
             place.require_s3()
-        click.echo(",".join(map(str, (*place.jars, *place.jars_for_s3))))
+        say(",".join(map(str, (*place.jars, *place.jars_for_s3))))
     else:
         from reconciler.engine.spark.setup import install
 

@@ -7,9 +7,8 @@ from itertools import count
 
 import click
 
-from reconciler.cli.main import show_error
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import show_json, show_table
+from reconciler.cli.output import clear_screen, say, say_painted, show_error, show_json, show_table
 from reconciler.digest import canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.reconcile.commits import short_commit
@@ -17,7 +16,6 @@ from reconciler.reconcile.pipelines import known_pipelines
 from reconciler.reconcile.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
 from reconciler.reconcile.target import Target
 
-_CLEAR = "\x1b[H\x1b[2J"
 _PLAN_EVERY = 10
 """While it watches, status plans in each tenth round only."""
 
@@ -40,7 +38,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         known = {} if number % _PLAN_EVERY == 0 else before
         before, code = _read(target, pipelines or known_pipelines(target), known)
         if watch and sys.stdout.isatty():
-            click.echo(_CLEAR, nl=False)
+            clear_screen()
         _show(tuple(before.values()), form, named=bool(pipelines))
         if not watch:
             return code
@@ -50,7 +48,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         except KeyboardInterrupt:
             return code
         if form == "text":
-            click.echo("")
+            say()
     raise AssertionError("unreachable")
 
 
@@ -74,7 +72,7 @@ def _show(statuses: tuple[PipelineStatus, ...], form: str, *, named: bool) -> No
     elif form == "prometheus":
         from reconciler.cli.prometheus import prometheus_text
 
-        click.echo(prometheus_text(statuses), nl=False)
+        say_painted(prometheus_text(statuses), end="")
     elif named:
         for status in statuses:
             _show_one(status)
@@ -89,29 +87,29 @@ def _applied(status: PipelineStatus) -> str:
 
 
 def _show_one(status: PipelineStatus) -> None:
-    click.echo(f"{status.pipeline} ({status.environment}): {status.state.value}")
+    say(f"{status.pipeline} ({status.environment}): {status.state.value}")
     if status.detail:
-        click.echo(f"  {status.detail}")
+        say(f"  {status.detail}")
     if status.applied is not None and status.applied.digest is not None:
         applied = status.applied
         commit = f", commit {short_commit(applied.commit)}" if applied.commit else ""
-        click.echo(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
-        click.echo(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
-    click.echo(f"  pending: {status.pending}")
+        say(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
+        say(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
+    say(f"  pending: {status.pending}")
     if status.rolled_back:
-        click.echo(f"  rolled back: {', '.join(status.rolled_back)}")
+        say(f"  rolled back: {', '.join(status.rolled_back)}")
     if status.staged:
-        click.echo(f"  staged: {status.staged}")
+        say(f"  staged: {status.staged}")
     if status.step is not None:
-        click.echo(f"  published step: {status.step}")
+        say(f"  published step: {status.step}")
     if status.run is not None and status.run.steps:
         _show_steps(status.run)
     if status.relations:
-        click.echo("")
+        say()
         rows = [[r.name, r.kind, "" if r.rows is None else str(r.rows), _version(r.version)] for r in status.relations]
         show_table(["RELATION", "KIND", "ROWS", "DELTA VERSION"], rows)
     if status.connectors:
-        click.echo("")
+        say()
         names = ["CONNECTOR", "DIRECTION", "TRANSPORT", "ACTIVITY", "ROWS", "ROWS/S", "BACKLOG", "REJECTED", "POSITION"]
         show_table(names, [_line(connector) for connector in status.connectors])
         for connector in status.connectors:
@@ -121,7 +119,7 @@ def _show_one(status: PipelineStatus) -> None:
 def _show_steps(run: RunStatus) -> None:
     last, average = run.phases.get("last", {}), run.phases.get("average", {})
     phases = ", ".join(f"{name} {seconds:.2f} s ({average.get(name, 0.0):.2f})" for name, seconds in sorted(last.items()))
-    click.echo(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
+    say(f"  last step (average): {phases or 'unknown'}; {run.steps} step(s) since {run.started_at}")
 
 
 def _line(connector: ConnectorStatus) -> list[str]:
@@ -141,18 +139,18 @@ def _line(connector: ConnectorStatus) -> list[str]:
 def _show_troubles(connector: ConnectorStatus) -> None:
     failing = connector.activity == "failing"
     if connector.reason and not failing:
-        click.echo(f"  {connector.name}: {connector.reason}")
+        say(f"  {connector.name}: {connector.reason}")
     if connector.unmatched:
-        click.echo(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
+        say(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
     if connector.dropped:
-        click.echo(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
+        say(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
     error = connector.last_error
     if error is not None:
         retry = f"; next try at {connector.retry_at}" if connector.retry_at else ""
         when = "is failing, last" if failing else "failed last"
-        click.echo(f"  {connector.name} {when} at {error['at']}: {error['code']}: {error['message']}{retry}")
+        say(f"  {connector.name} {when} at {error['at']}: {error['code']}: {error['message']}{retry}")
         if error["hint"] and failing:
-            click.echo(f"    hint: {error['hint']}")
+            say(f"    hint: {error['hint']}")
 
 
 def _version(version: int | None) -> str:

@@ -5,7 +5,7 @@ import getpass
 import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
-from reconciler.cli.output import note
+from reconciler.cli.output import note, say
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import stop_run
 
@@ -22,5 +22,5 @@ def command(pipeline: str, repo: str, environment: str | None, force: bool) -> i
     target = target_of(repo, environment)
     require_known(target, pipeline)
     stopped = stop_run(target, pipeline, getpass.getuser(), force=force, tell=note)
-    click.echo(f"{pipeline} is stopped" if stopped else f"no run of {pipeline} is live: there is nothing to stop")
+    say(f"{pipeline} is stopped" if stopped else f"no run of {pipeline} is live: there is nothing to stop")
     return 0

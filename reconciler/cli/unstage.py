@@ -5,7 +5,7 @@ import os
 import click
 
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import note, show_json
+from reconciler.cli.output import note, say, show_json
 from reconciler.cli.promote import staged_of
 from reconciler.errors import EXIT_DONE
 from reconciler.reconcile.applying import Applying
@@ -34,5 +34,5 @@ def command(name: str | None, repo: str, environment: str | None, form: str, pip
             numbers = {key.partition(":")[2]: f"v{number}" for key, number in sorted(dropped.numbers.items())}
             show_json({"form": "reconciler/unstage/v1", "pipeline": which, "dropped": numbers})
         else:
-            click.echo(f"{which}: dropped: {staged_names(dropped)}")
+            say(f"{which}: dropped: {staged_names(dropped)}")
     return EXIT_DONE

@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import show_json
+from reconciler.cli.output import say, show_json
 from reconciler.diagnostics import Severity, diagnostic_to_json, render_diagnostic
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.manifest.verdicts import POLICY_FILE
@@ -37,6 +37,6 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         show_json({name: [diagnostic_to_json(item) for item in items] for name, items in found.items()})
     else:
         for diagnostic in everything:
-            click.echo(render_diagnostic(diagnostic))
-        click.echo(f"{len(pipelines or known)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
+            say(render_diagnostic(diagnostic))
+        say(f"{len(pipelines or known)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
     return EXIT_ERROR if errors else EXIT_DONE

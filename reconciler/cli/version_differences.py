@@ -4,9 +4,8 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import click
-
-from reconciler.cli.output import as_text, note, paint
+from reconciler.cli.output import as_text, note, paint, say, say_painted
+from reconciler.printing import printable
 from reconciler.reconcile.versions.looking import ColumnDifference, VersionDifference
 from reconciler.reconcile.versions.rows import RowDifference
 
@@ -14,7 +13,7 @@ from reconciler.reconcile.versions.rows import RowDifference
 def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:
     """The difference for reading: texts, columns, reads and settings, rows."""
     names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
-    before, after = (one.sql.strip().splitlines() for one in (difference.before, difference.after))
+    before, after = (one.sql.strip().split("\n") for one in (difference.before, difference.after))
     texts = difflib.unified_diff(before, after, names[0], names[1], lineterm="")
     parts = [
         [f"{names[0]} and {names[1]} mean the same"] if difference.same_meaning else [],
@@ -23,7 +22,7 @@ def show_difference(difference: VersionDifference, rows: RowDifference | None) -
         _titled("reads", [_reads(relation, *columns) for relation, columns in difference.reads.items()]),
         _titled("settings that decide results", [_setting(name, *of) for name, of in difference.settings.items()]),
     ]
-    click.echo("\n\n".join("\n".join(part) for part in parts if part))
+    say_painted("\n\n".join("\n".join(part) for part in parts if part))
     if rows is not None:
         _show_rows(rows)
 
@@ -34,7 +33,7 @@ def _titled(title: str, lines: list[str]) -> list[str]:
 
 def _line(line: str) -> str:
     style = {"+": "added", "-": "removed"}.get(line[:1])
-    return paint(line, style) if style else line
+    return paint(line, style) if style else printable(line)
 
 
 def _setting(name: str, before: str | None, after: str | None) -> str:
@@ -48,15 +47,15 @@ def _setting(name: str, before: str | None, after: str | None) -> str:
 def _show_rows(rows: RowDifference) -> None:
     by = f"by {', '.join(rows.key)}" if rows.key else "as multisets"
     changed = f", {rows.changed} changed" if rows.key else ""
-    click.echo(f"\nrows, {by}: {rows.added} added, {rows.removed} removed{changed}")
+    say(f"\nrows, {by}: {rows.added} added, {rows.removed} removed{changed}")
     for row in rows.sample:
         copies = f" ({row.copies} copies)" if row.copies > 1 else ""
         if row.before is None and row.after is not None:
-            click.echo(paint(f"  + {_values(row.after)}{copies}", "added"))
+            say_painted(paint(f"  + {_values(row.after)}{copies}", "added"))
         elif row.after is None and row.before is not None:
-            click.echo(paint(f"  - {_values(row.before)}{copies}", "removed"))
+            say_painted(paint(f"  - {_values(row.before)}{copies}", "removed"))
         elif row.before is not None and row.after is not None:
-            click.echo(paint(f"  ~ {_changed_values(row.before, row.after, rows.key)}", "modified"))
+            say_painted(paint(f"  ~ {_changed_values(row.before, row.after, rows.key)}", "modified"))
     left = rows.added + rows.removed + rows.changed - sum(row.copies for row in rows.sample)
     if left:
         note(f"{left} more")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import note, paint, show_json, show_table
+from reconciler.cli.output import note, paint, say, say_painted, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
@@ -117,7 +117,7 @@ def _alias(target: Target, text: str, version: str | None, kind: str | None, for
         return 0
     before = f", and stood for v{move.before}" if move.before not in (None, move.after) else ""
     stands = f"stands for v{move.after}{before}" if move.after is not None else f"is no more{before}"
-    click.echo(f"{found.pipeline}.{found.name}@{move.alias} {stands}")
+    say(f"{found.pipeline}.{found.name}@{move.alias} {stands}")
     return 0
 
 
@@ -229,7 +229,7 @@ def _show(version: ObjectVersion, form: str) -> int:
         return 0
     summary = version.summary
     active = ", active" if version.found.versions.active == summary.number else ""
-    click.echo(paint(f"{version.found.kind} {version.found.pipeline}.{summary.name}@v{summary.number}{active}", "title"))
+    say_painted(paint(f"{version.found.kind} {version.found.pipeline}.{summary.name}@v{summary.number}{active}", "title"))
     for label, value in (
         ("recorded", f"{summary.at}, step {summary.step}"),
         ("applied by", summary.by),
@@ -240,10 +240,10 @@ def _show(version: ObjectVersion, form: str) -> int:
         ("fingerprint", version.fingerprint),
     ):
         if value:
-            click.echo(f"{label + ':':<13}{value}")
-    click.echo(f"\n{version.sql.strip()}")
+            say(f"{label + ':':<13}{value}")
+    say(f"\n{version.sql.strip()}")
     if "canonical" in version.content:
-        click.echo(f"\ncanonical:\n{version.content['canonical']}")
+        say(f"\ncanonical:\n{version.content['canonical']}")
     return 0
 
 

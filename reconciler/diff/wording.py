@@ -1,10 +1,8 @@
 """Causes in words: one clause each, without a subject, for every form in which a plan is shown.
 
-What users wrote stands in these clauses. `printable` makes every character visible that would act instead of being read:
-line ends that forge lines, escapes that move a terminal's cursor, marks that turn the direction of writing.
+What users wrote stands in these clauses, made printable (`reconciler.printing`).
 """
 
-import re
 from typing import assert_never
 
 from reconciler.diff.model import (
@@ -31,19 +29,7 @@ from reconciler.diff.model import (
     StorageChanged,
 )
 from reconciler.names import fold
-
-_ACTING = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
-
-
-def printable(text: str) -> str:
-    """The text with every control character, line separator, mark of direction and sign that nobody sees written out
-    (`\\r`, `\\u202e`), and halves of characters too, which no output takes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+from reconciler.printing import printable
 
 
 def describe_cause(cause: Cause) -> str:

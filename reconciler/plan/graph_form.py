@@ -20,11 +20,11 @@ from enum import StrEnum
 
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationChange
-from reconciler.diff.wording import printable
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.changes import is_affected_only
 from reconciler.plan.model import Plan
+from reconciler.printing import printable
 from reconciler.program.model import Program
 
 MOST = 500

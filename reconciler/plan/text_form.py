@@ -11,10 +11,11 @@ Rules:
 """
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from reconciler.diff.model import Action, ConnectorChange
-from reconciler.diff.wording import describe_cause, describe_difference, printable
+from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.digest import short
 from reconciler.plan.changes import Group, Row, divide, rows_of
 from reconciler.plan.impact import Impact
@@ -36,6 +37,7 @@ from reconciler.plan.words import (
     summarise,
 )
 from reconciler.plan.wrapping import wrap
+from reconciler.printing import printable, printable_lines
 
 Paint = Callable[[str, str], str]
 
@@ -43,6 +45,9 @@ MOST_CHANGES = 50
 MOST_STEPS = 30
 _MOST_NAMES = 12
 _MOST_OF_A_GROUP = 100
+# A comment that is pulled wide hides what stands beside it: no page breaks the lines of a code block.
+_WIDEST = 160
+_BLANKS = re.compile(r"[^\S\n]{40,}")
 _FLAG = "--all shows them in full"
 
 
@@ -253,15 +258,28 @@ def _hazards(page: _Page, plan: Plan, whole: bool) -> None:
 
 
 def query_difference(applied: str, desired: str) -> list[str]:
-    """The changed lines of a query with up to two lines around them, each begun with `-`, `+` or a space."""
+    """The changed lines of a query with up to two lines around them, each begun with `-`, `+` or a space.
+
+    Nothing hides beside what a reader sees: long lines are broken, and a run of many blanks is told by its length.
+    """
     lines = difflib.unified_diff(_lines(applied), _lines(desired), lineterm="", n=2)
     # The first two lines are the headings of the two sides; a line of a query may look like one.
-    return [line.rstrip() for line in list(lines)[2:] if not line.startswith("@@")]
+    shown = [line.rstrip() for line in list(lines)[2:] if not line.startswith("@@")]
+    return [f"{line[:1]}{piece}" for line in shown for piece in _pieces(line[1:])]
 
 
 def _lines(text: str) -> list[str]:
     """The lines of a query, each fit to be shown: only line feeds end one."""
-    return [printable(line.removesuffix("\r").expandtabs(4)) for line in text.split("\n")]
+    return [_BLANKS.sub(_blanks_words, line) for line in printable_lines(text).split("\n")]
+
+
+def _blanks_words(found: re.Match[str]) -> str:
+    return f" [{len(found[0])} blanks] "
+
+
+def _pieces(line: str) -> list[str]:
+    """A line broken between words, and within a word that is wider than any line."""
+    return [piece[at : at + _WIDEST] for piece in wrap(line, _WIDEST, 4) for at in range(0, len(piece) or 1, _WIDEST)]
 
 
 def _names(names: Sequence[str], most: int | None) -> str:

@@ -4,7 +4,6 @@ from itertools import groupby
 from typing import assert_never
 
 from reconciler.diff.model import Action, Fate, FunctionChange, MetadataChange, RelationChange, RelationKind, Spared
-from reconciler.diff.wording import printable
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
 from reconciler.plan.model import (
@@ -26,6 +25,7 @@ from reconciler.plan.model import (
     Step,
 )
 from reconciler.plan.policy import describe_judgement
+from reconciler.printing import printable
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
 

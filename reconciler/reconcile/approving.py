@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from reconciler import __version__
-from reconciler.diff.wording import printable
 from reconciler.digest import short
 from reconciler.errors import ApprovalRequired, PlanRejected
 from reconciler.manifest.model import BootstrapPolicy
@@ -27,6 +26,7 @@ from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVers
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
+from reconciler.printing import printable
 from reconciler.reconcile.commits import authors_since, is_on_branch, uncommitted
 from reconciler.reconcile.source import (
     PIPELINES_FOLDER,

@@ -5,7 +5,6 @@ What users wrote is shown and does not act. With a width, lines are broken betwe
 
 from collections.abc import Callable, Iterable, Sequence
 
-from reconciler.diff.wording import printable
 from reconciler.plan.explain.model import (
     ColumnExplanation,
     Part,
@@ -19,6 +18,7 @@ from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.plan.text_form import no_paint, query_difference
 from reconciler.plan.wrapping import columns_of, wrap
+from reconciler.printing import printable
 
 Paint = Callable[[str, str], str]
 
