@@ -35,6 +35,8 @@ _MANIFEST: Final = {
     "M128": "settings for one relation are given twice",
     "M129": "a connector names neither a table nor a view, or both",
     "M130": "a Spark setting is not the pipeline's to set",
+    "M131": "a Spark setting's value refers to what the driver knows",
+    "M132": "a connector's option names code or a command",
     "M140": "the default environment is not declared",
     "M160": "a function's definition is missing",
     "M161": "a function is defined twice",

@@ -13,10 +13,10 @@ executor never gets more cores than there are workers, or a cluster would wait f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reconciler.program.settings import OF_A_CALL
+
 _MASTER = "spark.master"
 _CORES = "spark.executor.cores"
-SETTINGS_OF_A_CALL = ("spark.sql.", "spark.databricks.")
-"""How the names of those settings begin that belong to a query, not to the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def with_resources(environment: Mapping[str, str], asked: Resources) -> dict[str
         found = {"spark.executor.memory": asked.memory, "spark.driver.memory": asked.driver_memory}
         if asked.workers is not None:
             found |= _cores(environment, master, asked.workers)
-    settings = {name: text for name, text in asked.settings.items() if not name.startswith(SETTINGS_OF_A_CALL)}
+    settings = {name: text for name, text in asked.settings.items() if not name.startswith(OF_A_CALL)}
     return {**environment, **settings, **{name: value for name, value in found.items() if value is not None}}
 
 

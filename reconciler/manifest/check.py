@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from reconciler.diagnostics import Diagnostic, in_order
+from reconciler.manifest.spark_settings import is_harmless, reason_against
 from reconciler.names import fold
 from reconciler.places import Path, Places
 from reconciler.schema_check import MANIFEST_CODES, check_against, path_words
@@ -21,32 +22,13 @@ _NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
     ("spec", "streams"): "streams are not supported by this version",
 }
 
-SPARK_SETTINGS_OF_OTHERS: Final[Mapping[str, str]] = {
-    "spark.app.name": "reconciler names its sessions",
-    "spark.cores.max": "runtime.workers says how many tasks may run at the same time",
-    "spark.delta.logStore": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-    "spark.driver": "it belongs to the environment: environments.<name>.spark in reconcile.yaml, or runtime.memory",
-    "spark.dynamicAllocation": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-    "spark.executor": "it belongs to the environment: environments.<name>.spark in reconcile.yaml, or runtime.memory",
-    "spark.extraListeners": "it loads code into the driver",
-    "spark.jars": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-    "spark.master": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-    "spark.plugins": "it loads code into the driver",
-    "spark.sql.caseSensitive": "names are case-insensitive here",
-    "spark.sql.catalog": "reconciler chooses where tables are kept",
-    "spark.sql.variable.substitute": "queries mean what they say: nothing is put into them",
-    "spark.sql.extensions": "reconciler loads Delta Lake",
-    "spark.sql.warehouse.dir": "reconciler chooses where tables are kept",
-    "spark.submit": "it belongs to the environment: environments.<name>.spark in reconcile.yaml",
-}
-
 
 def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
     """Everything that is wrong with pipeline.yaml by itself, connectors left out."""
     found: list[Diagnostic] = []
     checked = _without_later_features(value, (), places, found)
     found += check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
-    found += _foreign_spark_settings(value, places)
+    found += _spark_setting_problems(value, places)
     found += _said_twice(value, places)
     found += _named_twice(value, places)
     return in_order(found)
@@ -93,14 +75,17 @@ def _without_connectors(value: Any) -> Any:
     return {**value, "spec": {**value["spec"], "connectors": []}}
 
 
-def _foreign_spark_settings(value: Any, places: Places) -> list[Diagnostic]:
+def _spark_setting_problems(value: Any, places: Places) -> list[Diagnostic]:
     settings = part(value, "spec", "runtime", "spark")
     found: list[Diagnostic] = []
     for name in sorted(settings) if isinstance(settings, Mapping) else ():
-        for reserved, reason in SPARK_SETTINGS_OF_OTHERS.items():
-            if name == reserved or name.startswith(f"{reserved}."):
-                place = places.of_key(("spec", "runtime", "spark", name))
-                found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", place, reason))
+        path = ("spec", "runtime", "spark", name)
+        if name.startswith("spark.") and not is_harmless(name):
+            found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", places.of_key(path), reason_against(name)))
+        elif "${" in str(settings[name]):
+            # Spark puts variables of the driver's environment, and its other settings, in place of these.
+            message = f"the value of {name!r} refers to what the driver knows"
+            found.append(Diagnostic("M131", message, places.of_value(path), "write the value itself"))
     return found
 
 

@@ -1,14 +1,40 @@
-"""Spark settings that change what queries mean. They are part of a program's fingerprint; all others are metadata.
+"""Spark settings that change what queries mean. They are part of a program's fingerprint; the others are metadata.
 
-A setting is here when, for some query, two of its values give different rows or types. Settings of speed, memory and
-layout are not: changing them recomputes nothing. Values are compared as Spark reads them: booleans and time zones'
-surrounding blanks and the letter case of booleans and modes say nothing.
+Every setting is meaning but those that are known to be neutral (`manifest.spark_settings`). So one that Spark does not know,
+or whose effect nobody looked into, modifies views when it changes: a wrong "unchanged" would be worse than some work.
+
+Values are compared as Spark reads them: surrounding blanks say nothing, nor does the letter case of `true` and `false` and
+of words from a fixed list. A setting that says what holds without it, surely, is no setting (`DEFAULTS`).
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-MEANING: Final = frozenset(
+from reconciler.manifest.spark_settings import is_harmless, is_neutral
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What holds for every query where nobody says otherwise. Each call of the engine says it, whatever its session was told."""
+
+OF_A_CALL: Final = ("spark.sql.", "spark.databricks.")
+"""How the names of those settings begin that can belong to a query."""
+
+_WORDS_OF_A_LIST: Final = frozenset(
+    {
+        "spark.sql.legacy.timeParserPolicy",
+        "spark.sql.mapKeyDedupPolicy",
+        "spark.sql.parquet.datetimeRebaseModeInRead",
+        "spark.sql.parquet.datetimeRebaseModeInWrite",
+        "spark.sql.parquet.int96RebaseModeInRead",
+        "spark.sql.parquet.int96RebaseModeInWrite",
+        "spark.sql.storeAssignmentPolicy",
+        "spark.sql.timestampType",
+    }
+)
+
+_RECORDED_BEFORE: Final = frozenset(
     {
         "spark.sql.ansi.doubleQuotedIdentifiers",
         "spark.sql.ansi.enabled",
@@ -36,9 +62,7 @@ MEANING: Final = frozenset(
         "spark.sql.timestampType",
     }
 )
-"""Exact names."""
-
-MEANING_PREFIXES: Final = (
+_RECORDED_BEFORE_PREFIXES: Final = (
     "spark.sql.avro.",
     "spark.sql.csv.",
     "spark.sql.json",
@@ -46,16 +70,30 @@ MEANING_PREFIXES: Final = (
     "spark.sql.variant.",
     "spark.sql.xml.",
 )
-"""Every legacy flag restores an older meaning of something; the others say how texts are taken for values, and values
-written."""
-
-_KEPT_CASE: Final = frozenset({"spark.sql.session.timeZone"})
 
 
 def meaning_settings(spark: Mapping[str, str]) -> Mapping[str, str]:
-    """Those of the settings that change results, by name, values made comparable."""
-    return {
-        name: spark[name].strip() if name in _KEPT_CASE else spark[name].strip().lower()
-        for name in sorted(spark)
-        if name in MEANING or name.startswith(MEANING_PREFIXES)
-    }
+    """Those of the settings that can change results, by name, values made comparable."""
+    comparable = {name: comparable_value(name, spark[name]) for name in sorted(spark) if not is_neutral(name)}
+    return {name: value for name, value in comparable.items() if DEFAULTS.get(name) != value}
+
+
+def comparable_value(name: str, text: str) -> str:
+    """A setting's value in one spelling."""
+    text = text.strip()
+    folded = text.lower()
+    return folded if name in _WORDS_OF_A_LIST or folded in ("true", "false") else text
+
+
+def is_of_queries_only(name: str) -> bool:
+    """Whether an environment's setting holds for queries alone, and not for reading inputs: it comes with each call.
+
+    These are also the ones that were recorded of an environment before `Settings.environment` was: of a program without
+    that, an environment's setting that is not among these is unknown, not absent.
+    """
+    return name in _RECORDED_BEFORE or name.startswith(_RECORDED_BEFORE_PREFIXES)
+
+
+def is_of_a_call(name: str) -> bool:
+    """Whether an environment's setting comes with each call of the engine, from what is applied."""
+    return is_of_queries_only(name) or (name.startswith(OF_A_CALL) and is_harmless(name) and not is_neutral(name))

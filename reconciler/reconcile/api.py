@@ -25,7 +25,7 @@ from reconciler.engine.protocol import Engine, Rows
 from reconciler.engine.resources import Resources, with_resources
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import is_of_queries_only
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
@@ -117,8 +117,7 @@ class Project:
 
             # What decides results comes with each call, from what is applied; the rest is the session's.
             settings = self.target.environment.spark
-            decisive = meaning_settings(settings)
-            ours = {name: value for name, value in settings.items() if name not in decisive}
+            ours = {name: value for name, value in settings.items() if not is_of_queries_only(name)}
             is_far = is_on_s3(self.target.warehouse)
             self._engine = spark_engine(lambda: with_resources(ours, resources()), is_far, lives_long)
         return self._engine

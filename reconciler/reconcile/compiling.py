@@ -20,7 +20,7 @@ from reconciler.manifest.model import Manifest
 from reconciler.manifest.read import read_manifest
 from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import comparable_value, is_of_queries_only
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
@@ -86,7 +86,9 @@ def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = Tru
 def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
     """Settings of the environment that decide results are part of what the pipeline means there: they are planned,
     approved and recorded with it, and the engine gets them from what is applied only."""
-    inherited = meaning_settings(target.environment.spark)
+    inherited = {
+        name: comparable_value(name, text) for name, text in target.environment.spark.items() if is_of_queries_only(name)
+    }
     spark = dict(sorted({**inherited, **manifest.settings.spark}.items()))
     return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
 

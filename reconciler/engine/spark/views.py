@@ -12,23 +12,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
 from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
-from reconciler.engine.resources import SETTINGS_OF_A_CALL
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.errors import EngineError
 from reconciler.names import fold
+from reconciler.program.settings import DEFAULTS, OF_A_CALL
 
 _FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
 
 
 def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
-    """A session of its own for one call, with the settings that belong to a query; others belong to the whole process."""
+    """A session of its own for one call, with the settings that belong to a query; others belong to the whole process. What
+    decides results and is not said has its default, whatever the process was told."""
     session = sessions().newSession()
     with translated("spark settings"):
-        for name, text in sorted(settings.items()):
-            if name.startswith(SETTINGS_OF_A_CALL):
+        for name, text in sorted({**DEFAULTS, **settings}.items()):
+            if name.startswith(OF_A_CALL):
                 session.conf.set(name, text)
         # Else `${env:…}` and `${spark…}` in a query, even inside a string, would be replaced by what this process knows.
         session.conf.set("spark.sql.variable.substitute", "false")
