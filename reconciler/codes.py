@@ -196,6 +196,8 @@ _REGISTRY: Final = {
     "G604": "somebody else wrote the registry meanwhile",
     "G605": "somebody else wrote the table meanwhile",
     "G606": "the registry is newer than this version",
+    "G607": "a table can't be written",
+    "G608": "a file can't be read or written",
     "G620": "something in the warehouse can't be removed",
 }
 

@@ -5,6 +5,7 @@ approval awaited. A command's module is imported when the command is called, so 
 """
 
 import contextlib
+import errno
 import gc
 import importlib
 import os
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
 
 EXIT_INTERRUPTED = 130
+_OF_THE_SYSTEM = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE}
+)
+"""What a system may say to any program that reads or writes a file; anything else is a mistake of this one."""
 
 _COMMANDS = {
     "validate": "Check the files of pipelines; report every problem with its place.",
@@ -128,6 +133,10 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
+            place = f"{error.filename}: " if error.filename else ""
+            show_error(ReconcileError("G608", f"{place}{error.strerror}", "running the command again is safe"))
+            return EXIT_ERROR
         if os.environ.get("RECONCILE_TRACEBACK"):
             raise
         words = (str(error).splitlines() or [""])[0]

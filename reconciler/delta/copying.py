@@ -18,6 +18,7 @@ from uuid import uuid4
 from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import is_local, join_location, local_path, open_table
 from reconciler.delta.tables import publish_version
+from reconciler.delta.writing import refused_by_the_system
 from reconciler.engine.stored import Transaction
 from reconciler.errors import EngineError
 
@@ -37,7 +38,7 @@ def can_be_copied(location: str, version: int) -> bool:
 
 def copy_files(location: str, version: int, to: str) -> None:
     """Copy the files of a version into a folder, under the paths that they have below their own. Raises EngineError (X730)
-    where one is gone."""
+    where one is gone, RegistryError (G607) where the system refuses a copy."""
     table = open_table(location, version)
     if table is None:
         raise EngineError("X730", f"there is no table at {location} any more")
@@ -46,13 +47,15 @@ def copy_files(location: str, version: int, to: str) -> None:
         source, target = local_path(join_location(location, path)), local_path(join_location(to, path))
         if os.path.exists(target):
             continue
-        os.makedirs(os.path.dirname(target), exist_ok=True)
         try:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
             _copy(source, target)
         except FileNotFoundError as error:
             raise EngineError(
                 "X730", f"version {version} of the table at {location} is gone: a vacuum took its files"
             ) from error
+        except OSError as error:
+            raise refused_by_the_system(target, error) from error
 
 
 def publish_copy(

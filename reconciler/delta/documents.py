@@ -3,16 +3,19 @@
 Rules:
 - `read` gives the document and the Delta version that holds it; `replace` writes the next one only if that version is
   still the newest (Delta's own optimistic commit, no retries). Of two writers one wins, the other gets RegistryConflict.
+  What the system refuses (a full disk, say) is no conflict: `delta.writing` tells them apart.
 - Each write carries an id of its own, so that a commit whose answer was lost is recognised as ours and not as a conflict.
 - Reading costs the same however many writes there were: Delta checkpoints every 10 commits, and every 50 the files and
   log entries that are older than an hour go.
 """
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import first_line, open_table
+from reconciler.delta.writing import writing
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import RegistryConflict, RegistryError
 
@@ -58,53 +61,58 @@ class DocumentTable:
     def replace(self, expected: int | None, value: JsonObject, write_id: str) -> Document:
         """Write `value` if the newest version is `expected` (None: there is no document yet).
 
-        Raises RegistryConflict (G604) when somebody else wrote first; then nothing of ours was written.
+        Raises RegistryConflict (G604) when somebody else wrote first, RegistryError (G603) when the system refuses; then
+        nothing of ours was written.
         """
         from deltalake import CommitProperties, write_deltalake
-        from deltalake.exceptions import DeltaError
 
-        row = _row(value, write_id)
+        text = canonical_json(value)
+        row = _row(text, write_id)
         properties = CommitProperties(max_commit_retries=0, custom_metadata={"reconcile.write": write_id})
+        table = open_table(self.location, expected)
+        if expected is None and table is not None:
+            raise RegistryConflict("G604", f"{self.location} was created by somebody else meanwhile")
+        if expected is not None and table is None:
+            raise RegistryError("G601", f"the document at {self.location} is gone")
         try:
-            if expected is None:
-                if open_table(self.location) is not None:
-                    raise RegistryConflict("G604", f"{self.location} was created by somebody else meanwhile")
-                write_deltalake(
-                    self.location,
-                    row,
-                    mode="error",
-                    configuration=dict(_CONFIGURATION),
-                    commit_properties=properties,
-                )
-                return Document(0, value)
-            table = open_table(self.location, expected)
-            if table is None:
-                raise RegistryError("G601", f"the document at {self.location} is gone")
-            write_deltalake(table, row, mode="overwrite", commit_properties=properties)
-        except DeltaError as error:
+            with writing(self.location, expected, conflict="G604", refused="G603", data=len(text)):
+                if table is None:
+                    write_deltalake(
+                        self.location,
+                        row,
+                        mode="error",
+                        configuration=dict(_CONFIGURATION),
+                        commit_properties=properties,
+                    )
+                    return Document(0, value)
+                write_deltalake(table, row, mode="overwrite", commit_properties=properties)
+        except RegistryError:
             current = self._current_if_ours(write_id)
             if current is not None:
                 return current
-            raise RegistryConflict("G604", f"{self.location} was written by somebody else meanwhile") from error
+            raise
+        assert expected is not None
         written = Document(expected + 1, value)
         if written.version % _CLEAN_EVERY == 0:
             _clean(table)
         return written
 
     def _current_if_ours(self, write_id: str) -> Document | None:
-        table = open_table(self.location)
-        if table is None or _read_raw(table)[1] != write_id:
-            return None
-        return Document(table.version(), _read_row(table))
+        # Where that can't be told, why the write failed says more.
+        with suppress(Exception):
+            table = open_table(self.location)
+            if table is not None and _read_raw(table)[1] == write_id:
+                return Document(table.version(), _read_row(table))
+        return None
 
 
-def _row(value: JsonObject, write_id: str) -> "Table":
+def _row(document: str, write_id: str) -> "Table":
     import arro3.core
 
     text = arro3.core.DataType.utf8()
     return arro3.core.Table.from_pydict(
         {
-            "document": arro3.core.Array([canonical_json(value)], type=text),
+            "document": arro3.core.Array([document], type=text),
             "write_id": arro3.core.Array([write_id], type=text),
         }
     )

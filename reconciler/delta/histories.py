@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconciler.delta.opening import open_table
+from reconciler.delta.writing import writing
 from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
@@ -34,45 +35,45 @@ class HistoryTable:
     def append(self, rows: Sequence[Mapping[str, str]], batch: str) -> None:
         """Append rows (every column, as text) unless the batch of that id is there. Raises RegistryError (G603)."""
         from deltalake import CommitProperties, Transaction, write_deltalake
-        from deltalake.exceptions import DeltaError
 
         table = open_table(self.location)
         if table is not None and table.transaction_version(batch) is not None:
             return
         properties = CommitProperties(app_transactions=[Transaction(batch, 1)])
-        place = table if table is not None else self.location
+        place, expected = (self.location, None) if table is None else (table, table.version())
         try:
-            write_deltalake(place, self._data(rows), mode="append", commit_properties=properties)
-        except DeltaError as error:
+            with writing(self.location, expected, conflict=None, refused="G603", data=_size(rows)):
+                write_deltalake(place, self._data(rows), mode="append", commit_properties=properties)
+        except RegistryError:
             # Two first writers create the table at once: the second finds it there and appends.
-            if table is None and open_table(self.location) is not None:
-                self.append(rows, batch)
-                return
-            raise RegistryError("G603", f"the history at {self.location} can't be written: {error}") from error
+            if table is not None or open_table(self.location) is None:
+                raise
+            self.append(rows, batch)
 
     def append_serial(self, rows: Sequence[Mapping[str, str]], serial: int | None) -> None:
         """Append rows, unless the history has this serial or a later one. Raises RegistryError (G603)."""
         from deltalake import CommitProperties, Transaction, write_deltalake
-        from deltalake.exceptions import DeltaError
 
         table = open_table(self.location)
         last = None if table is None else table.transaction_version(_SERIAL)
         if serial is not None and last is not None and last >= serial:
             return
         transactions = None if serial is None else [Transaction(_SERIAL, serial)]
+        place, expected = (self.location, None) if table is None else (table, table.version())
         try:
-            write_deltalake(
-                table if table is not None else self.location,
-                self._data(rows),
-                mode="append",
-                configuration=_CONFIGURATION if table is None else None,
-                commit_properties=CommitProperties(app_transactions=transactions),
-            )
-        except DeltaError as error:
-            if table is None and open_table(self.location) is not None:
-                self.append_serial(rows, serial)
-                return
-            raise RegistryError("G603", f"the history at {self.location} can't be written: {error}") from error
+            with writing(self.location, expected, conflict=None, refused="G603", data=_size(rows)):
+                write_deltalake(
+                    place,
+                    self._data(rows),
+                    mode="append",
+                    configuration=_CONFIGURATION if table is None else None,
+                    commit_properties=CommitProperties(app_transactions=transactions),
+                )
+        except RegistryError:
+            if table is not None or open_table(self.location) is None:
+                raise
+            self.append_serial(rows, serial)
+            return
         if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
             _clean(table)
 
@@ -116,6 +117,10 @@ class HistoryTable:
         within = "" if between is None else f"{key} between {int(between[0])} and {int(between[1])}"
         sql = f"select {chosen} from h{_where(equal, within)} order by {key} desc{most}"
         return _records(QueryBuilder().register("h", table).execute(sql).read_all(), columns)[::-1]
+
+
+def _size(rows: Sequence[Mapping[str, str]]) -> int:
+    return sum(len(text) for row in rows for text in row.values())
 
 
 def _where(equal: Mapping[str, str], more: str = "") -> str:

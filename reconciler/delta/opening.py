@@ -6,6 +6,7 @@ A half-created table (data files, no commit) is no table: Delta's log decides.
 
 import os
 import re
+import stat
 from typing import TYPE_CHECKING, Final
 
 from reconciler.errors import RegistryError
@@ -46,7 +47,7 @@ def open_table(location: str, version: int | None = None) -> "DeltaTable | None"
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
-    if is_local(location) and not os.path.isdir(os.path.join(local_path(location), "_delta_log")):
+    if is_local(location) and not _is_folder(os.path.join(local_path(location), "_delta_log")):
         return None
     try:
         return DeltaTable(location, version=version)
@@ -55,12 +56,12 @@ def open_table(location: str, version: int | None = None) -> "DeltaTable | None"
     except Exception as error:
         # deltalake raises several unrelated classes for a damaged log, a store out of reach, a missing bucket; all of them
         # mean that the truth is unknown.
-        if is_local(location) and not has_commit(location):
+        if is_local(location) and not _holds_commit(location):
             return None
         raise RegistryError("G602", f"the Delta table at {location} can't be read: {first_line(error)}") from error
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """An error's own words, on one line, without the backtrace and the colours that a native library may add."""
     words: list[str] = []
     for line in str(error).strip().splitlines():
@@ -71,6 +72,25 @@ def first_line(error: Exception) -> str:
         if words[0] and "↳" not in str(error):
             break
     return " ".join(words) or type(error).__name__
+
+
+def _is_folder(path: str) -> bool:
+    """Whether there is such a folder. Raises RegistryError (G602) where that can't be told: who may not look has seen no
+    absence."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise RegistryError("G602", f"{path} can't be read: {error.strerror}") from error
+
+
+def _holds_commit(location: str) -> bool:
+    try:
+        return has_commit(location)
+    except OSError:
+        # It is there, and why it can't be read is known already.
+        return True
 
 
 def has_commit(location: str) -> bool:

@@ -42,7 +42,8 @@ def identity_if_written_by(location: str, transaction: Transaction) -> str | Non
 
 def remove_table(location: str, identity: str | None, aside: str) -> bool:
     """Remove a local table's folder, if the table there is the one meant; False when the location is not local (then the
-    engine has to). Raises RegistryConflict when another table was moved by it and can't be put back."""
+    engine has to). Raises RegistryConflict when another table was moved by it and can't be put back, RegistryError (G620)
+    when the system refuses."""
     if not is_local(location):
         return False
     path, beside = local_path(location), local_path(aside)
@@ -52,6 +53,8 @@ def remove_table(location: str, identity: str | None, aside: str) -> bool:
             os.rename(path, beside)
         except FileNotFoundError:
             return True  # somebody else removed it meanwhile
+        except OSError as error:
+            raise RegistryError("G620", f"the table at {path} can't be removed: {error.strerror}") from error
         if table_identity(aside) != identity:
             _put_back(path, beside)
             return True

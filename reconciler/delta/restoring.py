@@ -13,6 +13,7 @@ from reconciler.delta.contents import has_missing_files
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import table_version
 from reconciler.delta.transactions import commit_properties, has_transaction, marking_properties
+from reconciler.delta.writing import writing
 from reconciler.engine.stored import Transaction
 from reconciler.errors import EngineError, RegistryConflict, RegistryError
 
@@ -46,8 +47,6 @@ def put_back(location: str, version: int, marks: Sequence[Transaction] = ()) -> 
 
     Transactions that came after `version` stay on record: whoever writes next must use later ones.
     """
-    from deltalake.exceptions import DeltaError
-
     for attempt in range(1, _ATTEMPTS + 1):
         current = open_table(location)
         if current is None or (current.version() == version and not marks):
@@ -55,11 +54,12 @@ def put_back(location: str, version: int, marks: Sequence[Transaction] = ()) -> 
         properties = marking_properties(marks)
         try:
             if current.version() == version:
-                current.create_write_transaction([], "append", current.schema(), [], commit_properties=properties)
+                with writing(location, current.version()):
+                    current.create_write_transaction([], "append", current.schema(), [], commit_properties=properties)
             else:
                 _restore(current, location, version, properties)
             return
-        except (DeltaError, RegistryConflict) as error:
+        except RegistryConflict as error:
             # The writer that is fenced off committed meanwhile: that is put back, too. It has no second such commit.
             if attempt == _ATTEMPTS:
                 raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error
@@ -67,8 +67,6 @@ def put_back(location: str, version: int, marks: Sequence[Transaction] = ()) -> 
 
 def take_out_rows(location: str, condition: str, marks: Sequence[Transaction] = ()) -> None:
     """Delete the rows that meet a condition; nothing is done where there is no table. `marks` as for `put_back`."""
-    from deltalake.exceptions import DeltaError
-
     for attempt in range(1, _ATTEMPTS + 1):
         current = open_table(location)
         if current is None:
@@ -77,11 +75,13 @@ def take_out_rows(location: str, condition: str, marks: Sequence[Transaction] = 
             if any((current.transaction_version(mark.application) or -1) < mark.version for mark in marks):
                 # By itself: a deletion that finds nothing commits nothing.
                 properties = marking_properties(marks)
-                current.create_write_transaction([], "append", current.schema(), [], commit_properties=properties)
+                with writing(location, current.version()):
+                    current.create_write_transaction([], "append", current.schema(), [], commit_properties=properties)
                 current = open_table(location) or current
-            current.delete(condition, commit_properties=marking_properties(()))
+            with writing(location, current.version()):
+                current.delete(condition, commit_properties=marking_properties(()))
             return
-        except DeltaError as error:
+        except RegistryConflict as error:
             if attempt == _ATTEMPTS:
                 raise RegistryConflict("G605", f"rows can't be taken out of {location}: {error}") from error
 
@@ -99,9 +99,5 @@ def require_version(location: str, version: int) -> None:
 
 
 def _restore(table: "DeltaTable", location: str, version: int, properties: "CommitProperties") -> None:
-    from deltalake.exceptions import DeltaError
-
-    try:
+    with writing(location, table.version()):
         table.restore(version, commit_properties=properties)
-    except DeltaError as error:
-        raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error

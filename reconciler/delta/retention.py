@@ -27,7 +27,8 @@ from urllib.parse import unquote
 from reconciler.delta.objects import StoredObject, read_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import KEEPS_ITS_LOG
-from reconciler.errors import RegistryConflict, RegistryError
+from reconciler.delta.writing import writing
+from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -132,7 +133,6 @@ def keep_log(location: str, first: int) -> None:
     """Have a table keep its log, and say how long: such that `clean_log` does not go past version `first`. One commit, only
     where that says something new. Raises RegistryConflict when somebody writes the table meanwhile."""
     from deltalake import CommitProperties
-    from deltalake.exceptions import DeltaError
 
     table = open_table(location)
     if table is None:
@@ -144,10 +144,8 @@ def keep_log(location: str, first: int) -> None:
         wanted[_LOG_DURATION] = f"interval {hours} hours"
     if all(known.get(name) == value for name, value in wanted.items()):
         return
-    try:
+    with writing(location, table.version()):
         table.alter.set_table_properties(wanted, commit_properties=CommitProperties(max_commit_retries=0))
-    except DeltaError as error:
-        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
 
 
 def clean_log(location: str, first: int) -> None:

@@ -14,6 +14,7 @@ Rules:
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import commit_properties, has_transaction
+from reconciler.delta.writing import writing
 from reconciler.digest import JsonObject, digest_text
 from reconciler.engine.stored import ColumnType, Transaction
-from reconciler.errors import RegistryConflict
+from reconciler.errors import RegistryConflict, RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 
 KEEPS_ITS_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
 """Of a table whose log no writer cleans up by itself, which every one does after a month otherwise."""
+
+
+_ABOUT_AN_ACTION: Final = 1000
+"""So many bytes say of a file that it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +97,11 @@ def is_vacant(location: str) -> bool:
 def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Transaction) -> int:
     """Create an empty table with these columns; returns its version. Raises RegistryConflict when another is there."""
     from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
 
     existing = open_table(location)
     if existing is None:
-        try:
+        # Where somebody made one meanwhile, it is looked at below whose it is.
+        with suppress(RegistryConflict), writing(location, None):
             DeltaTable.create(
                 location,
                 schema=delta_schema(columns),
@@ -103,9 +109,6 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
                 configuration=dict(KEEPS_ITS_LOG),
                 commit_properties=commit_properties(transaction),
             )
-        except DeltaError:
-            if open_table(location) is None:
-                raise
         existing = open_table(location)
     if existing is not None and has_transaction(existing, transaction):
         return _with_features(location, existing, existing.schema(), transaction).version()
@@ -120,8 +123,6 @@ def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, t
 def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
     """Add nullable columns at the end of a table, in one commit on version `expected` that names no data file: rows that
     are there have NULL in them. Returns the new version."""
-    from deltalake.exceptions import DeltaError
-
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
         return current.version()
@@ -130,12 +131,13 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, 
     if current is None:
         raise RegistryConflict("G605", f"there is no table at {location}")
     try:
-        current.alter.add_columns(schema.fields, commit_properties=commit_properties(transaction))
-    except DeltaError as error:
+        with writing(location, current.version()):
+            current.alter.add_columns(schema.fields, commit_properties=commit_properties(transaction))
+    except RegistryError:
         again = open_table(location)
         if again is not None and has_transaction(again, transaction):
             return again.version()
-        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+        raise
     return int(current.version())
 
 
@@ -202,7 +204,6 @@ def _overwrite(
     transaction: Transaction,
     commit: JsonObject | None = None,
 ) -> int:
-    from deltalake.exceptions import DeltaError
     from deltalake.transaction import create_table_with_add_actions
 
     current = open_table(location)
@@ -211,24 +212,25 @@ def _overwrite(
     current = _expected(location, current, schema, expected, transaction)
     properties = commit_properties(transaction, commit)
     try:
-        if current is None:
-            create_table_with_add_actions(
-                location,
-                schema,
-                actions,
-                mode="error",
-                partition_by=[],
-                configuration=dict(KEEPS_ITS_LOG),
-                commit_properties=properties,
-            )
-        else:
-            replacing = _told_apart(current.schema(), schema)
-            current.create_write_transaction([*actions], "overwrite", replacing, [], commit_properties=properties)
-            return current.version() + 1
-    except DeltaError as error:
+        with writing(location, None if current is None else current.version(), data=_ABOUT_AN_ACTION * len(actions)):
+            if current is None:
+                create_table_with_add_actions(
+                    location,
+                    schema,
+                    actions,
+                    mode="error",
+                    partition_by=[],
+                    configuration=dict(KEEPS_ITS_LOG),
+                    commit_properties=properties,
+                )
+            else:
+                replacing = _told_apart(current.schema(), schema)
+                current.create_write_transaction([*actions], "overwrite", replacing, [], commit_properties=properties)
+                return current.version() + 1
+    except RegistryError:
         again = open_table(location)
         if again is None or not has_transaction(again, transaction):
-            raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
+            raise
     created = open_table(location)
     if created is None:
         raise RegistryConflict("G605", f"the table at {location} is gone")
@@ -273,20 +275,17 @@ def _with_features(location: str, table: "DeltaTable", schema: "Schema", transac
     a list have by themselves, or Spark refuses to open it once a column is NOT NULL.
     """
     from deltalake import TableFeatures
-    from deltalake.exceptions import DeltaError
 
     protocol = table.protocol()
     lists_features = protocol.min_writer_version >= 7 or "timestamp_ntz" in schema.to_json()
     if not lists_features or {"timestampNtz", "invariants", "appendOnly"} <= set(protocol.writer_features or ()):
         return table
-    try:
+    with writing(location, table.version()):
         table.alter.add_feature(
             [TableFeatures.TimestampWithoutTimezone, TableFeatures.Invariants, TableFeatures.AppendOnly],
             allow_protocol_versions_increase=True,
             commit_properties=commit_properties(_preparation(transaction)),
         )
-    except DeltaError as error:
-        raise RegistryConflict("G605", f"the table at {location} was written by somebody else meanwhile") from error
     return table
 
 

@@ -138,10 +138,12 @@ class HeldLease:
         return found is not None and found.value.handover_to is not None
 
     def release(self) -> None:
-        """Let go. A lease that was lost is left alone."""
+        """Let go. A lease that was lost is left alone; one that can't be written runs out by itself, and what its holder did
+        is done all the same."""
         self._stop.set()
         self._thread.join()
-        self._change(released=True)
+        with suppress(RegistryError):
+            self._change(released=True)
 
     def _is_overdue(self) -> bool:
         steady, wall = self._deadline

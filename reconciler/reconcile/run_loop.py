@@ -93,7 +93,9 @@ class RunLoop:
                 if isinstance(error, RegistryConflict):
                     # Most often, somebody who wrote first is somebody who took over; that says more.
                     lease.check()
-                if self._pace.once or isinstance(error, RegistryConflict):
+                # Who is told to stop tries once more, and then leaves the rest to the next run.
+                gives_up = self._pace.stop() and self._troubles > 0
+                if self._pace.once or gives_up or isinstance(error, RegistryConflict):
                     raise
                 self._sit_out(lease, error)
                 continue
@@ -171,7 +173,8 @@ class RunLoop:
 
     def _end(self) -> None:
         """Everything else is done: write what is only known here, and let go. Raises the first failure of a run `once`."""
-        self.happen(Happening.STOP)
+        if self._report.state is not State.STOPPING:
+            self.happen(Happening.STOP)
         self.moving.settle()
         self._write_checkpoint("stop")
         take_away_stop(self._target.registry, self._pipeline)
@@ -190,8 +193,9 @@ class RunLoop:
         self._report.write()
         while True:
             self._sleep(wait_after(self._troubles))
-            lease.check()
             try:
+                # The lease may have run out meanwhile, for the same reason.
+                lease.check()
                 self._begin(lease)
                 return
             except (RegistryError, OSError):

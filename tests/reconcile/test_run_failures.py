@@ -2,7 +2,9 @@
 tables and the recording engine."""
 
 import shutil
+import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +18,7 @@ from reconciler.registry.protocol import Registry
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, happened, live, make, opened, put, wait_until
 from tests.reconcile.runs import Reconcile, rows, state, status
+from tests.small_disk import small_disk
 
 
 def test_a_connector_that_fails_holds_up_no_other_and_recovers_by_itself(root: Path, reconcile: Reconcile) -> None:
@@ -201,3 +204,53 @@ def test_a_paused_output_lags_and_catches_up(tmp_path: Path) -> None:
     # What was pinned when it was paused, then all that came since as one.
     assert len(engine.sinks.messages["parts.out"]) == 2
     assert connector(root, "parts.out").position == {"pending": False, "sent_version": 1}
+
+
+def test_a_run_on_a_full_disk_waits_for_longer_than_its_lease_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says is what the system said, and nothing of what libraries panic over."""
+    monkeypatch.setenv("RECONCILE_LEASE_SECONDS", "2")
+    with small_disk(tmp_path / "disk", "8m") as disk:
+        root = make(disk.root / "shop")
+        (tmp_path / "1.json").write_text('{"line": "a"}\n')
+        with live(root) as process:
+            wait_until(lambda: connector(root, "lineitem.history").complete, 60)
+            disk.fill()
+            # There, a file takes no room.
+            (root / "source/log/1.json").symlink_to(tmp_path / "1.json")
+            told = ""
+            assert process.stderr is not None
+            while "trying again" not in told:
+                line = process.stderr.readline()
+                assert line, told
+                told += line
+            time.sleep(4)
+            assert "G603" in told
+            assert "No space left on device" in told
+            assert "G604" not in told
+            assert "panicked" not in told
+            assert process.poll() is None
+            assert rows(root, "log") == []
+            disk.make_room()
+            wait_until(lambda: len(rows(root, "log")) == 1, 90)
+            process.send_signal(signal.SIGTERM)
+            _, rest = process.communicate(timeout=60)
+            assert "panicked" not in rest
+            assert process.returncode == 0, rest
+        assert state(root) == "Stopped"
+
+
+def test_a_run_that_is_told_to_stop_on_a_full_disk_ends(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", "8m") as disk:
+        root = make(disk.root / "shop")
+        with live(root) as process:
+            wait_until(lambda: connector(root, "lineitem.history").complete, 60)
+            disk.fill()
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=60)
+            assert "panicked" not in told
+            assert "can't take" not in told
+        disk.make_room()
+        opened(root).run_once()
+        assert state(root) == "Stopped"
