@@ -2,6 +2,7 @@
 
 - `IDENTIFIER(…)` names a relation or a column by a text: what is read would be known to Spark alone.
 - `java_method`, `reflect`, `try_reflect` call any static Java method: they may do anything, and stop the process.
+- `USING 'command'` (of `TRANSFORM`, `MAP` and `REDUCE`) runs a command of the machine.
 - A path in the place of a relation (``csv.`/in` ``) in a query that can't be parsed; in others it is an unknown relation.
 
 Judged on tokens, so that it holds for every text, however it parses.
@@ -16,7 +17,8 @@ from reconciler.sql.query import Problem
 _CODE: Final = "S216"
 _NAMING: Final = "identifier"
 _CALLING_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
-_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, *_CALLING_JAVA})), re.IGNORECASE)
+_RUNNING: Final = "using"
+_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA})), re.IGNORECASE)
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
 _PATH_SIGNS: Final = ("/", "\\", ":")
 
@@ -36,6 +38,9 @@ def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | No
     if token.kind not in (Kind.WORD, Kind.QUOTED) and not (token.kind is Kind.STRING and token.text[0] == '"'):
         return None
     name = token.text.strip('`"').lower()
+    if token.is_word("USING") and tokens[index + 1].kind is Kind.STRING:
+        hint = "write it in SQL, or as a function in Python"
+        return Problem(_CODE, "a command (USING '…') is not allowed in a query", token.start, hint)
     if tokens[index + 1].is_symbol("("):
         if name == _NAMING:
             hint = "write the name itself, without IDENTIFIER( … )"

@@ -109,6 +109,7 @@ def test_what_is_no_change(sql: str) -> None:
         "SELECT * FROM IDENTIFIER('csv.`/etc/passwd`')",
         "SELECT identifier /* x */ ('a') FROM t",
         "SELECT java_method('java.lang.System', 'exit', 0)",
+        "SELECT TRANSFORM(id) USING 'cat' AS (b) FROM orders",
         "SELECT * FROM t WHERE `Reflect`('a', 'b') = 'c'",
         "SELECT try_reflect('a', 'b') FROM t |> WHERE true",
         "SELECT \"reflect\"('a', 'b')",
