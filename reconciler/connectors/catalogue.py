@@ -27,6 +27,7 @@ from reconciler.connectors import (
     kafka_output,
     postgres_input,
 )
+from reconciler.connectors.code_options import code_problems
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.transport import Direction, Transport
 from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
@@ -92,6 +93,7 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
     found += check_against(SCHEMA_FILE, checked, places, CONNECTOR_CODES)
     if transport is not None:
         found += _secrets_in_clear(transport, settings, places)
+        found += code_problems(checked, places)
         if not errors_among(found):
             found += transport.check_further(settings, places)
     return in_order(found)

@@ -5,9 +5,11 @@ here, with what its value is.
 """
 
 import re
+from typing import Any
 
 import pytest
 
+from reconciler.connectors.code_options import names_code
 from reconciler.engine.protocol import Engine, Selection
 from reconciler.manifest.spark_settings import HARMLESS, NEUTRAL, is_harmless, is_neutral
 
@@ -41,6 +43,22 @@ def test_no_setting_that_a_pipeline_may_set_names_code_or_a_place(spark_engine: 
     assert found == {}
 
 
+@pytest.mark.spark
+def test_no_option_of_kafka_s_client_that_names_a_class_is_taken(spark_engine: Engine) -> None:
+    jvm = _jvm(spark_engine)
+    clients = jvm.org.apache.kafka.clients
+    definitions = (
+        clients.consumer.ConsumerConfig.configDef(),
+        clients.producer.ProducerConfig.configDef(),
+        clients.admin.AdminClientConfig.configDef(),
+    )
+    keys = [key for definition in definitions for key in definition.configKeys().values()]
+    naming = {str(key.name) for key in keys if str(key.type()) == "CLASS"}
+    naming |= {str(key.name) for key in keys if str(key.type()) == "LIST" and "class" in str(key.documentation).lower()}
+    assert len(naming) > 10
+    assert {name for name in naming if not names_code(name)} == set()
+
+
 def _names_something(name: str, value: str) -> bool:
     """Whether a setting seems to name code or a place, by its name or default; switches and numbers name none."""
     if value in ("true", "false") or value.replace(".", "").isdigit():
@@ -67,13 +85,7 @@ _WITHOUT_ENTRY = {"spark.shuffle.io.maxRetries", "spark.shuffle.io.retryWait", "
 
 def _defined(engine: Engine) -> dict[str, str]:
     """The settings with their defaults, of Spark's core, SQL and Delta."""
-    from pyspark.sql import SparkSession
-
-    engine.select(Selection("SELECT 1", (), {}))
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    jvm = session._jvm
-    assert jvm is not None
+    jvm = _jvm(engine)
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     for name in ("internal.StaticSQLConf$", "delta.sources.DeltaSQLConf$"):
         jvm.java.lang.Class.forName(f"org.apache.spark.sql.{name}", True, loader)
@@ -83,3 +95,12 @@ def _defined(engine: Engine) -> dict[str, str]:
     is_static = jvm.java.lang.reflect.Modifier.isStatic(known.getModifiers())
     found = known.get(None if is_static else entries.getField("MODULE$").get(None))
     return {str(one.key()): str(one.defaultValueString()) for one in found.values()}
+
+
+def _jvm(engine: Engine) -> Any:
+    from pyspark.sql import SparkSession
+
+    engine.select(Selection("SELECT 1", (), {}))
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    return session._jvm
