@@ -52,6 +52,7 @@ from reconciler.diff.model import (
     Diff,
     Fate,
     FunctionChange,
+    FunctionChanged,
     LatenessChanged,
     NullabilityChanged,
     QueryChanged,
@@ -82,6 +83,8 @@ class _Found:
     extents: dict[str, Extent] = field(default_factory=dict)
     clearing: dict[str, tuple[TableCause, ...]] = field(default_factory=dict)
     """Of tables that are cleared: the causes of that, which their readers are told."""
+    computed_again: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Of views that are computed anew: the columns that nothing changed, and that need not come out the same."""
     spared: list[Spared] = field(default_factory=list)
 
 
@@ -210,7 +213,10 @@ def _compare_view(
     if _places(old, view) != _places(view, old):
         extent = union(extent, OnlyColumns(frozenset(), reordered=True))
     if computed and (old.is_stored or view.is_stored):
-        extent = union(extent, unrepeatable(view.lineage))
+        again = unrepeatable(view.lineage)
+        if isinstance(extent, OnlyColumns) and isinstance(again, OnlyColumns):
+            found.computed_again[key] = again.names - extent.names
+        extent = union(extent, again)
     renamed_from = old.name if fold(old.name) != key else None
     fate = Fate.RECOMPUTED if computed else Fate.KEPT
     if (old.kind is ViewKind.LOCAL) != (view.kind is ViewKind.LOCAL):
@@ -224,6 +230,7 @@ def _compare_view(
 
 _OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
 _OF_A_COLUMN = (ColumnAdded, ColumnRemoved, ColumnRetyped, NullabilityChanged, DefaultChanged, LatenessChanged)
+_IN_COLUMNS = (QueryChanged, FunctionChanged)
 
 
 def _places(view: View, other: View) -> list[str]:
@@ -273,7 +280,8 @@ def _read_causes(
             columns = tuple(column for column in read.columns if fold(column) in extent.renamed) or read.columns
         if columns is None:
             assert isinstance(extent, OnlyColumns)
-            spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names))))
+            again = found.computed_again.get(key, frozenset())
+            spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names - again)), tuple(sorted(again))))
         else:
             causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
     return tuple(causes), spared, any_row
@@ -313,8 +321,17 @@ def _telling_cause(of: tuple[Cause, ...], columns: set[str]) -> Cause | None:
     """Of the causes of a change, the one that says most to a reader of these columns: the first that is about one of them,
     else the first that is about rows or values at all."""
     causes = [cause for cause in of if not isinstance(cause, RelationRenamed)]
-    about = [cause for cause in causes if isinstance(cause, _OF_A_COLUMN) and fold(cause.column) in columns]
-    others = [cause for cause in causes if not isinstance(cause, _OF_A_COLUMN)]
+    about = [
+        cause
+        for cause in causes
+        if (isinstance(cause, _OF_A_COLUMN) and fold(cause.column) in columns)
+        or (isinstance(cause, _IN_COLUMNS) and not columns.isdisjoint(cause.columns or ()))
+    ]
+    others = [
+        cause
+        for cause in causes
+        if not isinstance(cause, _OF_A_COLUMN) and not (isinstance(cause, _IN_COLUMNS) and cause.columns is not None)
+    ]
     return next(iter([*about, *others, *causes]), None)
 
 

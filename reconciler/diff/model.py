@@ -166,11 +166,13 @@ class SettingsChanged:
 @dataclass(frozen=True, slots=True)
 class FunctionChanged:
     """A view calls a function that changed. `path` leads from the function called to the one that changed (itself, when
-    it changed of its own); `is_new`: that one was not there before."""
+    it changed of its own); `is_new`: that one was not there before. `columns` are the output columns that are computed by
+    it, folded and sorted, when it surely decides no rows; None when any row may differ."""
 
     function: str
     path: tuple[str, ...]
     is_new: bool = False
+    columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +260,13 @@ class FunctionChange:
 class Spared:
     """A view that reads a changed relation and stays as it is all the same: of `relation` the `columns` changed, sorted,
     and neither its rows nor what it reads depends on them. No columns: no value of the relation changed, only how it is kept
-    or named."""
+    or named. `computed_again` are further columns that nothing changed: the relation is computed anew, and they need not
+    come out the same."""
 
     view: str
     relation: str
     columns: tuple[str, ...]
+    computed_again: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

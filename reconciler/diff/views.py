@@ -58,8 +58,19 @@ def own_causes(
     if differing:
         causes.append(SettingsChanged(differing))
     paths = [path for call in desired.calls if (path := functions.get(call)) is not None]
-    causes += [FunctionChanged(path[0], path, fold(path[-1]) not in before.functions) for path in paths]
+    causes += [
+        FunctionChanged(path[0], path, fold(path[-1]) not in before.functions, _computed_by(desired, fold(path[0])))
+        for path in paths
+    ]
     return tuple(causes)
+
+
+def _computed_by(view: View, function: str) -> tuple[str, ...] | None:
+    """The output columns that a function (folded) computes, None where it may decide rows."""
+    if view.lineage is None or function in view.lineage.rows_functions:
+        return None
+    # A call that lineage did not meet may be anywhere.
+    return tuple(sorted(fold(one.name) for one in view.lineage.outputs if function in one.functions)) or None
 
 
 def differing_settings(applied: Program, desired: Program) -> tuple[str, ...]:
@@ -143,9 +154,9 @@ def own_extent(causes: tuple[ViewCause, ...]) -> Extent:
     extent: Extent = NOTHING
     for cause in causes:
         match cause:
-            case QueryChanged(columns=None) | SettingsChanged() | FunctionChanged():
+            case QueryChanged(columns=None) | FunctionChanged(columns=None) | SettingsChanged():
                 return ANY_ROW
-            case QueryChanged(columns=columns):
+            case QueryChanged(columns=columns) | FunctionChanged(columns=columns):
                 extent = union(extent, OnlyColumns(frozenset(columns or ())))
             case ColumnNamesChanged():
                 extent = union(extent, _names_extent(cause))

@@ -26,6 +26,7 @@ from reconciler.diff.model import (
     RelationRenamed,
     SettingDifference,
     SettingsChanged,
+    Spared,
     StorageChanged,
 )
 from reconciler.names import fold
@@ -96,16 +97,41 @@ def describe_difference(difference: SettingDifference) -> str:
     return printable(f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}")
 
 
+def describe_what_is_spared(spared: Spared, qualified: bool = True) -> str:
+    """What changed of the relation that a spared view reads: `of which only orders.note changed`."""
+
+    def listed(columns: tuple[str, ...]) -> str:
+        return ", ".join(f"{spared.relation}.{column}" if qualified else column for column in columns)
+
+    changed = f"of which only {listed(spared.columns)} changed" if spared.columns else "in which no value changed"
+    if not spared.computed_again:
+        return changed
+    again = f"{listed(spared.computed_again)} need not be the same when it is computed again"
+    return f"{changed}, and {again}" if spared.columns else f"of which only {again}"
+
+
 def _describe_reads(cause: ReadsChanged) -> str:
     columns = ", ".join(f"{cause.relation}.{column}" for column in cause.columns) or cause.relation
     if len(cause.path) == 1:
         if cause.origin is None:
             return f"reads {columns}; {cause.relation} is new"
+        if is_computed_again(cause.origin, cause.columns):
+            told = describe_cause(cause.origin)
+            return f"reads {columns}, which need not be the same when {cause.relation} is computed again ({told})"
         if cause.columns and _is_of_the_whole(cause.origin, cause.columns):
             return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"
     via = " → ".join(cause.path[1:])
     return f"reads {columns}, which reads {via}, {_origin(cause.origin)}"
+
+
+def is_computed_again(origin: Cause, columns: tuple[str, ...]) -> bool:
+    """Whether a change is surely of none of these columns: then they only come out of the same query again."""
+    return (
+        isinstance(origin, QueryChanged | FunctionChanged)
+        and origin.columns is not None
+        and {fold(column) for column in columns}.isdisjoint(origin.columns)
+    )
 
 
 def _is_of_the_whole(origin: Cause, columns: tuple[str, ...]) -> bool:
@@ -144,9 +170,10 @@ def _describe_query(cause: QueryChanged) -> str:
 
 def _describe_call(cause: FunctionChanged) -> str:
     verdict = "which is new" if cause.is_new else "which changed"
+    only = "" if cause.columns is None else f", in {', '.join(cause.columns)} only"
     if len(cause.path) == 1:
-        return f"calls {cause.function}, {verdict}"
-    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, {verdict}"
+        return f"calls {cause.function}, {verdict}{only}"
+    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, {verdict}{only}"
 
 
 def _replaced(applied: str | None, desired: str | None) -> str:

@@ -102,6 +102,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         "kept": list(plan.kept),
         "spared": [
             {"view": spared.view, "relation": spared.relation, "columns": list(spared.columns)}
+            | ({"computed_again": list(spared.computed_again)} if spared.computed_again else {})
             for spared in plan.diff.spared
         ],
         **_rollbacks(plan),

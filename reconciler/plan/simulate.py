@@ -29,7 +29,7 @@ sake of one output column, all rows count as changed; readers that the diff spar
 Not here: whether lineage and canonical texts are right about rows (tests compute rows), and how a step is carried out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
@@ -105,14 +105,15 @@ class StoredRelation:
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not: of the
-    former, `query` is the canonical text, `around` a digest of the rest. `names`
-    are its columns in order, folded, and `is_named` says that a list gives them. `rows` and `columns` (by name) are terms of
-    the texts that its rows and columns have been the same since."""
+    former, `query` is the canonical text, `around` a digest of the rest, `functions` one of each function that it
+    calls. `names` are its columns in order, folded, and `is_named` says that a list gives them. `rows` and `columns` (by
+    name) are terms of the texts that its rows and columns have been the same since."""
 
     folded: str
     spelled: str
     query: str
     around: str
+    functions: Mapping[str, str]
     names: tuple[str, ...]
     is_named: bool
     rows: Term
@@ -456,20 +457,25 @@ def _stored_views(program: Program) -> list[View]:
     return [program.views[key] for key in program.order if key in program.views and program.views[key].is_stored]
 
 
+_NO_CALLS: Final = ""
+"""No function's name: among functions it stands for the settings by themselves."""
+
+
 def _fresh(program: Program, view: View) -> Definition:
     """The definition of a view by itself."""
-    query, around = canonical_query(view.query), _around(program, view, False)
+    query, around = canonical_query(view.query), _around(program, view.calls, False)
+    functions = {name: _around(program, (name,), False) for name in (_NO_CALLS, *view.calls)}
     folded = digest_json([query, around])
-    spelled = digest_json([canonical_query(view.query, True), _around(program, view, True)])
+    spelled = digest_json([canonical_query(view.query, True), _around(program, view.calls, True)])
     names = tuple(fold(name) for name in view.column_names)
     columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
-    return Definition(folded, spelled, query, around, names, bool(view.declaration.column_names), folded, columns)
+    return Definition(folded, spelled, query, around, functions, names, bool(view.declaration.column_names), folded, columns)
 
 
-def _around(program: Program, view: View, as_spelled: bool) -> str:
+def _around(program: Program, calls: Iterable[str], as_spelled: bool) -> str:
     """What besides its text decides a view: settings, and the functions that it calls."""
     functions: dict[str, Any] = {}
-    waiting = list(view.calls)
+    waiting = list(calls)
     while waiting:
         name = waiting.pop()
         if name not in functions and name in program.functions:
@@ -493,12 +499,27 @@ def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> di
             found[key] = fresh
         elif (old.spelled == fresh.spelled if as_spelled else old.folded == fresh.folded) or (desired.moves and not queries):
             found[key] = _going_on(old, fresh, frozenset())
+        elif old.query == fresh.query and not as_spelled and (computed := _computed_otherwise(view, old, fresh)) is not None:
+            found[key] = _going_on(old, fresh, computed)
         elif as_spelled or desired.moves or old.is_named or fresh.is_named or old.around != fresh.around:
             found[key] = fresh
         else:
             changed = changed_outputs(old.query, fresh.query, old.names, fresh.names)
             found[key] = fresh if changed is None else _going_on(old, fresh, changed)
     return found
+
+
+def _computed_otherwise(view: View, old: Definition, fresh: Definition) -> frozenset[str] | None:
+    """The columns of a view, of the same text as before, that functions compute which are not what they were; None where
+    rows may differ, or settings do."""
+    changed = {name for name, digest in fresh.functions.items() if old.functions.get(name) != digest}
+    nothing_called = _NO_CALLS in old.functions and old.functions[_NO_CALLS] == fresh.functions[_NO_CALLS]
+    if view.lineage is None or not nothing_called or not changed.isdisjoint(view.lineage.rows_functions):
+        return None
+    columns = {fold(one.name): changed.intersection(one.functions) for one in view.lineage.outputs}
+    if not changed.issubset(set().union(*columns.values())):
+        return None
+    return frozenset(name for name, by in columns.items() if by)
 
 
 def _going_on(old: Definition, fresh: Definition, changed: frozenset[str]) -> Definition:

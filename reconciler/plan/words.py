@@ -4,6 +4,7 @@ from itertools import groupby
 from typing import assert_never
 
 from reconciler.diff.model import Action, Fate, FunctionChange, MetadataChange, RelationChange, RelationKind, Spared
+from reconciler.diff.wording import describe_what_is_spared
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
 from reconciler.plan.model import (
@@ -193,9 +194,7 @@ def describe_staged(one: StagedVersion) -> str:
 
 def describe_spared(spared: Spared) -> str:
     """For example: `report reads orders, of which only orders.note changed`."""
-    columns = ", ".join(f"{spared.relation}.{column}" for column in spared.columns)
-    what = f"of which only {columns} changed" if columns else "in which no value changed"
-    return printable(f"{spared.view} reads {spared.relation}, {what}")
+    return printable(f"{spared.view} reads {spared.relation}, {describe_what_is_spared(spared)}")
 
 
 def describe_function(change: FunctionChange) -> str:

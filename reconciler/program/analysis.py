@@ -53,18 +53,21 @@ class Analysed:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the meaning of a query depends on besides its text, the same for all views of a program. `functions` are the
-    numbers of parameters of the program's own, by folded name. `refused` are relations that can't be read, and why: what
-    names one is wrong, and never kept."""
+    numbers of parameters of the program's own, by folded name; `steady` surely give the same for the same. `refused`
+    are relations that can't be read, and why: what names one is wrong, and never kept."""
 
     ansi: bool
     names_are_data: bool
     functions: Mapping[str, int]
     refused: Mapping[str, Diagnostic] = field(default_factory=dict)
+    steady: frozenset[str] = frozenset()
 
     @property
     def key(self) -> str:
         """All of it in one text."""
-        functions = ",".join(f"{name} {count}" for name, count in sorted(self.functions.items()))
+        functions = ",".join(
+            f"{name} {count}{' steady' * (name in self.steady)}" for name, count in sorted(self.functions.items())
+        )
         return f"{self.ansi} {self.names_are_data} {functions}"
 
 
@@ -140,6 +143,7 @@ class Queries:
             parsed=self._parse(view.query),
             functions=surroundings.functions,
             refused=surroundings.refused,
+            steady=surroundings.steady,
         )
         # Trees are large: each goes as soon as it was looked at.
         self._parsed.pop(view.query, None)
@@ -194,9 +198,10 @@ def _encode(found: Analysed) -> str:
             None
             if lineage is None
             else [
-                [(one.name, one.sources, one.repeatable) for one in lineage.outputs],
+                [(one.name, one.sources, one.repeatable, one.functions) for one in lineage.outputs],
                 lineage.rows,
                 lineage.rows_repeatable,
+                lineage.rows_functions,
             ],
         ]
     )
@@ -222,6 +227,10 @@ def _decode(kept: str) -> Analysed:
     )
 
 
-def _decode_lineage(outputs: list[Any], rows: list[Any], rows_repeatable: bool) -> Lineage:
-    decoded = [OutputLineage(name, tuple([(one, other) for one, other in sources]), same) for name, sources, same in outputs]
-    return Lineage(tuple(decoded), tuple([(relation, column) for relation, column in rows]), rows_repeatable)
+def _decode_lineage(outputs: list[Any], rows: list[Any], rows_repeatable: bool, rows_functions: list[str]) -> Lineage:
+    decoded = [
+        OutputLineage(name, tuple([(one, other) for one, other in sources]), same, tuple(functions))
+        for name, sources, same, functions in outputs
+    ]
+    pairs = tuple([(relation, column) for relation, column in rows])
+    return Lineage(tuple(decoded), pairs, rows_repeatable, tuple(rows_functions))

@@ -33,7 +33,7 @@ from reconciler.manifest.model import ForeignRelation, Manifest, SqlBody, TableD
 from reconciler.names import fold, is_foreign
 from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
-from reconciler.program.functions import called_functions, compile_functions, parameter_counts
+from reconciler.program.functions import called_functions, compile_functions, parameter_counts, steady_functions
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
@@ -89,6 +89,7 @@ def compile_program(
         or any(one.names_are_data for one in foreign.values()),
         functions=parameter_counts(functions.values()),
         refused=refused,
+        steady=steady_functions(functions),
     )
     views = _views(declared, foreign, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)

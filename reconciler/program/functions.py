@@ -7,7 +7,7 @@ Rules:
 Functions come out whatever is wrong: of two of one name the first by place stays.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.manifest.model import FunctionDeclaration, SqlBody
@@ -45,6 +45,28 @@ def called_functions(query: str, known: Iterable[str]) -> tuple[str, ...]:
     """The functions of `known` (folded names) that a query or an expression calls, sorted. When unsure, it calls."""
     known = known if isinstance(known, set | frozenset | dict) else frozenset(known)
     return functions_called(query, known) if known else ()
+
+
+def steady_functions(functions: Mapping[str, Function]) -> frozenset[str]:
+    """The functions (folded names) that surely give the same for the same: those that are declared deterministic, and those
+    in SQL whose body calls nothing else. `functions`: by folded name."""
+    found: set[str] = {key for key, one in functions.items() if one.declaration.deterministic}
+    bodies = {key: body for key, one in functions.items() if isinstance(body := one.declaration.body, SqlBody)}
+    counts = parameter_counts(functions.values())
+    waiting = sorted(bodies.keys() - found)
+    while waiting:
+        from reconciler.sql.functions import is_steady_expression
+
+        steady = {
+            key
+            for key in waiting
+            if is_steady_expression(bodies[key].expression, functions[key].declaration.parameters, counts, frozenset(found))
+        }
+        if not steady:
+            break
+        found |= steady
+        waiting = [key for key in waiting if key not in found]
+    return frozenset(found)
 
 
 def parameter_counts(functions: Iterable[Function]) -> dict[str, int]:

@@ -63,6 +63,7 @@ def analyse_query(
     parsed: ParsedQuery | None = None,
     functions: Mapping[str, int] = MappingProxyType({}),
     refused: Mapping[str, Diagnostic] = MappingProxyType({}),
+    steady: frozenset[str] = frozenset(),
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
@@ -70,7 +71,8 @@ def analyse_query(
     unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
     `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
     `parse_query` gave for this query, if the caller has it. `functions`: the pipeline's own, folded name → number of
-    parameters. `refused`: relations (by key) that can't be read for a reason that the caller knows.
+    parameters; `steady`: those of them that surely give the same for the same. `refused`: relations (by key) that can't be
+    read for a reason that the caller knows.
     """
     if parsed is None:
         parsed = parse_query(query)
@@ -99,7 +101,7 @@ def analyse_query(
         _reads(analyser.reads.found),
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
-        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names, functions),
+        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names, functions, steady),
     )
 
 
@@ -110,9 +112,10 @@ def _lineage(
     outputs: tuple[Output, ...] | None,
     column_names: tuple[str, ...],
     functions: Mapping[str, int],
+    steady: frozenset[str],
 ) -> Lineage | None:
     names = tuple(output.name for output in outputs) if outputs is not None else None
-    return lineage_of(parsed, query, relations, names, renamed=bool(column_names), functions=frozenset(functions))
+    return lineage_of(parsed, query, relations, names, bool(column_names), frozenset(functions), steady)
 
 
 def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:

@@ -22,8 +22,10 @@ from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration,
 from reconciler.names import fold, is_identifier
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
+from reconciler.sql.check import analyse_query
 from reconciler.sql.columns import read_type
 from reconciler.sql.cursor import Cursor, shown
+from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens, unquote
 from reconciler.sql.positions import Positions
@@ -134,6 +136,23 @@ def _read_expression(cursor: Cursor, after: Token) -> tuple[int, int]:
         token = next_token(cursor.text, end, Dialect.QUERY)
     cursor.position = token.end if token.kind is not Kind.END else len(cursor.text)
     return first.start, end
+
+
+def is_steady_expression(
+    expression: str,
+    parameters: Iterable[ParameterDeclaration],
+    functions: Mapping[str, int],
+    steady: frozenset[str],
+) -> bool:
+    """Whether a body surely gives the same for the same arguments. `functions` as for `check_expression`; `steady` are those
+    of them that do."""
+    if non_deterministic_calls(expression):
+        return False
+    # A relation without columns would have unknown ones.
+    types: dict[str, str | None] = {one.name: one.type for one in parameters} or {_PARAMETERS: None}
+    query = f"{_SELECT}{expression}\nAS value FROM {_PARAMETERS}"
+    lineage = analyse_query(query, None, {_PARAMETERS: types}, functions=functions, steady=steady).lineage
+    return lineage is not None and len(lineage.outputs) == 1 and lineage.outputs[0].repeatable
 
 
 def check_expression(

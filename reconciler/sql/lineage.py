@@ -10,8 +10,10 @@ Rules:
   operations other than UNION ALL, arguments of generators, the order below a LIMIT, and the rows of every query that this
   one reads from. They reach every output column.
 - `repeatable`: computed again over the same input, the values are surely the same. No clock, no randomness, no function
-  that is not Spark's own, no aggregate that depends on the order of rows or rounds (`repeatable`), and only where the rows
-  are repeatable, too. Casting a text that holds a time without a date takes today's date; that is not looked for.
+  that is not Spark's own nor known to give the same, no aggregate that depends on the order of rows or rounds
+  (`repeatable`), and only where the rows are repeatable, too. Casting a text that holds a time without a date takes
+  today's date; that is not looked for.
+- `functions` are those of the pipeline's own that are called for a value, or for the rows; they go where sources go.
 - What the walk does not surely know has no lineage: then everything depends on everything.
 - A parser may drop or rename what it does not know. Names that the text holds more often than the tree give no lineage.
 
@@ -24,17 +26,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OutputLineage:
-    """One output column under its final name. `sources` are pairs (relation, column), folded and sorted."""
+    """One output column under its final name. `sources` are pairs (relation, column), folded and sorted; `functions` are
+    the pipeline's own that it is computed by, beyond those of the rows."""
 
     name: str
     sources: tuple[tuple[str, str], ...]
     repeatable: bool
+    functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """The lineage of one query. `rows` are pairs like sources. See the module."""
+    """The lineage of one query. `rows` are pairs like sources, `rows_functions` decide rows. See the module."""
 
     outputs: tuple[OutputLineage, ...]
     rows: tuple[tuple[str, str], ...]
     rows_repeatable: bool
+    rows_functions: tuple[str, ...] = ()

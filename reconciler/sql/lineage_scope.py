@@ -10,7 +10,10 @@ from reconciler.names import fold
 from reconciler.sql.repeatable import Number, together
 
 Sources = frozenset[tuple[str, str]]
-"""Pairs (relation, column), folded."""
+"""Pairs (relation, column), folded. A function of the pipeline's own is a pair, too (`CALLED`, name)."""
+
+CALLED: Final = "()"
+"""Stands for the relation of what is no column but a function; no relation has such a name."""
 
 
 class Beyond(Exception):

@@ -23,12 +23,17 @@ Named = dict[str, Block]
 
 
 class SourceWalker(ValueWalker):
-    """The walk below one FROM. `relations` as for `analyse_query`; `functions` are the pipeline's own."""
+    """The walk below one FROM. `relations` as for `analyse_query`; `functions` are the pipeline's own, of which `steady`
+    surely give the same for the same."""
 
     def __init__(
-        self, relations: Mapping[str, Mapping[str, str | None]], text: str, functions: frozenset[str] = frozenset()
+        self,
+        relations: Mapping[str, Mapping[str, str | None]],
+        text: str,
+        functions: frozenset[str] = frozenset(),
+        steady: frozenset[str] = frozenset(),
     ) -> None:
-        super().__init__(text, functions)
+        super().__init__(text, functions, steady)
         self.relations = relations
 
     def join(self, join: exp.Join, scope: Scope, named: Named) -> None:

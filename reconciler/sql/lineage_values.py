@@ -13,7 +13,7 @@ from reconciler.names import fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.determinism import NON_DETERMINISTIC, is_moment
 from reconciler.sql.lineage_names import column, parameter
-from reconciler.sql.lineage_scope import CONSTANT, Beyond, Block, Column, Scope, Value, united
+from reconciler.sql.lineage_scope import CALLED, CONSTANT, Beyond, Block, Column, Scope, Value, united
 from reconciler.sql.places import written_name
 from reconciler.sql.repeatable import Number, is_repeatable, number_of_call, number_of_type, together
 from reconciler.sql.words import spark_functions
@@ -56,9 +56,10 @@ def only(node: exp.Expr, *known: str) -> None:
 class ValueWalker:
     """The walk below one expression."""
 
-    def __init__(self, text: str, functions: frozenset[str]) -> None:
+    def __init__(self, text: str, functions: frozenset[str], steady: frozenset[str] = frozenset()) -> None:
         self.text = text
         self.functions = functions
+        self.steady = steady
         self.saw_chance = False
 
     @abstractmethod
@@ -151,9 +152,12 @@ class ValueWalker:
         numbers = [part.number for part in parts]
         found = united([CONSTANT, *parts])
         self.saw_chance = self.saw_chance or name in NON_DETERMINISTIC
-        repeatable = found.repeatable and name not in self.functions and is_repeatable(name, numbers)
-        number = number_of_call(name, numbers) if name not in self.functions else None
-        found = Value(found.sources, repeatable, number)
+        if name in self.functions:
+            repeatable = found.repeatable and name in self.steady
+            found = Value(found.sources | {(CALLED, name)}, repeatable, None)
+        else:
+            repeatable = found.repeatable and is_repeatable(name, numbers)
+            found = Value(found.sources, repeatable, number_of_call(name, numbers))
         if name in GENERATORS:
             scope.rows.add(found)
         return found

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from reconciler.names import fold
 from reconciler.sql.lineage import Lineage, OutputLineage
 from reconciler.sql.lineage_blocks import BlockWalker
-from reconciler.sql.lineage_scope import Beyond
+from reconciler.sql.lineage_scope import CALLED, Beyond, Sources
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.query import Parsed
 
@@ -17,16 +17,17 @@ def lineage_of(
     names: tuple[str | None, ...] | None,
     renamed: bool = False,
     functions: frozenset[str] = frozenset(),
+    steady: frozenset[str] = frozenset(),
 ) -> Lineage | None:
     """The lineage of a query, None when it is not surely known.
 
     `relations` as for `analyse_query`. `names`: the output columns as known otherwise, None when they are not known;
     `renamed`: whether they are the view's own names rather than the query's. `functions`: folded names
-    of the pipeline's own functions; like all that are not Spark's, they are not repeatable.
+    of the pipeline's own functions, of which `steady` are repeatable; like all that are not Spark's, the others are not.
     """
     if names is None or any(name is None for name in names):
         return None
-    walker = BlockWalker(relations, query, functions)
+    walker = BlockWalker(relations, query, functions, steady)
     try:
         block = walker.query(parsed.tree, None, {}, top=True)
     except (Beyond, RecursionError):
@@ -37,7 +38,17 @@ def lineage_of(
     if not is_whole(parsed, relations, walker.saw_chance):
         return None
     outputs = tuple(
-        OutputLineage(name or "", tuple(sorted(value.sources)), value.repeatable and block.repeatable)
+        OutputLineage(name or "", columns_of(value.sources), value.repeatable and block.repeatable, calls_of(value.sources))
         for name, (_, value) in zip(names, block.columns, strict=True)
     )
-    return Lineage(outputs, tuple(sorted(block.rows)), block.repeatable)
+    return Lineage(outputs, columns_of(block.rows), block.repeatable, calls_of(block.rows))
+
+
+def columns_of(sources: Sources) -> tuple[tuple[str, str], ...]:
+    """The columns among sources, sorted."""
+    return tuple(sorted(source for source in sources if source[0] != CALLED))
+
+
+def calls_of(sources: Sources) -> tuple[str, ...]:
+    """The functions among sources, sorted."""
+    return tuple(sorted(name for kind, name in sources if kind == CALLED))

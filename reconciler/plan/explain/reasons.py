@@ -7,7 +7,7 @@ what changed upstream is nothing that it depends on.
 from collections.abc import Mapping
 
 from reconciler.diff.model import Action, RelationChange, Spared
-from reconciler.diff.wording import describe_cause
+from reconciler.diff.wording import describe_cause, describe_what_is_spared
 from reconciler.names import fold
 from reconciler.plan.explain.model import Sides, State
 from reconciler.program.model import Read, Table, View
@@ -67,7 +67,7 @@ def _change_reasons(
 
 
 def _spared_reason(spared: Spared, reads: Mapping[str, Read]) -> str:
-    changed = f"of which only {', '.join(spared.columns)} changed" if spared.columns else "in which no value changed"
+    changed = describe_what_is_spared(spared, qualified=False)
     read = reads.get(fold(spared.relation))
     used = f"; it reads {', '.join(read.columns)}" if read is not None and read.columns else ""
     return f"it reads {spared.relation}, {changed}{used}"
