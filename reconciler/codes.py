@@ -187,6 +187,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A570": "a change can't be staged",
     "A571": "that version is not staged",
     "A572": "an apply was left open",
+    "A580": "what is to be written is not merged",
+    "A581": "git can't tell what was committed",
 }
 
 _REGISTRY: Final = {
@@ -287,6 +289,11 @@ _HAZARDS: Final = {
     "H913": "a table's column is removed with its values",
     "H914": "a table gets a Delta feature that its readers must know",
     "H915": "what is read elsewhere is removed or loses columns",
+    "H925": "bootstrap_policy is loosened",
+    "H926": "protection is lifted",
+    "H927": "evolution changes",
+    "H928": "retention is loosened",
+    "H929": "a reader outside is named no longer",
     "H930": "a rollback ends",
     "H940": "a view reads rows that nobody keeps up to date",
 }

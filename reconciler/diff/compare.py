@@ -65,6 +65,7 @@ from reconciler.diff.model import (
     ViewCause,
 )
 from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import has_the_same_text, own_causes, own_extent, under_desired_names
 from reconciler.manifest.model import ViewKind
@@ -122,6 +123,7 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
         local_changes=tuple(sorted(local_changes, key=lambda change: (fold(change.name), change.action))),
         local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
         metadata=compare_metadata(before, after) if applied.record != desired.record else (),
+        loosened=safeguards_loosened(before, after, renames),
     )
 
 

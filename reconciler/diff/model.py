@@ -281,6 +281,27 @@ class MetadataChange:
     desired: str | None = None
 
 
+class Safeguard(StrEnum):
+    """What decides how later plans are judged, or how long rows stay, as pipeline.yaml calls it."""
+
+    BOOTSTRAP_POLICY = "bootstrap_policy"
+    PROTECTION = "protect"
+    EVOLUTION = "evolution"
+    RETENTION = "retention"
+    USED_BY = "used_by"
+
+
+@dataclass(frozen=True, slots=True)
+class SafeguardLoosened:
+    """A safeguard that keeps less from happening than it did (`diff.safeguards`): approved as any change of meaning is.
+    `subject` is a relation or the pipeline."""
+
+    safeguard: Safeguard
+    subject: str
+    applied: str
+    desired: str
+
+
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
     """One setting of a connector that differs, by its path (`transport.config.uri`). Values are absent when secret."""
@@ -307,6 +328,7 @@ class Diff:
     views that changed (folded), which readers never see by themselves. `metadata_changed` says that what is written
     differs although its meaning does not, `metadata` as far as it can be told what; `spared` are the views that stay as
     they are although they read something that changed, sorted, `local_spared` the LOCAL ones, which no plan shows.
+    `loosened` are the safeguards that keep less from happening, sorted.
     `local_changes` are the changes of LOCAL views with their causes, for whoever reviews; they need no approval of their
     own, as whatever they change is changed in their readers."""
 
@@ -319,9 +341,15 @@ class Diff:
     metadata: tuple[MetadataChange, ...] = ()
     local_spared: tuple[Spared, ...] = ()
     local_changes: tuple[RelationChange, ...] = ()
+    loosened: tuple[SafeguardLoosened, ...] = ()
 
     @property
     def is_empty(self) -> bool:
+        """Whether nothing is changed that anybody has to agree to: no relation, connector, function or safeguard."""
+        return self.keeps_meaning and not self.loosened
+
+    @property
+    def keeps_meaning(self) -> bool:
         """Whether nothing is changed that anybody can see: no relation, connector or function."""
         return not self.relations and not self.connectors and not self.functions
 

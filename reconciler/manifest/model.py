@@ -172,6 +172,7 @@ class ConnectorDeclaration:
 
 
 DEFAULT_CHECKPOINT_INTERVAL: Final = 60
+DEFAULT_STEPS_SECONDS: Final = 7 * 86400
 """Seconds."""
 
 

@@ -11,7 +11,7 @@ _FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "written anew"}
 
 def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
     """Whether people are told what a plan costs: not of a first apply, which reads tables that are still empty."""
-    return impact is not None and not plan.is_empty and not plan.is_first
+    return impact is not None and not plan.diff.keeps_meaning and not plan.is_first
 
 
 def describe_totals(impact: Impact) -> str:

@@ -107,6 +107,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         ],
         **_rollbacks(plan),
         **_staged(plan),
+        **({"loosened": [asdict(one) for one in plan.diff.loosened]} if plan.diff.loosened else {}),
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],

@@ -20,6 +20,7 @@ from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
     describe_effects,
+    describe_loosened,
     describe_rolled_back,
     describe_step,
     summarise,
@@ -77,6 +78,7 @@ def render_section(plan: Plan, version: str) -> str:
     for connector in plan.diff.connectors:
         lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")
         lines += [f"    {_one_line(describe_difference(difference))}" for difference in connector.differences]
+    lines += [f"~ {describe_loosened(one)} (loosened)" for one in plan.diff.loosened]
     if plan.rolled_back:
         lines += ["", *(f"rolled back: {describe_rolled_back(one)}" for one in plan.rolled_back)]
     lines += ["", "steps:"]

@@ -85,7 +85,8 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
     """What decides the steps without being part of what either side means: declared renames, and rows that outlive a
     change of their table. An approval to keep rows must not serve for deleting them. And what is protected, so that a plan
     which breaks that is another than the same one once the protection is gone; and who loses what, so that an approval given
-    before a reader was named does not serve after."""
+    before a reader was named does not serve after; and the safeguards that are loosened, since snapshots mean the same
+    without them."""
     kept = {
         fold(change.name): change.fate.value
         for change in diff.relations
@@ -102,6 +103,7 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "renamed": renamed if any(renamed.values()) else {},
         "protected": protected,
         "readers": sorted(hazard.message for hazard in hazards if hazard.code == "H915"),
+        "loosened": [[one.safeguard.value, fold(one.subject), one.applied, one.desired] for one in diff.loosened],
     }
     return {name: part for name, part in found.items() if part}
 

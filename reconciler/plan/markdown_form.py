@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.diff.model import Action
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.changes import is_affected_only, rank_of, rows_of
 from reconciler.plan.escaping import code, entities, fenced, inline
@@ -34,6 +35,7 @@ from reconciler.plan.words import (
     judged_hazards,
     step_groups,
     summarise,
+    told_metadata,
 )
 
 # The host's limit is 65,536; the rest is for what the caller puts around the plan.
@@ -108,6 +110,9 @@ def _changes(plan: Plan) -> list[_Change]:
         words = describe_function(function)
         why = (words,) if words else ()
         found.append(_Change(1, SYMBOLS[function.action], "function", function.name, "", why, True))
+    for loosened in plan.diff.loosened:
+        why = (f"loosened: {loosened.applied} → {loosened.desired}",)
+        found.append(_Change(1, SYMBOLS[Action.MODIFIED], loosened.safeguard.value, loosened.subject, "", why, True))
     for connector in plan.diff.connectors:
         why = tuple(describe_difference(difference) for difference in connector.differences)
         if connector.renamed_from is not None:
@@ -278,8 +283,8 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield ("".join(f"Rolled back: {inline(describe_rolled_back(one))}\n" for one in plan.rolled_back),)
     if plan.staged:
         yield ("".join(f"Staged: {inline(describe_staged(one))}\n" for one in plan.staged),)
-    if plan.diff.metadata:
-        lines = [f"- {inline(describe_metadata(change))}" for change in plan.diff.metadata]
+    if metadata := told_metadata(plan.diff):
+        lines = [f"- {inline(describe_metadata(change))}" for change in metadata]
         yield (_collapsible("Changed in what is written only, not in meaning", "\n".join(lines)),)
     if plan.is_empty:
         return

@@ -251,7 +251,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes that anybody can see."""
+        """Whether nothing changes that anybody has to agree to."""
         return self.diff.is_empty
 
     @property
@@ -266,7 +266,7 @@ class Plan:
             return False
         if self.is_first:
             return self.policies.approve_first_apply
-        return self.policies.bootstrap is BootstrapPolicy.AWAIT_APPROVAL
+        return not self.is_rejected
 
     @property
     def is_denied(self) -> bool:
@@ -280,5 +280,6 @@ class Plan:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether `bootstrap_policy: reject` forbids it. A first apply modifies nothing and is not rejected."""
-        return not self.is_empty and not self.is_first and self.policies.bootstrap is BootstrapPolicy.REJECT
+        """Whether `bootstrap_policy: reject` forbids it. A first apply modifies nothing and is not rejected; nor is a plan
+        that loosens safeguards and nothing else, as this policy could never be taken back then."""
+        return not self.diff.keeps_meaning and not self.is_first and self.policies.bootstrap is BootstrapPolicy.REJECT

@@ -27,6 +27,7 @@ from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
     describe_function,
+    describe_loosened,
     describe_metadata,
     describe_rolled_back,
     describe_spared,
@@ -35,6 +36,7 @@ from reconciler.plan.words import (
     judged_hazards,
     step_groups,
     summarise,
+    told_metadata,
 )
 from reconciler.plan.wrapping import wrap
 from reconciler.printing import printable, printable_lines
@@ -77,6 +79,8 @@ def render_text(
     _local_views(page, plan, whole)
     _functions(page, plan, whole)
     _connector_changes(page, plan.diff.connectors, whole)
+    for safeguard in plan.diff.loosened:
+        page.line(f"  ~ {describe_loosened(safeguard)} (loosened)", Action.MODIFIED.value)
     if plan.diff.spared:
         page.section("untouched")
         page.lines(_cut([f"    {describe_spared(spared)}" for spared in plan.diff.spared], whole))
@@ -91,9 +95,9 @@ def render_text(
         page.lines(_cut([f"    {describe_view(view)}" for view in impact.views], whole))
     _steps(page, plan, whole)
     _hazards(page, plan, whole)
-    if plan.diff.metadata:
+    if metadata := told_metadata(plan.diff):
         page.section("changed in what is written only, not in meaning")
-        page.lines(_cut([f"    {describe_metadata(change)}" for change in plan.diff.metadata], whole))
+        page.lines(_cut([f"    {describe_metadata(change)}" for change in metadata], whole))
     page.line()
     page.lines(_rolled_back(plan).splitlines())
     page.line(f"  Plan: {summarise(plan)}.")

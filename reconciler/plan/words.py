@@ -3,7 +3,17 @@
 from itertools import groupby
 from typing import assert_never
 
-from reconciler.diff.model import Action, Fate, FunctionChange, MetadataChange, RelationChange, RelationKind, Spared
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    Fate,
+    FunctionChange,
+    MetadataChange,
+    RelationChange,
+    RelationKind,
+    SafeguardLoosened,
+    Spared,
+)
 from reconciler.diff.wording import describe_what_is_spared
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.names import fold
@@ -41,9 +51,11 @@ def summarise(plan: Plan) -> str:
     for changes in (diff.relations, diff.connectors, diff.functions):
         for change in changes:
             counts[change.action] += 1
+    loosened = len(diff.loosened)
+    safeguards = f", {loosened} safeguard{'' if loosened == 1 else 's'} to loosen" if loosened else ""
     return (
         f"{bootstrapped} to bootstrap, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
-        f"{counts[Action.REMOVED]} to remove"
+        f"{counts[Action.REMOVED]} to remove{safeguards}"
     )
 
 
@@ -179,6 +191,17 @@ def describe_metadata(change: MetadataChange) -> str:
     """For example: `comment of orders.note`, `protect of orders: true → false`."""
     values = f": {change.applied} → {change.desired}" if change.applied is not None else ""
     return printable(f"{change.what} of {change.subject}{values}")
+
+
+def describe_loosened(one: SafeguardLoosened) -> str:
+    """For example: `protect of orders: true → false`."""
+    return printable(f"{one.safeguard.value} of {one.subject}: {one.applied} → {one.desired}")
+
+
+def told_metadata(diff: Diff) -> tuple[MetadataChange, ...]:
+    """What is changed in words only: what is told elsewhere in the plan, as loosened, is left out."""
+    elsewhere = {(one.safeguard.value, one.subject) for one in diff.loosened}
+    return tuple(change for change in diff.metadata if (change.what, change.subject) not in elsewhere)
 
 
 def describe_rolled_back(one: RolledBack) -> str:

@@ -1,8 +1,8 @@
 """Approving: whether a plan may be applied, and the words when it may not.
 
-The rules are those of docs/promises.md. A plan that changes nothing that anybody can see needs nothing; `allow` needs
-nothing; `reject` forbids; a first apply needs nothing unless the environment says `first_apply: await_approval`. Everything
-else needs one of
+The rules are those of docs/promises.md. A plan that writes nothing needs nothing. One that changes nothing that anybody has
+to agree to needs no approval; nor does `allow`; `reject` forbids; a first apply needs none unless the environment says
+`first_apply: await_approval`. Everything else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`, which is the only one for a rollback.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
@@ -10,7 +10,10 @@ Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
 the authors of what is applied don't count, as far as git tells who they are; and where no lock was merged, the recorded
 approval that stands for it is one more.
-Where the environment names a branch, plans that need no approval are applied from that branch only, too.
+Where the environment names a branch, whatever is written comes from there: plans that need no approval are applied from that
+branch only, and from no commit that is older than what is applied; a recorded approval stands for what its digest covers,
+and what is written besides has to be merged. The branch is what the base branch's reconcile.yaml says (`bases`).
+A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,16 +28,16 @@ from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
-from reconciler.plan.words import summarise
+from reconciler.plan.words import summarise, told_metadata
 from reconciler.printing import printable
-from reconciler.reconcile.commits import authors_since, is_on_branch, uncommitted
+from reconciler.reconcile.bases import required_branches
+from reconciler.reconcile.commits import authors_since, is_before, is_on_branch, short_commit, uncommitted
 from reconciler.reconcile.source import (
     PIPELINES_FOLDER,
     PROJECT_FILE,
-    is_pipeline_folder,
+    files_of,
     lock_path,
     read_optional,
-    read_pipeline_files,
 )
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Approval
@@ -44,7 +47,7 @@ from reconciler.registry.protocol import History
 def require_approval(target: Target, plan: Plan, measured: Sequence[Hazard] = ()) -> Approval:
     """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509).
     `measured` are hazards of size, which are no part of the plan."""
-    if plan.is_empty:
+    if plan.changes_nothing:
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)
@@ -129,15 +132,15 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
             "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
         )
     if not plan.needs_approval:
-        # Without an approval, what the environment's branch says is all that vouches for the files.
-        # The files have no part in a rollback: what it brings was applied before.
-        vouched = target.environment.branch is None or plan.rollback
-        reason = None if vouched else unmerged(target, plan.pipeline)
-        if reason is not None:
-            raise _awaiting(plan, reason)
+        _require_vouched(target, plan)
+        if plan.is_empty:
+            return Approval("empty")
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
     recorded = recorded_approvals(target, plan)
     if recorded:
+        if told_metadata(plan.diff):
+            # The digest that was approved does not cover it.
+            _require_vouched(target, plan)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
         raise _awaiting(plan, "a rollback needs a recorded approval; no lock is for it")
@@ -145,6 +148,31 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
     if reason is None:
         return Approval("lock")
     raise _awaiting(plan, reason)
+
+
+def _require_vouched(target: Target, plan: Plan) -> None:
+    """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: without an
+    approval, that is all that vouches for them."""
+    branches = required_branches(target)
+    if plan.rollback or not branches:
+        return
+    reason = unmerged(target, plan.pipeline) or _outdated(target, plan.pipeline)
+    if reason is not None:
+        what = summarise(plan) if not plan.is_empty else "what is written besides changes"
+        raise ApprovalRequired(
+            "A580",
+            f"{plan.pipeline}: not applied ({what}): {reason}",
+            f"{plan.environment} takes its files from branch {' and '.join(branches)}: merge them, and apply there",
+        )
+
+
+def _outdated(target: Target, pipeline: str) -> str | None:
+    """Why the commit is older than what is applied, or None: a job that is run again must bring back nothing."""
+    stored = target.registry.head(pipeline)
+    applied = stored.value.applied if stored is not None else None
+    if applied is None or not applied.commit or not is_before(target.root, applied.commit):
+        return None
+    return f"this commit is older than the one that is applied, {short_commit(applied.commit)}"
 
 
 def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
@@ -176,18 +204,16 @@ def lock_problem(target: Target, plan: Plan) -> str | None:
 
 def unmerged(target: Target, pipeline: str, more: tuple[Path, ...] = ()) -> str | None:
     """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None."""
-    folder = target.root / PIPELINES_FOLDER / pipeline
-    files = [*more, *(path for path in (target.root / PROJECT_FILE,) if path.exists())]
-    if is_pipeline_folder(folder):
-        files += [target.root / name for name in read_pipeline_files(target.root, pipeline)]
-    changed = uncommitted(target.root, folder, tuple(files))
+    others = {path.relative_to(target.root).as_posix(): read_optional(path, target.root) for path in more}
+    others[PROJECT_FILE] = read_optional(target.root / PROJECT_FILE, target.root)
+    changed = uncommitted(target.root, pipeline, files_of(target.root, pipeline) or {}, others)
     if changed is None:
         return "this is not a git repository, so nobody can have merged anything"
     if changed:
         return f"not committed: {', '.join(changed)}"
-    branch = target.environment.branch
-    if branch is not None and not is_on_branch(target.root, branch):
-        return f"not merged: this commit is not on branch {branch}"
+    for branch in required_branches(target):
+        if not is_on_branch(target.root, branch):
+            return f"not merged: this commit is not on branch {branch}"
     return None
 
 

@@ -20,6 +20,7 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.bases import asks_for_first_apply
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.outlines import find_unchanged
@@ -106,7 +107,7 @@ def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
     policy, origin = policy_in_force(target)
     return Policies(
         bootstrap=stricter(bootstrap),
-        approve_first_apply=target.environment.first_apply == "await_approval",
+        approve_first_apply=asks_for_first_apply(target),
         policy=policy,
         origin=origin,
     )

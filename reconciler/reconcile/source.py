@@ -120,7 +120,8 @@ def _content(path: str) -> str:
     except OSError as error:
         raise ReconcileError("U813", f"{path} is not a file that can be read") from error
     try:
-        return content.decode("utf-8")
+        # The ends of lines are LF, however a checkout has them: they may stand within a literal.
+        return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise ReconcileError("U813", f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
 

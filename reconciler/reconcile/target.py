@@ -44,12 +44,12 @@ def open_target(root: Path, environment: str | None) -> Target:
     if found is None:
         known = ", ".join(sorted(project.environments))
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
-    warehouse = _absolute(found, root)
+    warehouse = warehouse_location(found, root)
     return Target(root, found, warehouse, DeltaRegistry(warehouse), cache)
 
 
-def _absolute(environment: Environment, root: Path) -> str:
-    """Where the warehouse is, one place always being one text."""
+def warehouse_location(environment: Environment, root: Path) -> str:
+    """Where the warehouse is, one place always being one text. Raises ReconcileError (U815)."""
     written = environment.warehouse
     if is_local(written):
         return str((root / local_path(written)).resolve())

@@ -67,6 +67,11 @@ class Shop:
         assert code == expect, f"exit {code}\n{text}"
         return text
 
+    def lock_and_commit(self, message: str = "change and lock") -> None:
+        """Have the working tree, with the lock of its plan, in a commit."""
+        self.reconcile("plan", "shop", "--write-lock")
+        self.commit(message)
+
     def plan(self) -> dict[str, object]:
         text = self.reconcile("plan", "shop", "--format", "json")
         plan: dict[str, object] = json.loads(text)["plans"][0]
@@ -89,11 +94,11 @@ def applied_shop(folder: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     return shop
 
 
-def refused(shop: Shop, reason: str) -> None:
+def refused(shop: Shop, reason: str, code: str = "A501") -> None:
     """Apply refuses with exit 2 and this reason, and leaves every byte as it was."""
     before = shop.fingerprint()
     text = shop.reconcile("apply", "shop", expect=2)
-    assert "A501" in text, text
+    assert code in text, text
     assert reason in text, text
     after = shop.fingerprint()
     assert after == before, sorted(name for name, _ in before.items() ^ after.items())

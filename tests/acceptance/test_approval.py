@@ -89,6 +89,8 @@ def test_one_pipeline_that_awaits_does_not_hold_up_another(applied: Shop) -> Non
 
 def test_allow_applies_without_a_lock(applied: Shop) -> None:
     applied.write(ONE, policy="allow")
+    refused(applied, "there is no plan.lock")
+    applied.lock_and_commit()
     applied.reconcile("apply", "shop")
     applied.write(TWO, policy="allow")
     applied.reconcile("apply", "shop")
@@ -105,13 +107,13 @@ def test_a_change_cannot_loosen_the_policy_that_it_is_judged_by(applied: Shop) -
 def test_allow_and_first_applies_too_are_of_the_branch_that_the_environment_names(shop: Shop) -> None:
     (shop.root / "reconcile.yaml").write_text("environments: {dev: {warehouse: .reconcile/warehouse, branch: main}}\n")
     shop.write(ONE, policy="allow")
-    refused(shop, "not committed")
+    refused(shop, "not committed", "A580")
     shop.commit("on main")
     shop.reconcile("apply", "shop")
     shop.git("checkout", "-q", "-b", "elsewhere")
     shop.write(TWO, policy="allow")
     shop.commit("on a branch")
-    refused(shop, "not on branch main")
+    refused(shop, "not on branch main", "A580")
 
 
 def test_reject_lists_the_modifications_and_leaves_everything_as_it_is(applied: Shop) -> None:

@@ -75,6 +75,7 @@ def test_what_is_denied_is_not_applied_whoever_approved_it(applied: Shop) -> Non
 
 def test_bootstrap_policy_allow_does_not_override_what_is_denied(applied: Shop) -> None:
     applied.write(ONE, policy="allow")
+    lock_and_commit(applied)
     applied.reconcile("apply", "shop")
     set_policy(applied, policy("hazard: H903, verdict: deny"))
     applied.write(WITHOUT_VIEW, policy="allow")
@@ -195,6 +196,9 @@ def test_a_protected_table_survives_the_deletion_of_its_folder(applied: Shop) ->
     refused(applied, "A508", "H911", expect=1)
     applied.write(ONE, "  tables: {orders: {protect: false}}\n")
     applied.commit("no longer protected")
+    refused(applied, "A501", "1 safeguard to loosen", expect=2)
+    lock_and_commit(applied)
+    assert "H926" in applied.lock.read_text()
     applied.reconcile("apply", "shop")
     applied.git("rm", "-rq", "pipelines/shop")
     applied.commit("removed")

@@ -24,6 +24,7 @@ from reconciler.plan.hazards.protection import protection_broken
 from reconciler.plan.hazards.readers import ForeignReader, readers_lose
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
 from reconciler.plan.hazards.rolled_back import rollbacks_ended
+from reconciler.plan.hazards.safeguards import safeguards_lifted
 from reconciler.plan.hazards.versions import versions_are_read
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
@@ -61,6 +62,7 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     cross_joins_added,
     features_added,
     protection_broken,
+    safeguards_lifted,
     rollbacks_ended,
     versions_are_read,
 )

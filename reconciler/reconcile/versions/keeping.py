@@ -17,7 +17,7 @@ from typing import Any
 from reconciler.delta.opening import join_location
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import StoredSource
-from reconciler.manifest.model import ViewKind
+from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.effects import COPIED, KEPT
@@ -30,7 +30,6 @@ from reconciler.reconcile.versions.numbering import published_rows
 from reconciler.reconcile.versions.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.reconcile.versions.references import version_references
 from reconciler.reconcile.versions.retention import (
-    DEFAULT_STEPS_SECONDS,
     Held,
     Known,
     KnownVersion,

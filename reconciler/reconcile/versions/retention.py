@@ -21,9 +21,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from reconciler.manifest.model import Retention
-
-DEFAULT_STEPS_SECONDS: Final = 7 * 86400
+from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, Retention
 
 ACTIVE: Final = "active"
 WITHIN_RETENTION: Final = "retention"

@@ -1,0 +1,23 @@
+"""H925–H929: a safeguard is loosened (`diff.safeguards`). What it kept from happening, the next plan may do."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.diff.model import Diff, Safeguard
+from reconciler.plan.model import Hazard
+from reconciler.program.model import Program
+
+CODES: Final = {
+    Safeguard.BOOTSTRAP_POLICY: ("H925", "later changes are judged by it"),
+    Safeguard.PROTECTION: ("H926", "a later change may delete its rows"),
+    Safeguard.EVOLUTION: ("H927", "it decides what becomes of rows when columns change"),
+    Safeguard.RETENTION: ("H928", "a prune removes more rows"),
+    Safeguard.USED_BY: ("H929", "a later change need not tell what they lose"),
+}
+
+
+def safeguards_lifted(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """See the module."""
+    for one in diff.loosened:
+        code, why = CODES[one.safeguard]
+        yield Hazard(code, one.subject, f"{one.safeguard.value} of {one.subject}: {one.applied} → {one.desired}; {why}")
