@@ -189,6 +189,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A572": "an apply was left open",
     "A580": "what is to be written is not merged",
     "A581": "git can't tell what was committed",
+    "A582": "an approval would not count",
 }
 
 _REGISTRY: Final = {

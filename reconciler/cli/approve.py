@@ -8,7 +8,7 @@ from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say
 from reconciler.digest import short
 from reconciler.plan.words import summarise
-from reconciler.reconcile.api import record_approval
+from reconciler.reconcile.approvals import record_approval
 from reconciler.reconcile.approving import missing_approvals
 
 
@@ -26,8 +26,11 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
     Example: reconcile approve student_grades 3f9c2d1e8a77
     """
     target = target_of(repo, environment)
-    plan = record_approval(target, pipeline, digest, by or getpass.getuser(), comment)
+    given = record_approval(target, pipeline, digest, by or getpass.getuser(), comment)
+    plan = given.plan
     say(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
+    for told in given.notes:
+        say(told)
     missing = missing_approvals(target, plan)
     if missing is not None:
         say(missing)

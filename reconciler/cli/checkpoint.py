@@ -1,5 +1,6 @@
 """`reconcile checkpoint`: list, write and restore durable points of a pipeline."""
 
+import getpass
 import os
 
 import click
@@ -22,6 +23,7 @@ from reconciler.reconcile.checkpoints import Checkpoint
     "--from", "source", metavar="PIPELINE", help="restore: another pipeline's checkpoint, with copies of its rows."
 )
 @click.option("--replace", "replaces", is_flag=True, help="restore: another's, in place of what is applied here.")
+@click.option("--approve", "approves", is_flag=True, help="restore: approve, in your own name, the plan that it is.")
 def command(
     action: str,
     pipeline: str,
@@ -32,15 +34,17 @@ def command(
     name: str | None,
     source: str | None,
     replaces: bool,
+    approves: bool,
 ) -> int:
     """List a pipeline's checkpoints, write one of its last step, or bring it back to one.
 
     A restore takes tables, views, input positions and the applied program back together; the next plan shows how the files
-    differ from that. It takes the pipeline over from a live run between two steps, as an apply does.
+    differ from that. It takes the pipeline over from a live run between two steps, as an apply does. Where another program
+    comes into force by it, that is approved as a plan is: by --approve, or by `reconcile approve` (exit 2 until then).
 
     Example: reconcile checkpoint restore student_grades before-the-change
     """
-    _check_usage(action, checkpoint, name, source, replaces)
+    _check_usage(action, checkpoint, name, source, replaces, approves)
     with project_of(repo, environment) as project:
         found = project.new_pipeline(pipeline) if source else project.pipeline(pipeline)
         match action:
@@ -54,7 +58,12 @@ def command(
                     say(f"checkpoint {written.name} of {pipeline} at step {written.step}")
                 return 0
         restored = found.restore(
-            checkpoint or "", source, replaces=replaces, tell=note, boundary=boundary_from_environment(os.environ)
+            checkpoint or "",
+            source,
+            replaces=replaces,
+            approve_as=getpass.getuser() if approves else None,
+            tell=note,
+            boundary=boundary_from_environment(os.environ),
         )
     if form == "json":
         values = {"pipeline": pipeline, "checkpoint": restored.checkpoint, "from": restored.source, "step": restored.step}
@@ -66,15 +75,17 @@ def command(
     return 0
 
 
-def _check_usage(action: str, checkpoint: str | None, name: str | None, source: str | None, replaces: bool) -> None:
+def _check_usage(
+    action: str, checkpoint: str | None, name: str | None, source: str | None, replaces: bool, approves: bool
+) -> None:
     if (action == "restore") != (checkpoint is not None):
         raise click.UsageError(
             "restore needs the name of a checkpoint" if checkpoint is None else f"{action} takes no CHECKPOINT"
         )
     if name is not None and action != "create":
         raise click.UsageError(f"{action} takes no --name")
-    if (source is not None or replaces) and action != "restore":
-        raise click.UsageError(f"{action} takes neither --from nor --replace")
+    if (source is not None or replaces or approves) and action != "restore":
+        raise click.UsageError(f"{action} takes neither --from, --replace nor --approve")
     if replaces and source is None:
         raise click.UsageError("--replace goes with --from")
 

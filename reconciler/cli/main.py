@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,7 +127,7 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         error.show()
         return EXIT_ERROR
     except ReconcileError as error:
-        show_error(error)
+        show_error(error, _environment(sys.argv[1:] if arguments is None else arguments))
         return error.exit_code
     except BrokenPipeError:
         # Whoever read the output has seen enough; nothing may be flushed into the closed pipe at exit.
@@ -144,3 +145,13 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         show_error(ReconcileError("U890", f"unexpected error: {type(error).__name__}: {words}", hint))
         return EXIT_ERROR
     return result if isinstance(result, int) else 0
+
+
+def _environment(arguments: Sequence[str]) -> str | None:
+    """What `--env` says, where it stands."""
+    for number, word in enumerate(arguments):
+        if word == "--env":
+            return arguments[number + 1] if number + 1 < len(arguments) else None
+        if word.startswith("--env="):
+            return word.removeprefix("--env=")
+    return None

@@ -7,6 +7,7 @@ text: it is for forms that are put together from printable pieces and `paint`.
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -72,8 +73,9 @@ def note(message: str) -> None:
     click.echo(printable_lines(message), err=True)
 
 
-def show_error(error: ReconcileError) -> None:
-    """An error on stderr: its diagnostics if it has them, its message and hint."""
+def show_error(error: ReconcileError, environment: str | None = None) -> None:
+    """An error on stderr: its diagnostics if it has them, its message and hint. `environment` is the one that was asked for,
+    where no command runs any more that could tell."""
     if isinstance(error, ManifestInvalid):
         from reconciler.diagnostics import render_diagnostic
 
@@ -81,7 +83,14 @@ def show_error(error: ReconcileError) -> None:
             note(render_diagnostic(diagnostic))
     click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(error.message), err=True)
     if error.hint:
-        note(f"    hint: {error.hint}")
+        note(f"    hint: {in_environment(error.hint, environment)}")
+
+
+def in_environment(hint: str, environment: str | None = None) -> str:
+    """A hint whose commands are of the environment that was asked for, by name, of this command or of the one that runs."""
+    context = click.get_current_context(silent=True)
+    asked = environment or (context.params.get("environment") if context is not None else None)
+    return re.sub(r"\breconcile (?!setup|completion)([a-z]+)", rf"reconcile \1 --env {asked}", hint) if asked else hint
 
 
 def as_text(value: Any) -> str:

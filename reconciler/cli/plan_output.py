@@ -6,7 +6,7 @@ Apart from the command, because most runs find that nothing changed and need not
 from collections.abc import Mapping
 
 from reconciler import __version__
-from reconciler.cli.output import note, paint, say_painted, show_error, show_json, terminal_width
+from reconciler.cli.output import in_environment, note, paint, say_painted, show_error, show_json, terminal_width
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
@@ -116,5 +116,6 @@ def _lock_is_good(target: Target, plan: Plan) -> bool:
     state = read_lock_state(target, plan)
     if isinstance(state, Matches):
         return True
-    note(f"{plan.pipeline}: {describe_lock(state)}; run: reconcile plan {plan.pipeline} --write-lock")
+    hint = in_environment(f"run: reconcile plan {plan.pipeline} --write-lock")
+    note(f"{plan.pipeline}: {describe_lock(state)}; {hint}")
     return False

@@ -1,5 +1,6 @@
 """`reconcile rollback`: an earlier version in force again, until the files say something else."""
 
+import getpass
 import os
 
 import click
@@ -10,6 +11,7 @@ from reconciler.errors import EXIT_DONE, ReconcileError
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.applying import Applying, ApplyResult
+from reconciler.reconcile.approvals import give_approval
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.impact import impact_of_planned
 from reconciler.reconcile.planning import Planned
@@ -30,6 +32,7 @@ from reconciler.snapshot.objects import KINDS
 )
 @click.option("--end", is_flag=True, help="Let the files hold again, of NAME or of all of --pipeline.")
 @click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Only show the plan.")
+@click.option("--approve", "approves", is_flag=True, help="Approve the plan, in your own name, and carry it out.")
 @click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
 @click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
 def command(
@@ -41,13 +44,15 @@ def command(
     to: str | None,
     end: bool,
     only_plan: bool,
+    approves: bool,
     kind: str | None,
     colour: bool | None,
 ) -> int:
     """Give a table, view or function an earlier version, or a pipeline the definitions of an earlier registry version.
 
     Without a version NAME goes back to the one that was active before. It is a plan as any other: shown, approved (where
-    policy asks for that, by `reconcile approve`: exit 2 until then), carried out. Rows that are kept and current are put
+    policy asks for that: by --approve, or by somebody's `reconcile approve` once it was asked for, exit 2 until then),
+    carried out. Rows that are kept and current are put
     back without a job of Spark. It stays so until the files define the object anew.
 
     Example: reconcile rollback revenue@v1
@@ -63,6 +68,9 @@ def command(
             if form == "json":
                 show_json(_as_json(target, planned, "planned", None))
             return EXIT_DONE
+        if approves and (planned.plan.needs_approval or planned.plan.extra_approvals):
+            for told in give_approval(target, planned.plan, getpass.getuser(), "").notes:
+                note(told)
         engine = project.engine_for(rollback.pipeline)
         boundary = boundary_from_environment(os.environ)
         result = roll_back(target, rollback, Applying(engine, ProgressLines(), note, boundary))

@@ -20,14 +20,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.delta.opening import is_on_s3
-from reconciler.digest import digest_text
 from reconciler.engine.protocol import Engine, Rows
 from reconciler.engine.resources import Resources, with_resources
-from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
 from reconciler.program.settings import is_of_queries_only
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
-from reconciler.reconcile.approving import forbid_denied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.checkpoints import (
     Checkpoint,
@@ -70,11 +67,10 @@ from reconciler.reconcile.versions.looking import (
 )
 from reconciler.reconcile.versions.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
-from reconciler.reconcile.versions.rolling_back import plan_rollback, proposed, roll_back
+from reconciler.reconcile.versions.rolling_back import plan_rollback, roll_back
 from reconciler.reconcile.versions.rows import RowDifference, compare_rows
 from reconciler.reconcile.versions.staging import StageResult, stage_pipeline
 from reconciler.registry.model import AliasMove, Staged, Wish
-from reconciler.registry.protocol import History
 
 if TYPE_CHECKING:
     from reconciler.reconcile.versions.pruning import Pruning
@@ -172,7 +168,10 @@ class Pipeline:
         return explain(self._project.target, self.name, relation)
 
     def approve(self, digest: str, by: str = "", comment: str = "") -> None:
-        """Record an approval of the plan with this digest. Raises ReconcileError (A504) when that is not the plan."""
+        """Record an approval of the plan with this digest. Raises ReconcileError: where no plan that waits has it (A504),
+        where it would not count (A582)."""
+        from reconciler.reconcile.approvals import record_approval
+
         record_approval(self._project.target, self.name, digest, by or getpass.getuser(), comment)
 
     def apply(
@@ -352,13 +351,17 @@ class Pipeline:
         from_pipeline: str | None = None,
         *,
         replaces: bool = False,
+        approve_as: str | None = None,
         tell: Callable[[str], None] = lambda message: None,
         boundary: Boundary = no_boundary,
     ) -> Restored:
-        """Go back to a checkpoint, or take over another pipeline's; `replaces`: in place of what is applied here."""
+        """Go back to a checkpoint, or take over another pipeline's; `replaces`: in place of what is applied here. Raises
+        ApprovalRequired where another program comes into force by it; `approve_as` approves that, by this name."""
         restoring = Restoring(self._project.engine_for(from_pipeline or self.name), tell, boundary)
         target = self._project.target
-        return restore_checkpoint(target, self.name, checkpoint, restoring, from_pipeline, replaces=replaces)
+        return restore_checkpoint(
+            target, self.name, checkpoint, restoring, from_pipeline, replaces=replaces, approve_as=approve_as
+        )
 
     def versions(self, name: str, kind: str | None = None, limit: int | None = None) -> VersionList:
         """The last versions of a table, view or function (`kind` says which, where a name is that of two), oldest first."""
@@ -421,28 +424,3 @@ class Pipeline:
     def status(self) -> PipelineStatus:
         """What the pipeline is doing, what is applied and pending."""
         return read_status(self._project.target, self.name)
-
-
-def record_approval(target: Target, pipeline: str, digest: str, by: str, comment: str) -> Plan:
-    """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of the plan."""
-    wanted = digest.removeprefix("sha256:")
-    # The files may be broken while a rollback waits.
-    rollback = proposed(target, pipeline, wanted) if len(wanted) >= 12 else None
-    plan = plan_pipeline(target, pipeline) if rollback is None else plan_rollback(target, rollback).plan
-    if len(wanted) < 12 or not plan.digest.removeprefix("sha256:").startswith(wanted):
-        raise ReconcileError(
-            "A504",
-            f"{digest} is not the digest of the plan of {pipeline}, which is {plan.digest}",
-            "look at `reconcile plan` again: files or registry changed",
-        )
-    if plan.is_empty:
-        raise ReconcileError("A504", f"the plan of {pipeline} is empty: there is nothing to approve")
-    if plan.is_rejected:
-        raise PlanRejected("A502", f"the plan of {pipeline} is rejected by bootstrap_policy; no approval can change that")
-    forbid_denied(plan, plan.judgements)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
-    # Each person's once: policy may ask for those of several.
-    person = digest_text(by)
-    target.registry.record(History.APPROVALS, pipeline, [row], f"approval:{plan.environment}:{plan.digest}:{person}")
-    return plan

@@ -152,7 +152,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             continue
         if plan.changes_nothing:
             return plan
-        approval_for(target, plan, head, measure_hazards(target, plan, applied, desired))
+        approval_for(target, plan, head, desired, measure_hazards(target, plan, applied, desired))
         pinned = pinned_apply(target, plan, applied, desired)
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
             return None
@@ -184,7 +184,7 @@ def _apply_under_lease(
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     head = applied.head.value if applied.head is not None else None
-    approval = approval_for(target, plan, head, measure_hazards(target, plan, applied, desired))
+    approval = approval_for(target, plan, head, desired, measure_hazards(target, plan, applied, desired))
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
@@ -262,11 +262,14 @@ def _summary(plan: Plan, promotes: str) -> str:
     return f"promote: {promotes} ({summarise(plan)})" if promotes else summarise(plan)
 
 
-def approval_for(target: Target, plan: Plan, head: Head | None, measured: Sequence[Hazard]) -> Approval:
-    """The approval under which a plan may be applied: where it was staged, the one that was given for that. Raises as
-    `require_approval` does."""
-    if head is not None and head.staged is not None and head.staged.plan_digest == plan.digest:
-        return head.staged.approval
+def approval_for(
+    target: Target, plan: Plan, head: Head | None, desired: Snapshot | None, measured: Sequence[Hazard]
+) -> Approval:
+    """The approval under which a plan may be applied: where the very same was staged, the one that was given for that. What
+    was staged may mean the same and have other settings, which nobody agreed to. Raises as `require_approval` does."""
+    staged = head.staged if head is not None else None
+    if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
+        return staged.approval
     return require_approval(target, plan, measured)
 
 

@@ -79,16 +79,16 @@ def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], a
         return
     rows = recorded_approvals(target, plan)
     # Who approves twice is named as at first.
-    approvers = {_person(row["by"]): str(row["by"]) for row in reversed(rows)}
-    authors = {_person(name) for name in _authors(target, plan)}
-    others = {person: name for person, name in approvers.items() if person not in authors}
+    approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
+    authors = {person(name) for name in _authors(target, plan)}
+    others = {known: name for known, name in approvers.items() if known not in authors}
     missing = wanted - len(others)
     if approval.kind == "recorded" and lock_problem(target, plan) is not None:
         missing = max(missing, wanted + 1 - len(approvers))
     if missing <= 0:
         return
     given = f"approved so far by {', '.join(sorted(others.values()))}" if others else "approved by nobody so far"
-    barred = sorted(name for person, name in approvers.items() if person in authors)
+    barred = sorted(name for known, name in approvers.items() if known in authors)
     if barred:
         given += f"; {', '.join(barred)} made the change and can't approve it"
     hazards = "; ".join(map(_words, demanding(judgements)))
@@ -118,7 +118,12 @@ def _authors(target: Target, plan: Plan) -> frozenset[str]:
     return authors_since(target.root, applied.commit if applied is not None else "", paths)
 
 
-def _person(name: str) -> str:
+def made_the_change(target: Target, plan: Plan, name: str) -> bool:
+    """Whether somebody wrote what the plan is made of, as far as git tells."""
+    return person(name) in {person(author) for author in _authors(target, plan)}
+
+
+def person(name: str) -> str:
     """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is."""
     return " ".join(name.casefold().split()).partition("@")[0]
 
@@ -143,7 +148,7 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
             _require_vouched(target, plan)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
-        raise _awaiting(plan, "a rollback needs a recorded approval; no lock is for it")
+        raise _awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
     reason = lock_problem(target, plan)
     if reason is None:
         return Approval("lock")
@@ -179,9 +184,14 @@ def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
     return ApprovalRequired(
         "A501",
         f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",
-        f"{'' if plan.rollback else 'run `reconcile plan --write-lock`, review and merge plan.lock; or '}`reconcile approve "
-        f"{plan.pipeline} {short(plan.digest)}`",
+        f"{_how(plan)}`reconcile approve {plan.pipeline} {short(plan.digest)}`",
     )
+
+
+def _how(plan: Plan) -> str:
+    if plan.rollback:
+        return "add --approve, if it is yours to approve; or let somebody run "
+    return f"run `reconcile plan {plan.pipeline} --write-lock`, review and merge plan.lock; or "
 
 
 def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:

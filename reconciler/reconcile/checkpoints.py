@@ -8,7 +8,8 @@ Rules:
 - The newest row of a name counts. A checkpoint without a name of its own is `step-N`: each step has at most one.
 - To restore is a step of its own (`restoring`), under the lease: a crash in the midst of it is finished by whoever comes
   next. Everything goes back together: tables, views, positions of inputs, and the program. The files are not looked at; the
-  next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A plan approved
+  next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that changes
+  the program, or its settings, is a plan itself (`restore_plans`). A plan approved
   before serves no more: a digest covers what was applied before, and a restore is part of that.
 - Outputs are not put back, since what was sent is out: each goes on from what it sent last, and the next emission is the
   difference between that and the view as restored.
@@ -34,11 +35,13 @@ from reconciler.digest import JsonObject, canonical_json, digest_json
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, is_foreign, is_version
+from reconciler.reconcile.approvals import give_approval
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import replay_intent
+from reconciler.reconcile.restore_plans import Restore, plan_restore, require_consent
 from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
@@ -152,11 +155,13 @@ def restore_checkpoint(
     from_pipeline: str | None = None,
     *,
     replaces: bool = False,
+    approve_as: str | None = None,
 ) -> Restored:
     """Bring a pipeline back to a checkpoint, its own or (with `from_pipeline`) another's.
 
-    `replaces`: another's, though something of this pipeline is applied. Raises NotFound (A516), ReconcileError (A507, A517),
-    LeaseHeld, EngineError (X730 and what the engine refuses); nothing has changed then.
+    `replaces`: another's, though something of this pipeline is applied. `approve_as` approves the plan that this is, by that
+    name. Raises NotFound (A516), ReconcileError (A507, A517), ApprovalRequired and PlanRejected where the program changes by
+    it (`restore_plans`), LeaseHeld, EngineError (X730 and what the engine refuses); nothing has changed then.
     """
     source = from_pipeline or pipeline
     if not _PIPELINE.fullmatch(pipeline):
@@ -176,9 +181,16 @@ def restore_checkpoint(
                     "add --replace if that is meant",
                 )
             details = _foreign_details(target, pipeline, stored, source, checkpoint)
+        restored = read_snapshot(target, pipeline, details["record"])
+        restore = Restore(pipeline, checkpoint.name, source, details["record"])
+        if approve_as is not None:
+            plan = plan_restore(target, restore, restored)
+            if plan.needs_approval or plan.extra_approvals:
+                give_approval(target, plan, approve_as, "")
+        require_consent(target, restore, restored)
         restoring.boundary(f"restore_intent:{BEFORE}")
         stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)
-        program = read_snapshot(target, pipeline, details["record"]).program
+        program = restored.program
         stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
     return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(details["restored"])))
 

@@ -68,7 +68,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         from reconciler.reconcile.foreign import foreign_changes
 
         foreign = foreign_changes(target, applied.snapshot.program, desired.program)
-    policies = _policies(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
+    policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
     follows = last.follows if last else None
     environment = target.environment.name
@@ -102,7 +102,7 @@ def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping
     return find_readers(target, pipeline, [*applied.program.tables, *applied.program.views])
 
 
-def _policies(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
+def policies_for(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
     """The policies in force for what has these bootstrap policies on its two sides."""
     policy, origin = policy_in_force(target)
     return Policies(
@@ -173,7 +173,11 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
         return None
     outline, follows = unchanged
     return make_unchanged_plan(
-        pipeline, target.environment.name, outline, _policies(target, [BootstrapPolicy(outline.bootstrap_policy)]), follows
+        pipeline,
+        target.environment.name,
+        outline,
+        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)]),
+        follows,
     )
 
 

@@ -146,10 +146,44 @@ def test_who_made_the_change_does_not_count(author: str, applied: Shop) -> None:
     set_policy(applied, policy("hazard: H903, verdict: approve"))
     applied.write(WITHOUT_VIEW)
     lock_and_commit(applied)
-    applied.reconcile("approve", "shop", digest(applied), "--by", author)
-    refused(applied, "A509", f"{author} made the change", expect=2)
+    before = applied.fingerprint()
+    said = applied.reconcile("approve", "shop", digest(applied), "--by", author, expect=1)
+    assert "A582" in said
+    assert f"{author} made the change" in said
+    assert applied.fingerprint() == before
+    refused(applied, "A509", "approved by nobody so far", expect=2)
     applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
     applied.reconcile("apply", "shop")
+
+
+def test_who_made_the_change_is_told_where_his_approval_stands_for_the_lock_only(applied: Shop) -> None:
+    set_policy(applied, policy("hazard: H903, verdict: approve"))
+    applied.write(WITHOUT_VIEW)
+    applied.commit("no lock")
+    said = applied.reconcile("approve", "shop", digest(applied), "--by", "Ann")
+    assert "Ann made the change: this stands for plan.lock, and does not count among the approvals" in said
+    refused(applied, "A509", "Missing: 1", expect=2)
+    assert "ann has approved it already" in applied.reconcile("approve", "shop", digest(applied), "--by", "ann")
+    applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
+    applied.reconcile("apply", "shop")
+
+
+def test_hints_are_of_the_environment_that_was_asked_for(applied: Shop) -> None:
+    (applied.root / "reconcile.yaml").write_text(
+        "default: dev\nenvironments:\n  dev: {warehouse: .reconcile/warehouse}\n  prod: {warehouse: .reconcile/prod}\n"
+    )
+    applied.reconcile("apply", "shop", "--env", "prod")
+    applied.write(WITHOUT_VIEW)
+    applied.commit("no lock")
+    said = applied.reconcile("apply", "shop", "--env=prod", expect=2)
+    assert "`reconcile plan --env prod shop --write-lock`" in said
+    command = said.split("or `reconcile ")[1].split("`")[0].split()
+    assert command[:3] == ["approve", "--env", "prod"]
+    applied.reconcile(*command, "--by", "Bob")
+    assert "run: reconcile plan --env prod shop --write-lock" in applied.reconcile(
+        "plan", "shop", "--env", "prod", "--check-lock", expect=2
+    )
+    applied.reconcile("apply", "shop", "--env", "prod")
 
 
 def test_more_approvals_alone_stand_for_no_lock(applied: Shop) -> None:

@@ -384,7 +384,7 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     shop.write(LAST, policy="await_approval")
     shop("apply", "shop")
     said = shop("rollback", "total", code=2)
-    assert "a rollback needs a recorded approval" in said
+    assert "needs a recorded approval; no lock is for it" in said
     digest = said.split("reconcile approve shop ")[1][:12]
     assert shop.active() == "v2 active"
     # The same definition in the files is another plan.
@@ -405,6 +405,22 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     shop("rollback", "total@v0", code=2)
     # What was approved once serves once.
     assert "A542" in shop("rollback", "total@v1", code=1)
+
+
+def test_it_can_be_approved_and_carried_out_in_one_go(shop: Shop) -> None:
+    shop.write(LAST, policy="await_approval")
+    shop("apply", "shop")
+    shown = shop("rollback", "total", "--plan")
+    digest = shown.split("Digest: ")[1][:12]
+    # Nobody asked for it yet, and the message says how that is done.
+    assert "with --approve" in shop("approve", "shop", digest, code=1)
+    shop("rollback", "total", "--approve")
+    assert shop.active() == "v1 active (rolled back)"
+    assert "recorded" in shop("history", "shop").splitlines()[-1]
+    # It approved that rollback, and nothing else.
+    shop("rollback", "--end", "total", code=2)
+    shop("rollback", "--end", "total", "--approve")
+    assert shop.active() == "v2 active"
 
 
 def test_a_lock_is_judged_against_what_the_files_say_with_what_is_rolled_back(shop: Shop) -> None:

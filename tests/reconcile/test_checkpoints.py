@@ -10,12 +10,14 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import TableBuild, ViewBuild
-from reconciler.errors import ApprovalRequired, EngineError, NotFound, ReconcileError
+from reconciler.errors import ApprovalRequired, EngineError, NotFound, PlanRejected, ReconcileError
+from reconciler.manifest.model import BootstrapPolicy
 from reconciler.reconcile.api import Project
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
 from reconciler.reconcile.replaying import program_in_force
 from reconciler.reconcile.restoring import _outputs
+from reconciler.reconcile.target import open_target
 from reconciler.registry.model import Lease, OutputState
 from reconciler.registry.protocol import History
 from tests.reconcile.recorded import (
@@ -151,6 +153,43 @@ def test_an_approval_from_before_serves_no_more(shop: Path) -> None:
     assert open_project(shop).plan().digest != digest
     with pytest.raises(ApprovalRequired):
         open_project(shop).apply()
+
+
+def test_a_restore_that_changes_the_program_is_approved_like_a_rollback(shop: Path) -> None:
+    """The checkpoint is of a time when the policy was `allow`: bringing that back loosens it."""
+    awaiting = YAML.replace("bootstrap_policy: allow", "bootstrap_policy: await_approval")
+    write_project(shop, CHANGED, awaiting)
+    open_project(shop).apply()
+    before = head_of(shop)
+    with pytest.raises(ApprovalRequired) as refusal:
+        open_project(shop).restore("good")
+    assert "checkpoint good of shop needs a recorded approval" in refusal.value.message
+    assert head_of(shop) == before
+    digest = str(refusal.value.hint).split(" shop ")[1][:12]
+    # Other contents have other digests, be they of the same checkpoint's files.
+    assert digest not in open_project(shop).plan().digest
+    open_project(shop).approve(digest, "Bob")
+    open_project(shop).restore("good")
+    assert open_project(shop).plan().policies.bootstrap is BootstrapPolicy.AWAIT_APPROVAL
+    # Where only rows go back, nothing is asked.
+    open_project(shop).checkpoint("now")
+    open_project(shop).restore("now")
+
+
+def test_a_restore_can_be_approved_where_it_is_asked_for(shop: Path) -> None:
+    write_project(shop, CHANGED, YAML.replace("bootstrap_policy: allow", "bootstrap_policy: await_approval"))
+    open_project(shop).apply()
+    open_project(shop).restore("good", approve_as="Bob")
+    rows = open_target(shop, None).registry.history(History.APPROVALS, "shop")
+    assert [row["by"] for row in rows] == ["Bob"]
+
+
+def test_what_policy_denies_no_restore_brings(shop: Path) -> None:
+    write_project(shop, CHANGED)
+    open_project(shop).apply()
+    (shop / "policy.yaml").write_text('apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: "*", verdict: deny}]\n')
+    with pytest.raises(PlanRejected):
+        open_project(shop).restore("good", approve_as="Bob")
 
 
 BOUNDARIES = (

@@ -1,0 +1,88 @@
+"""The plan of a restore (`checkpoints`): what goes back to a checkpoint brings the program back that was applied then.
+
+Where that is another program than the one that is applied, or other settings, it is a plan as any other, from the one to
+the other: judged by policy, and approved as a rollback is (`reconcile approve`, or `--approve`; no lock is for it). Its
+digest says which checkpoint it is of, so that no approval of files serves for rows that go back. Where the program is the
+one that is applied, only rows go back, and nothing is asked: as for a statement, who may write the registry may do it.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from reconciler.digest import canonical_json, digest_json
+from reconciler.errors import ApprovalRequired
+from reconciler.plan.make import make_plan
+from reconciler.plan.model import Plan
+from reconciler.reconcile.approving import require_approval
+from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.planning import policies_for, read_applied
+from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.target import Target
+from reconciler.registry.protocol import History
+from reconciler.snapshot.model import Snapshot
+
+_PROPOSED = "restore proposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A checkpoint that a pipeline goes back to: its name and the pipeline that it is of, and the record of the program that
+    is in force then."""
+
+    pipeline: str
+    checkpoint: str
+    source: str
+    record: str
+
+
+def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
+    """The plan from what is applied to what a checkpoint has."""
+    applied = read_applied(target, restore.pipeline)
+    last = applied.head.value.applied if applied.head is not None else None
+    bootstrap = [one.program.settings.bootstrap_policy for one in (applied.snapshot, restored) if one is not None]
+    plan = make_plan(
+        restore.pipeline,
+        target.environment.name,
+        applied.snapshot,
+        restored,
+        policies_for(target, bootstrap),
+        last.follows if last else None,
+        rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
+    )
+    said = {"plan": plan.digest, "checkpoint": restore.checkpoint, "source": restore.source, "record": restore.record}
+    return replace(plan, digest=digest_json(said))
+
+
+def require_consent(target: Target, restore: Restore, restored: Snapshot) -> None:
+    """Raises as `require_approval` does; who asked is noted then, so that others can approve it."""
+    plan = plan_restore(target, restore, restored)
+    try:
+        require_approval(target, plan)
+    except ApprovalRequired:
+        _propose(target, restore, plan)
+        raise
+
+
+def proposed_restore(target: Target, pipeline: str, digest: str) -> Plan | None:
+    """The plan of the restore, asked for in this environment, whose digest begins so."""
+    for row in reversed(target.registry.history(History.AUDIT, pipeline, event=_PROPOSED)):
+        details = json.loads(row["details"])
+        known = details["digest"].removeprefix("sha256:")
+        if details["environment"] == target.environment.name and known.startswith(digest):
+            restore = Restore(pipeline, details["checkpoint"], details["source"], details["record"])
+            return plan_restore(target, restore, read_snapshot(target, pipeline, restore.record))
+    return None
+
+
+def _propose(target: Target, restore: Restore, plan: Plan) -> None:
+    details = {
+        "environment": plan.environment,
+        "digest": plan.digest,
+        "checkpoint": restore.checkpoint,
+        "source": restore.source,
+        "record": restore.record,
+    }
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"event": _PROPOSED, "at": now, "by": who_is_at_work(target.root), "details": canonical_json(details)}
+    target.registry.record(History.AUDIT, restore.pipeline, [row], f"restore:{plan.environment}:{plan.digest}")
