@@ -91,6 +91,7 @@ _SQL: Final[dict[str, str]] = {
     "S264": "a lateness does not fit its column",
     "S265": "a clause of a column is given twice",
     "S266": "lateness is not enforced yet",
+    "S280": "a character that shows nothing or something else",
 }
 
 _PROGRAM: Final[dict[str, str]] = {

@@ -24,6 +24,7 @@ from typing import Any, Final
 import yaml
 
 from reconciler.diagnostics import Diagnostic, Location
+from reconciler.invisible import code_point, first_invisible
 from reconciler.places import Path
 
 MAXIMUM_SIZE: Final = 1024 * 1024
@@ -86,6 +87,12 @@ def load_yaml(text: str, file: str) -> YamlDocument:
         text = text.removeprefix("\ufeff")
         if len(text) > MAXIMUM_SIZE or len(text.encode("utf-8")) > MAXIMUM_SIZE:
             raise _Refused("M103", f"the file has more than {MAXIMUM_SIZE:,} bytes", Location(file, 1, 1), None)
+        if (hidden := first_invisible(text)) is not None:
+            message = (
+                f"not readable as YAML: the text holds {code_point(text[hidden])}, which shows nothing or something else"
+            )
+            at = Location(file, text.count("\n", 0, hidden) + 1, hidden - text.rfind("\n", 0, hidden))
+            raise _Refused("M101", message, at, f"take it out; in a text in double quotes, write \\u{ord(text[hidden]):04x}")
         value = reading.document(yaml.parse(text, Loader=_LOADER))
     except _Refused as refused:
         reading.diagnostics.append(refused.diagnostic)

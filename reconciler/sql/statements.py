@@ -18,7 +18,8 @@ Not here: whether a query is good SQL (`check`), names across files (`program.co
 
 from dataclasses import dataclass, field
 
-from reconciler.diagnostics import in_order
+from reconciler.diagnostics import Diagnostic, Location, in_order
+from reconciler.invisible import code_point, first_invisible
 from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration, ViewKind
 from reconciler.names import did_you_mean, is_identifier
 from reconciler.sql.columns import read_columns
@@ -47,6 +48,9 @@ class _Found:
 def read_sql(text: str, file: str) -> SqlFile:
     """Read a whole file. `file` is its path from the repository's root, for locations."""
     cursor = Cursor(text, file)
+    hidden = first_invisible(text)
+    if hidden is not None:
+        return SqlFile((), (), (), (invisible_diagnostic(text[hidden], cursor.at(hidden)),))
     found = _Found()
     while True:
         token = cursor.peek()
@@ -62,6 +66,12 @@ def read_sql(text: str, file: str) -> SqlFile:
             _skip_statement(cursor)
     diagnostics = in_order(cursor.diagnostics)
     return SqlFile(tuple(found.tables), tuple(found.views), tuple(found.connectors), diagnostics, tuple(found.functions))
+
+
+def invisible_diagnostic(character: str, location: Location | None) -> Diagnostic:
+    """That a text holds a character that nobody sees."""
+    message = f"the text holds {code_point(character)}, which shows nothing or something else"
+    return Diagnostic("S280", message, location, f"take it out; in a string, write '\\u{ord(character):04x}'")
 
 
 def _skip_statement(cursor: Cursor) -> None:

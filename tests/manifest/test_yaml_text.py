@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.diagnostics import Location
 from reconciler.manifest.yaml_text import MAXIMUM_SIZE, MAXIMUM_VALUES, load_yaml
 
 
@@ -151,3 +152,11 @@ def test_no_text_makes_reading_raise(text: str) -> None:
     document = load_yaml(text, "f")
 
     assert document.value is not None or document.diagnostics
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x9b", "\u202e", "\u2069"])
+@pytest.mark.parametrize("text", ["a: 1\nb: '{}'", "a: 1\nb:  {}", "a: 1 \n# x {}"])
+def test_what_shows_nothing_is_refused(text: str, character: str) -> None:
+    read = load_yaml(text.format(character), "f.yaml")
+    assert read.value is None
+    assert [(one.code, one.location) for one in read.diagnostics] == [("M101", Location("f.yaml", 2, 5))]

@@ -335,3 +335,27 @@ def test_every_prefix_of_a_file_is_read_without_raising(claim: str) -> None:
     text, _ = without_marks(BAD[claim][1])
     for end in range(len(text)):
         read_sql(text[:end], "p.sql")
+
+
+@pytest.mark.parametrize("character", ["\0", "\x08", "\x1b", "\x7f", "\x9b", "\u202e", "\u2066", "\ud800"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (id INT); -- a ¦comment\nCREATE VIEW v AS SELECT 1 AS x FROM t",
+        "CREATE TABLE t (id INT COMMENT 'a¦b');",
+        "CREATE VIEW v AS\nSELECT 'a¦b' AS x",
+        "CREATE VIEW v AS SELECT `a¦` FROM t",
+        "CREATE TABLE t (id INT) WITH ('connectors' = '[¦]')",
+        "¦",
+    ],
+)
+def test_what_shows_nothing_is_refused(text: str, character: str) -> None:
+    text, ((line, column),) = without_marks(text)
+    lines = text.split("\n")
+    lines[line - 1] = lines[line - 1][: column - 1] + character + lines[line - 1][column - 1 :]
+    assert found(read_sql("\n".join(lines), "p.sql").diagnostics) == [("S280", (line, column))]
+
+
+@pytest.mark.parametrize("character", ["\t", "\r\n", "\f", "\u00a0", "ä", "\u200f", "😀"])
+def test_what_is_seen_or_means_nothing_is_read(character: str) -> None:
+    assert read_sql(f"CREATE VIEW v AS SELECT 'a{character}b' AS x", "p.sql").diagnostics == ()
