@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from reconciler.diagnostics import Diagnostic
+from reconciler.invisible import first_invisible
 from reconciler.names import fold, is_identifier
 from reconciler.sql.cursor import shown
-from reconciler.sql.forbidden import forbidden
+from reconciler.sql.forbidden import files_problem, forbidden, reads_files
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.references import named_relations
+from reconciler.sql.statements import invisible_diagnostic
 from reconciler.sql.versioned_names import quote_versions
 
 _QUERY_HINT = "for example: SELECT * FROM t WHERE …"
@@ -60,6 +62,8 @@ def _tokens(sql: str) -> list[Token]:
 
 def read_select(sql: str) -> Select | Diagnostic:
     """Read one SELECT. Names of versions (`revenue@v2`) come quoted."""
+    if (hidden := first_invisible(sql)) is not None:
+        return invisible_diagnostic(sql[hidden], None)
     sql = quote_versions(sql)
     tokens = _tokens(sql)
     if not tokens:
@@ -75,6 +79,8 @@ def read_select(sql: str) -> Select | Diagnostic:
 
 def read_change(sql: str) -> Insert | Delete | Diagnostic:
     """Read one INSERT or DELETE."""
+    if (hidden := first_invisible(sql)) is not None:
+        return invisible_diagnostic(sql[hidden], None)
     tokens = _tokens(sql)
     if not tokens:
         return Diagnostic("S241", "there is no statement", None, _CHANGE_HINT)
@@ -181,4 +187,8 @@ def _relations(query: str) -> tuple[str, ...] | Problem:
     parsed = parse_query(query)
     if refused := forbidden(query, paths=not isinstance(parsed, Parsed)):
         return refused[0]
-    return parsed if isinstance(parsed, Problem) else named_relations(parsed, query)
+    if isinstance(parsed, Problem):
+        return parsed
+    named = named_relations(parsed, query)
+    files = next((found for name in named if (found := reads_files(name)) is not None), None)
+    return named if files is None else files_problem(files, 0)

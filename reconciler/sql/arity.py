@@ -12,7 +12,7 @@ from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.query import Problem
 
 _EXACT: Final[dict[int, str]] = {
-    0: "row_number rank dense_rank percent_rank cume_dist current_date pi e",
+    0: "row_number cume_dist current_date pi e",
     1: (
         "sum avg min max abs upper lower ucase lcase length char_length sqrt exp ln year quarter month day dayofmonth "
         "dayofweek dayofyear hour minute second weekofyear last_day stddev variance stddev_pop stddev_samp var_pop "
@@ -21,7 +21,7 @@ _EXACT: Final[dict[int, str]] = {
     ),
     2: (
         "nullif ifnull nvl power pow mod pmod date_trunc trunc add_months array_contains instr repeat "
-        "max_by min_by corr covar_pop covar_samp atan2 next_day array_union array_except array_intersect"
+        "corr covar_pop covar_samp atan2 next_day array_union array_except array_intersect"
     ),
     3: "if nvl2 translate",
 }
@@ -46,6 +46,8 @@ _BETWEEN: Final[dict[str, tuple[int, int | None]]] = {
     "ltrim": (1, 2),
     "rtrim": (1, 2),
     "date_format": (2, 2),
+    "max_by": (2, 3),
+    "min_by": (2, 3),
 }
 ARITY: Final = {name: (count, count) for count, names in _EXACT.items() for name in names.split()} | _BETWEEN
 _OWN_SYNTAX: Final = ("FROM", "FOR", "IN", "ORDER", "PLACING", "AS", "USING", "WITHIN", "LIMIT", "SELECT", "WITH")

@@ -8,9 +8,12 @@ without column names, recursive CTEs) makes a source whose columns are not known
 from sqlglot import exp
 
 from reconciler.names import did_you_mean, fold
+from reconciler.sql.expressions import misfit, together
+from reconciler.sql.forbidden import files_problem, reads_files
 from reconciler.sql.grouping import judge_aggregates
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Output, Scope, Source
+from reconciler.sql.time_windows import called_time_windows, time_window
 from reconciler.sql.types import canonical_type
 from reconciler.sql.values import Walker
 
@@ -78,12 +81,25 @@ class Analyser(Walker):
             self.problem("S226", message, self.place(node.expression))
             left = None
         elif left is not None and right is not None:
-            left = tuple(
-                Output(one.name, one.type if one.type == other.type else None)
-                for one, other in zip(left, right, strict=True)
-            )
+            left = self._united(node, left, right)
         self._ordering(node, left, parent, named)
         return left
+
+    def _united(self, node: exp.SetOperation, left: tuple[Output, ...], right: tuple[Output, ...]) -> tuple[Output, ...]:
+        """The columns of a set operation, whose types must fit one by one."""
+        word = type(node).__name__.upper()
+        items = node.expression.expressions if isinstance(node.expression, exp.Select) else []
+        outputs: list[Output] = []
+        for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            problem = misfit(one.type, other.type)
+            if problem is not None:
+                is_plain = len(items) == len(right) and not any(item.is_star for item in items)
+                place = self.place(items[index] if is_plain else node.expression)
+                what = f"column {one.name!r}" if one.name is not None else f"column {index + 1}"
+                message = f"{word}: {what} is {problem[0]} on the left and {problem[1]} on the right"
+                self.problem("S229", message, place, "CAST one of them")
+            outputs.append(Output(one.name, together((one.type, other.type))))
+        return tuple(outputs)
 
     def _ordering(self, node: exp.Expr, outputs: _Outputs, parent: Scope | None, named: dict[str, _Outputs]) -> None:
         """ORDER BY and LIMIT of a set operation or of a query in parentheses: they see its output."""
@@ -117,6 +133,9 @@ class Analyser(Walker):
         for item in node.expressions:
             if isinstance(item, exp.Alias):
                 scope.aliases.setdefault(fold(item.alias), None)
+        if self.may_have_time_windows:
+            for name, _ in called_time_windows(node):
+                scope.aliases.setdefault(name, None)
         if where is not None:
             self.condition(where.this, scope, named, "WHERE")
         outputs = self._select_list(node, scope, named)
@@ -259,12 +278,16 @@ class Analyser(Walker):
 
     def _unknown(self, node: exp.Table, key: str, qualified: bool, named: dict[str, _Outputs]) -> None:
         place, refusal = self.place(node), self.refused.get(key)
-        if refusal is not None:
+        written = ".".join(part.name for part in node.parts)
+        # Where no pipeline has that name, `csv.people` is no relation of one.
+        files = reads_files(written, is_pipeline=refusal is not None and refusal.code != "P372")
+        if files is not None:
+            self.problems.append(files_problem(files, place))
+        elif refusal is not None:
             self.problem(refusal.code, refusal.message, place, refusal.hint)
         elif qualified:
-            full = ".".join(part.name for part in node.parts)
             hint = "a relation of this pipeline has a plain name, one of another pipeline PIPELINE.NAME"
-            self.problem("S220", f"{full!r} is no relation of this pipeline", place, hint)
+            self.problem("S220", f"{written!r} is no relation of this pipeline", place, hint)
         else:
             close = did_you_mean(node.name, [*self.relations, *named])
             self.problem("S220", f"unknown relation {node.name!r}", place, close)
@@ -295,4 +318,4 @@ def _made_up_name(item: exp.Expr, scope: Scope) -> str | None:
         return item.name
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
         return item.expression.name
-    return None
+    return time_window(item)

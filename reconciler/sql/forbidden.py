@@ -3,14 +3,16 @@
 - `IDENTIFIER(…)` names a relation or a column by a text: what is read would be known to Spark alone.
 - `java_method`, `reflect`, `try_reflect` call any static Java method: they may do anything, and stop the process.
 - `USING 'command'` (of `TRANSFORM`, `MAP` and `REDUCE`) runs a command of the machine.
-- A path in the place of a relation (``csv.`/in` ``) in a query that can't be parsed; in others it is an unknown relation.
+- Files in the place of a relation (``csv.`/in` ``): a query reads what connectors brought in.
 
-Judged on tokens, so that it holds for every text, however it parses.
+Judged on tokens, so that it holds for every text, however it parses. Of a query that can be parsed, files are told by its
+relations (`reads_files`): there, `json.people` may be relation people of a pipeline that is called json.
 """
 
 import re
 from typing import Final
 
+from reconciler.names import is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Problem
 
@@ -21,6 +23,23 @@ _RUNNING: Final = "using"
 _CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA})), re.IGNORECASE)
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
 _PATH_SIGNS: Final = ("/", "\\", ":")
+_FILES_HINT: Final = "declare a table with an input connector, and read that table"
+
+
+def reads_files(name: str, *, is_pipeline: bool = True) -> str | None:
+    """What is wrong with a relation's name that Spark would take for files: ``parquet.`/in` ``; None where it is none.
+    `is_pipeline`: the first part may be a pipeline's name, so that a plain name after it is a relation's."""
+    kind, point, rest = name.partition(".")
+    if not point or not (any(sign in rest for sign in _PATH_SIGNS) or kind.lower() in _FORMATS):
+        return None
+    if is_pipeline and is_identifier(rest):
+        return None
+    return f"{name!r} reads files directly, which no query may"
+
+
+def files_problem(message: str, offset: int) -> Problem:
+    """The problem that `reads_files` found."""
+    return Problem(_CODE, message, offset, _FILES_HINT)
 
 
 def forbidden(query: str, *, paths: bool = False) -> tuple[Problem, ...]:
@@ -49,8 +68,9 @@ def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | No
             hint = "a query calls functions of SQL only, not Java's"
             return Problem(_CODE, f"{name} is not allowed in a query", token.start, hint)
     if paths and _is_path(tokens, index, name):
-        hint = "declare a table with an input connector, and read that"
-        return Problem(_CODE, "a path in the place of a relation is not allowed in a query", token.start, hint)
+        return files_problem(
+            f"'{name}.{tokens[index + 2].text.strip('`')}' reads files directly, which no query may", token.start
+        )
     return None
 
 

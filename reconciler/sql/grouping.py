@@ -99,7 +99,8 @@ def _key(node: exp.Expr, scope: Scope) -> str:
 
 def _judge(walker: "Walker", node: exp.Expr, scope: Scope, keys: set[str], aliases: set[str], grouped: bool) -> None:
     """Find columns of this block outside keys and aggregates."""
-    if isinstance(node, (exp.Query, exp.Window, exp.Filter, exp.WithinGroup, exp.Star, exp.Lambda)):
+    # `any(p)` aggregates; sqlglot takes it for the ANY of a subquery.
+    if isinstance(node, (exp.Query, exp.Window, exp.Filter, exp.WithinGroup, exp.Star, exp.Lambda, exp.SubqueryPredicate)):
         return
     if _key(node, scope) in keys:
         return

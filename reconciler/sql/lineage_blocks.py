@@ -16,6 +16,7 @@ from reconciler.names import fold
 from reconciler.sql.lineage_scope import Beyond, Block, Column, Rows, Scope, Source, Value, united
 from reconciler.sql.lineage_sources import MODIFIERS, SORTING, UNREPEATABLE, Named, SourceWalker, renamed
 from reconciler.sql.lineage_values import GENERATORS, only
+from reconciler.sql.time_windows import called_time_windows, time_window
 from reconciler.sql.words import spark_aggregates
 
 _SELECT: Final = (
@@ -129,6 +130,7 @@ class BlockWalker(SourceWalker):
         where = node.args.get("where")
         if where is not None:
             rows.add(self.value(where.this, scope, named))
+        self._time_windows(node, scope, named)
         columns = self._select_list(node, scope, named)
         distinct = node.args.get("distinct")
         if distinct is not None:
@@ -147,6 +149,15 @@ class BlockWalker(SourceWalker):
         self._order_and_limit(node, scope, columns, named, top)
         return Block(columns, frozenset(rows.sources), rows.repeatable)
 
+    def _time_windows(self, node: exp.Select, scope: Scope, named: Named) -> None:
+        if "window" not in self.text.lower():
+            return
+        for name, call in called_time_windows(node):
+            if any(name in source.by_key for source in scope.sources):
+                # Which of the two a name means is Spark's to say.
+                raise Beyond
+            scope.add_alias(name, self.value(call, scope, named))
+
     def _select_list(self, node: exp.Select, scope: Scope, named: Named) -> tuple[Column, ...]:
         columns: list[Column] = []
         for item in node.expressions:
@@ -162,9 +173,10 @@ class BlockWalker(SourceWalker):
                 columns.append((item.alias, value))
                 scope.add_alias(item.alias, value)
             else:
-                if isinstance(item, exp.Func) and self.name_of(item) in GENERATORS:
+                name = _plain_name(item)
+                if name is None and isinstance(item, exp.Func) and self.name_of(item) in GENERATORS:
                     raise Beyond
-                columns.append((_plain_name(item), value))
+                columns.append((name, value))
         return tuple(columns)
 
     def _group(self, node: exp.Select, scope: Scope, columns: tuple[Column, ...], named: Named) -> None:
@@ -202,4 +214,4 @@ def _plain_name(item: exp.Expr) -> str | None:
         return item.name
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Identifier):
         return item.expression.name
-    return None
+    return time_window(item)

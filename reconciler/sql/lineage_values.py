@@ -30,7 +30,7 @@ _PLAIN: Final = (
     exp.SubqueryPredicate,
 )
 _TRANSPARENT: Final = (exp.Paren, exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.Neg, exp.WithinGroup)
-_CONSTANT: Final = (exp.Boolean, exp.Var, exp.DataType, exp.IntervalSpan)
+_CONSTANT: Final = (exp.Boolean, exp.HexString, exp.Var, exp.DataType, exp.IntervalSpan)
 _ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
 # What the parser makes of syntax of its own, with no name that was written.
 _SYNTAX: Final = (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.DecodeCase, exp.TimeStrToTime, exp.Array)

@@ -14,6 +14,7 @@ from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from reconciler.sql.cursor import shown
 from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.sql.respelled import Respelled, respelled, surely_names
 
 # What sqlglot refuses, drops or rewrites while Spark knows it.
 _BEYOND_SYMBOLS: Final = frozenset({":", "|>", "$", "$$"})
@@ -65,11 +66,19 @@ def parse_query(query: str) -> ParsedQuery:
         return problem
     if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE"):
         return Unsure()
+    found = _parse(respelled(query, tokens), tokens)
+    if isinstance(found, Problem) and found.code == "S214" and (names := surely_names(tokens)):
+        # A word that sqlglot takes for the keyword that it is in other places.
+        again = _parse(respelled(query, tokens, names), tokens)
+        return found if isinstance(again, Problem) else again
+    return found
+
+
+def _parse(text: Respelled, tokens: tuple[Token, ...]) -> ParsedQuery:
     try:
-        # Offsets stay: sqlglot knows fewer kinds of white space than Spark.
-        trees = sqlglot.parse(query.replace("\u00a0", " ").replace("\ufeff", " "), dialect=_SPARK)
+        trees = sqlglot.parse(text.text, dialect=_SPARK)
     except ParseError as error:
-        return _refused(error, tokens, query)
+        return _refused(error, tokens, text)
     except TokenError:
         return Unsure()
     except (SqlglotError, RecursionError, ValueError, AttributeError, TypeError, IndexError):
@@ -79,6 +88,7 @@ def parse_query(query: str) -> ParsedQuery:
         if len(statements) == 1 and isinstance(statements[0], (exp.DML, exp.DDL, exp.Command)):
             return Problem("S213", "a view's query is one SELECT, found a statement that writes", tokens[0].start)
         return Unsure()
+    text.set_places(statements[0])
     return Parsed(statements[0], tokens)
 
 
@@ -117,11 +127,23 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
             open_parentheses.pop()
         elif text == ",":
             following = tokens[index + 1] if index + 1 < len(tokens) else None
-            if following is None or following.is_symbol(")") or following.is_word(*_CLAUSES):
+            if following is None or following.is_symbol(")") or _begins_clause(tokens, index + 1):
                 return Problem("S214", "a comma with nothing after it", token.start, "leave the comma out")
     if open_parentheses:
         return Problem("S214", "a '(' that is not closed", open_parentheses[-1].start)
     return None
+
+
+def _begins_clause(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether a clause begins there. Its word may name a column, too: `SELECT a, limit FROM t`."""
+    if not tokens[index].is_word(*_CLAUSES):
+        return False
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if after is None or after.is_word("AS", "FROM"):
+        return False
+    if tokens[index].is_word("GROUP", "ORDER"):
+        return after.is_word("BY")
+    return after.kind is not Kind.SYMBOL or after.text in ("(", "+", "-", "~", "!", "*")
 
 
 def _is_parameter(tokens: tuple[Token, ...], index: int) -> bool:
@@ -133,7 +155,7 @@ def _is_parameter(tokens: tuple[Token, ...], index: int) -> bool:
     return index > 0 and before.kind is Kind.SYMBOL and before.text not in (")", "]", ">", ":")
 
 
-def _refused(error: ParseError, tokens: tuple[Token, ...], query: str) -> Problem:
+def _refused(error: ParseError, tokens: tuple[Token, ...], text: Respelled) -> Problem:
     """Where sqlglot stopped. Its column is that of the last character of the token it stopped at."""
     details = error.errors[0] if error.errors else {}
     line, column = details.get("line"), details.get("col")
@@ -141,8 +163,8 @@ def _refused(error: ParseError, tokens: tuple[Token, ...], query: str) -> Proble
     if isinstance(line, int) and isinstance(column, int):
         start = 0
         for _ in range(line - 1):
-            start = query.find("\n", start) + 1
-        last = start + column - 1
+            start = text.text.find("\n", start) + 1
+        last = text.origin(start + column) - 1
         offset = next((token.start for token in tokens if token.start <= last < token.end), offset)
     found = next((token for token in tokens if token.start == offset), tokens[0])
     return Problem("S214", f"the query does not go on as SQL at {shown(found)}", offset, None)

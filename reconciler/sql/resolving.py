@@ -45,6 +45,7 @@ class Resolver:
         self.refused = refused
         self.reads = Reads(relations)
         self.problems: list[Problem] = []
+        self.may_have_time_windows = "window" in text.lower()
 
     def problem(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
         self.problems.append(Problem(code, message, offset, hint))

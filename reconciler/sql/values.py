@@ -4,6 +4,7 @@ Every node is visited once. A node that is not known here is walked through, its
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Final
 
 from sqlglot import exp
@@ -13,11 +14,12 @@ from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.expressions import (
     NUMBER,
     arithmetic_problem,
-    comparison_problem,
     is_arithmetic,
     is_comparison,
     kind_of,
     literal_type,
+    misfit,
+    together,
     with_article,
 )
 from reconciler.sql.places import own_offset, written_name
@@ -71,6 +73,8 @@ class Walker(Resolver):
             case exp.Not():
                 self._truth(node.this, scope, named, "NOT")
                 return "BOOLEAN"
+            case exp.Case() | exp.If():
+                return self._choice(node, scope, named)
         return self._operation(node, scope, named)
 
     def _operation(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> str | None:
@@ -81,8 +85,14 @@ class Walker(Resolver):
             return "BIGINT"
         types = [self.value(child, scope, named) for child in node.iter_expressions()]
         if is_comparison(node):
-            self._judge(node, comparison_problem(kind_of(types[0]), kind_of(types[1])))
+            self.compared(node, types[0], types[1])
+            return types[0] if isinstance(node, exp.Nullif) else "BOOLEAN"
+        if isinstance(node, (exp.In, exp.Between)):
+            for other in types[1:]:
+                self.compared(node, types[0], other)
             return "BOOLEAN"
+        if isinstance(node, exp.Coalesce):
+            return self.one_of(zip(node.iter_expressions(), types, strict=True), "coalesce")
         if is_arithmetic(node):
             left, right = kind_of(types[0]), kind_of(types[1])
             self._judge(node, arithmetic_problem(node, left, right))
@@ -100,6 +110,36 @@ class Walker(Resolver):
         if isinstance(node, (exp.Window, exp.Filter)):
             return types[0]
         return "BOOLEAN" if isinstance(node, _TRUTHS) else None
+
+    def compared(self, node: exp.Expr, left: str | None, right: str | None) -> None:
+        """Two types that stand against each other: in a comparison, IN, BETWEEN, JOIN … USING."""
+        problem = misfit(left, right)
+        self._judge(node, None if problem is None else f"{problem[0]} can't be compared with {problem[1]}")
+
+    def one_of(self, values: Iterable[tuple[exp.Expr, str | None]], word: str) -> str | None:
+        """The type of what is one of several values. They must fit each other."""
+        types: list[str | None] = []
+        for node, kind in values:
+            if isinstance(node, exp.Null):
+                continue
+            problem = next((found for one in types if (found := misfit(one, kind)) is not None), None)
+            if problem is not None:
+                self.problem("S229", f"{word} gives {problem[0]} and {problem[1]}", self.place(node), "CAST one of them")
+                return None
+            types.append(kind)
+        return together(types)
+
+    def _choice(self, node: exp.Case | exp.If, scope: Scope, named: dict[str, _Outputs]) -> str | None:
+        """CASE and `if`."""
+        is_case = isinstance(node, exp.Case)
+        subject = self.value(node.this, scope, named) if is_case and node.this is not None else None
+        results: list[exp.Expr] = []
+        for branch in node.args.get("ifs") or [] if is_case else [node]:
+            self.compared(branch.this, subject, self.value(branch.this, scope, named))
+            results.append(branch.args["true"])
+        last = node.args.get("default" if is_case else "false")
+        results += [last] if last is not None else []
+        return self.one_of([(one, self.value(one, scope, named)) for one in results], "CASE" if is_case else "if")
 
     def _judge(self, node: exp.Expr, problem: str | None) -> None:
         if problem is not None and self.ansi:

@@ -131,3 +131,18 @@ def test_what_is_not_allowed(query: str) -> None:
 )
 def test_what_only_looks_like_it(query: str) -> None:
     assert isinstance(read_select(query), Select)
+
+
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\u202e"])
+def test_what_shows_nothing_is_refused(character: str) -> None:
+    for read in (read_select(f"SELECT 'a{character}'"), read_change(f"INSERT INTO t VALUES ('{character}')")):
+        assert isinstance(read, Diagnostic)
+        assert (read.code, read.location) == ("S280", None)
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM parquet.`/in/x.parquet`", "SELECT * FROM t JOIN delta.`a.b` USING (id)"])
+def test_no_query_reads_files(query: str) -> None:
+    read = read_select(query)
+    assert isinstance(read, Diagnostic)
+    assert read.code == "S216"
+    assert "reads files directly" in read.message

@@ -100,9 +100,25 @@ LINEAGE: dict[str, tuple[dict[str, str], str]] = {
     # An inner order may decide what an outer query picks
     "SELECT id FROM (SELECT id FROM t ORDER BY d) x": ({"id": "t.id"}, "t.d"),
     # Set operations
-    "SELECT id, name FROM t UNION ALL SELECT date, k FROM u": ({"id": "t.id u.date", "name": "t.name u.k"}, ""),
+    "SELECT d, name FROM t UNION ALL SELECT date, k FROM u": ({"d": "t.d u.date", "name": "t.name u.k"}, ""),
     "SELECT name FROM t UNION SELECT k FROM u": ({"name": "t.name u.k"}, "t.name u.k"),
     "SELECT name FROM t EXCEPT ALL SELECT k FROM u WHERE ts IS NULL": ({"name": "t.name u.k"}, "t.name u.k u.ts"),
+    # Windows of time: a column that is made of the call's arguments, which decide the rows
+    "SELECT window.start AS s, sum(id) AS n FROM u GROUP BY window(ts, '5 minutes')": ({"s": "u.ts", "n": "u.id"}, "u.ts"),
+    "SELECT k, window FROM u GROUP BY k, window(ts, '1 day', '1 hour')": ({"k": "u.k", "window": "u.ts"}, "u.k u.ts"),
+    "SELECT count(*) AS n FROM u GROUP BY session_window(ts, k) HAVING session_window.start > date": (
+        {"n": ""},
+        "u.date u.k u.ts",
+    ),
+    "SELECT w.window.end FROM (SELECT window(ts, '1 day'), k FROM u) w": ({"end": "u.ts"}, "u.ts"),
+    "SELECT max(n) AS m FROM (SELECT window, count(*) AS n FROM u GROUP BY window(ts, '1 day')) GROUP BY window": (
+        {"m": ""},
+        "u.ts",
+    ),
+    # What is spelled otherwise for the parser
+    "SELECT thing FROM t LATERAL VIEW explode(things) e thing": ({"thing": "t.things"}, "t.things"),
+    "SELECT id >>> 1 AS x, X '1F' AS y FROM t WHERE price !< 1": ({"x": "t.id", "y": ""}, "t.price"),
+    "SELECT limit FROM (SELECT id AS limit, k FROM u WHERE date !> ts) ORDER BY k": ({"limit": "u.id"}, "u.date u.ts"),
     # Generators
     "SELECT id, item FROM t LATERAL VIEW explode(things) e AS item": ({"id": "t.id", "item": "t.things"}, "t.things"),
     "SELECT id, explode(things) AS item FROM t": ({"id": "t.id", "item": "t.things"}, "t.things"),

@@ -20,7 +20,8 @@ from reconciler.engine.protocol import Engine
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.words import spark_words
-from tests.sql.test_pairs import DIFFERENT, EQUAL, PAIRS, read_pair
+from tests.sql.pairs_schema import tables
+from tests.sql.test_pairs import DIFFERENT, EQUAL, read_pair
 
 pytestmark = pytest.mark.spark
 
@@ -92,14 +93,6 @@ def _quoted(name: str) -> str:
     return "`" + name.strip("`") + "`"
 
 
-def _tables() -> dict[str, list[tuple[str, str]]]:
-    text = re.sub(r"--.*", "", (PAIRS / "schema.sql").read_text(encoding="utf-8"))
-    return {
-        found["name"]: re.findall(r"(`[^`]+`|\w+) (\w+(?:<[^>]*>)?)", found["columns"])
-        for found in re.finditer(r"CREATE TABLE (?P<name>\w+) \((?P<columns>.*?)\);", text, re.DOTALL)
-    }
-
-
 @pytest.fixture(scope="module")
 def sessions(spark_engine: Engine) -> Iterator[list[Any]]:
     """A session for each round of data, with the tables as temporary views."""
@@ -115,12 +108,12 @@ def sessions(spark_engine: Engine) -> Iterator[list[Any]]:
         for setting, text in _SETTINGS.items():
             one.conf.set(setting, text)
         one.conf.set("spark.sql.ansi.enabled", str(number % 2 == 1).lower())
-        for name, columns in _tables().items():
+        for name, columns in tables().items():
             one.sql(_view(name, columns, number))
         found.append(one)
     yield found
     for one in found:
-        for name in _tables():
+        for name in tables():
             one.catalog.dropTempView(name)
 
 

@@ -1,0 +1,167 @@
+"""A query as the parser knows to read it: what Spark spells in ways that sqlglot does not know is spelled in those it knows.
+
+Each respelling says the same to Spark:
+- `X '1F'` and `X"1F"` are `X'1F'`;
+- `>>>` becomes `>>`, which analysis tells apart by nothing; `!<` is `>=`, and `!>` is `<=`;
+- `LATERAL VIEW explode(a) t c` is `LATERAL VIEW explode(a) t AS c`;
+- `window`, where no clause WINDOW begins, is quoted: it is a name or a function;
+- no-break spaces become spaces.
+
+Where the parser still stops, keywords in places where they can only be names (`SELECT limit, values FROM t`) are quoted.
+
+Nothing of this is in any text that is kept: canonical texts, fingerprints and what Spark gets are made of the query as it is
+written. Places in trees are those of the query, too.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+from sqlglot import exp
+
+from reconciler.sql.lexer import Kind, Token
+from reconciler.sql.words import spark_words
+
+_OPERATORS: Final = {">>>": ">>", "!<": ">=", "!>": "<="}
+_CANDIDATE: Final = re.compile(r">>>|!<|!>|\b[xX][\s\"/-]|\bwindow\b|\blateral\b", re.IGNORECASE)
+_BLANKS: Final = str.maketrans("\u00a0\ufeff", "  ")
+# A keyword between one of these and one of those can only be a name.
+_SIGNS: Final = frozenset({",", ".", "=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", "||", "/", "%"})
+_SIGNS_BEFORE: Final = _SIGNS | {"(", "[", "+", "-"}
+_SIGNS_AFTER: Final = _SIGNS | {")", "]", "["}
+_BEFORE: Final = ("SELECT", "BY", "WHERE", "AND", "OR", "NOT", "AS", "DISTINCT", "HAVING", "ON", "WHEN", "THEN", "ELSE")
+_AFTER: Final = ("AS", "FROM", "IS", "IN", "LIKE", "AND", "OR", "THEN", "BETWEEN")
+# Words that are values by themselves, or begin a query.
+_VALUE_LIST: Final = (
+    "true false null current_catalog current_database current_date current_schema current_time current_timestamp "
+    "current_user localtimestamp session_user user select"
+)
+_NO_NAMES: Final = frozenset(_VALUE_LIST.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Respelled:
+    """A text for the parser. It is made of parts: the one from `starts[i]` on stands for what the query has from
+    `origins[i]` on."""
+
+    text: str
+    starts: tuple[int, ...] = ()
+    origins: tuple[int, ...] = ()
+
+    def origin(self, offset: int) -> int:
+        """Where the query has what this text has at an offset."""
+        if not self.starts:
+            return offset
+        part = bisect_right(self.starts, offset) - 1
+        found = self.origins[part] + offset - self.starts[part]
+        return min(found, self.origins[part + 1]) if part + 1 < len(self.origins) else found
+
+    def set_places(self, tree: exp.Expr) -> None:
+        """Let the nodes of a tree stand where they stand in the query, and bear the names that they have there."""
+        if not self.starts:
+            return
+        for node in tree.walk():
+            start, end = node.meta.get("start"), node.meta.get("end")
+            if isinstance(start, int) and isinstance(end, int):
+                node.meta.update(start=self.origin(start), end=self.origin(end + 1) - 1)
+            if isinstance(node, exp.Anonymous) and isinstance(node.this, exp.Identifier):
+                # Of a function whose name is quoted, the parser makes a child.
+                node.meta.update(node.this.meta)
+                node.set("this", node.this.name)
+
+
+def respelled(query: str, tokens: tuple[Token, ...], names: frozenset[int] = frozenset()) -> Respelled:
+    """The query for the parser. `names` are the indexes of words that are to be read as names."""
+    text = query if query.isascii() else query.translate(_BLANKS)
+    if not names and _CANDIDATE.search(query) is None:
+        return Respelled(text)
+    edits: list[tuple[int, int, str]] = []
+    for index, (kind, word, start, end) in enumerate(tokens):
+        if kind is Kind.SYMBOL:
+            if word in _OPERATORS and _is_operator(_at(tokens, index + 1)):
+                edits.append((start, end, _OPERATORS[word]))
+        elif kind is not Kind.WORD:
+            continue
+        elif index in names or (word.lower() == "window" and not _begins_windows(tokens, index)):
+            edits.append((start, end, f"`{word}`"))
+        elif word in ("X", "x"):
+            after = _at(tokens, index + 1)
+            if after is not None and after.kind is Kind.STRING:
+                edits.append((end, after.end, f"'{after.text[1:-1]}'"))
+        elif word.upper() == "LATERAL":
+            place = _missing_as(tokens, index)
+            if place is not None:
+                edits.append((place, place, "AS "))
+    return _edited(text, sorted(edits))
+
+
+def surely_names(tokens: tuple[Token, ...]) -> frozenset[int]:
+    """The indexes of keywords that stand where only a name can stand. Spark reserves none of them."""
+    return frozenset(index for index in range(len(tokens)) if _is_surely_name(tokens, index))
+
+
+def _is_surely_name(tokens: tuple[Token, ...], index: int) -> bool:
+    token, before, after = tokens[index], _at(tokens, index - 1), _at(tokens, index + 1)
+    if token.kind is not Kind.WORD or token.text.lower() in _NO_NAMES or token.text.lower() not in spark_words():
+        return False
+    if before is None or after is None:
+        return before is not None and before.is_symbol(".")
+    follows = before.text in _SIGNS_BEFORE if before.kind is Kind.SYMBOL else before.is_word(*_BEFORE)
+    return follows and (after.text in _SIGNS_AFTER if after.kind is Kind.SYMBOL else after.is_word(*_AFTER))
+
+
+def _at(tokens: tuple[Token, ...], index: int) -> Token | None:
+    return tokens[index] if 0 <= index < len(tokens) else None
+
+
+def _is_operator(after: Token | None) -> bool:
+    """Whether an operand follows; else `>>>` closes types: `ARRAY<ARRAY<ARRAY<INT>>>`."""
+    return after is not None and (after.kind is not Kind.SYMBOL or after.text in ("(", "+", "-", "~", "!"))
+
+
+def _begins_windows(tokens: tuple[Token, ...], index: int) -> bool:
+    """Whether the clause `WINDOW w AS (…)` begins there."""
+    name, word = _at(tokens, index + 1), _at(tokens, index + 2)
+    return name is not None and name.kind in (Kind.WORD, Kind.QUOTED) and word is not None and word.is_word("AS")
+
+
+def _missing_as(tokens: tuple[Token, ...], index: int) -> int | None:
+    """Where `LATERAL VIEW f(…) name column` has no AS: the offset of its first column. The column must be no keyword."""
+    view = _at(tokens, index + 1)
+    if view is None or not view.is_word("VIEW"):
+        return None
+    depth = 0
+    for position in range(index + 2, len(tokens) - 2):
+        token = tokens[position]
+        if token.is_symbol("("):
+            depth += 1
+        elif token.is_symbol(")"):
+            depth -= 1
+            if depth == 0:
+                name, column = tokens[position + 1], tokens[position + 2]
+                is_named = _is_plain_name(name) and _is_plain_name(column)
+                return column.start if is_named else None
+    return None
+
+
+def _is_plain_name(token: Token) -> bool:
+    return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.text.lower() not in spark_words())
+
+
+def _edited(text: str, edits: list[tuple[int, int, str]]) -> Respelled:
+    parts: list[str] = []
+    starts: list[int] = [0]
+    origins: list[int] = [0]
+    position = length = 0
+    for start, end, new in edits:
+        kept = text[position:start]
+        parts += (kept, new)
+        length += len(kept)
+        starts.append(length)
+        origins.append(start)
+        length += len(new)
+        starts.append(length)
+        origins.append(end)
+        position = end
+    return Respelled("".join((*parts, text[position:])), tuple(starts), tuple(origins)) if edits else Respelled(text)

@@ -1,0 +1,3 @@
+SELECT a >> 1 AS x FROM t
+-- ~
+SELECT a >>> 1 AS x FROM t
