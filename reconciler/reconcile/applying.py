@@ -42,6 +42,7 @@ from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
+from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -120,7 +121,11 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wa
     """
     if wanted is None:
         wanted = Wanted(lambda applied: from_files(target, pipeline, applied))
-    with prebuilding(target, applying, str(uuid.uuid4())) as beside:
+    command = "promote" if wanted.promotes else "rollback" if wanted.rollback else "apply"
+    with (
+        telling_of_failure(target.registry, pipeline, command, Event.APPLY_FAILED, applying.tell),
+        prebuilding(target, applying, str(uuid.uuid4())) as beside,
+    ):
         unchanged = _prepare(target, pipeline, wanted, applying, beside)
         if unchanged is not None:
             return ApplyResult(pipeline, unchanged, finished=False, steps=())

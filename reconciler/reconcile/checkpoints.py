@@ -37,6 +37,8 @@ from reconciler.errors import EngineError, NotFound, ReconcileError, RegistryErr
 from reconciler.names import did_you_mean, is_foreign, is_version
 from reconciler.reconcile.approvals import give_approval
 from reconciler.reconcile.boundaries import BEFORE, Boundary, no_boundary
+from reconciler.reconcile.events import Event
+from reconciler.reconcile.failed_commands import RESTORING, telling_of_failure
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -167,7 +169,7 @@ def restore_checkpoint(
     if not _PIPELINE.fullmatch(pipeline):
         raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
     checkpoint = find_checkpoint(target, source, name)
-    with hold_lease(target.registry, pipeline, this_process("checkpoint restore"), report=restoring.tell) as lease:
+    with hold_lease(target.registry, pipeline, this_process(RESTORING), report=restoring.tell) as lease:
         stored = _ready(target, pipeline, restoring, lease.check)
         if source == pipeline:
             if stored is None:
@@ -188,10 +190,12 @@ def restore_checkpoint(
             if plan.needs_approval or plan.extra_approvals:
                 give_approval(target, plan, approve_as, "")
         require_consent(target, restore, restored)
-        restoring.boundary(f"restore_intent:{BEFORE}")
-        stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)
-        program = restored.program
-        stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
+        # What was refused until here touched nothing.
+        with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
+            restoring.boundary(f"restore_intent:{BEFORE}")
+            stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)
+            program = restored.program
+            stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
     return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(details["restored"])))
 
 

@@ -40,6 +40,8 @@ class Event(StrEnum):
     EMITTED = "emission"
     CHECKPOINT = "checkpoint"
     APPLY_SWITCHED = "apply switched"
+    APPLY_FAILED = "apply failed"
+    RESTORE_FAILED = "restore failed"
     PRUNED = "pruned"
 
 

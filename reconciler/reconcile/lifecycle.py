@@ -107,7 +107,7 @@ MEANING: Final[Mapping[State, str]] = {
     State.PAUSED: "a run holds the pipeline and takes no input; outputs finish",
     State.BOOTSTRAPPING: "an apply is at work; a live run waits for it",
     State.STOPPING: "a run finishes its step, writes a checkpoint and ends",
-    State.FAILED: "nobody writes; the last run or apply ended with an error or died",
+    State.FAILED: "nobody writes; the last run, apply or restore ended with an error or died",
 }
 
 ENDED: Final = (State.STOPPED, State.FAILED)
@@ -128,7 +128,8 @@ class Evidence:
 
     `command` is what holds the lease alive, if anything does. `told` is the state that the last run told, `told_alive`
     whether that run still lives. `stop_wanted`: somebody asked it to stop. `apply_open` and `step_open`: a journal or an
-    intent is in the head. `refused`: apply would refuse the files for want of an approval.
+    intent is in the head. `refused`: apply would refuse the files for want of an approval. `command_failed`: the last apply
+    or restore ended with an error, or whatever held the lease last died.
     """
 
     command: str | None = None
@@ -138,6 +139,7 @@ class Evidence:
     apply_open: bool = False
     step_open: bool = False
     refused: bool = False
+    command_failed: bool = False
 
 
 def state_of(seen: Evidence) -> State:
@@ -150,6 +152,11 @@ def state_of(seen: Evidence) -> State:
     if seen.command is not None:
         return State.RUNNING
     # A run that ended as it should has told so; one that tells of a live state and lives no more has died.
-    if seen.apply_open or seen.told not in (None, State.STOPPED) or (seen.step_open and seen.told is None):
+    if (
+        seen.apply_open
+        or seen.command_failed
+        or seen.told not in (None, State.STOPPED)
+        or (seen.step_open and seen.told is None)
+    ):
         return State.FAILED
     return State.AWAITING_APPROVAL if seen.refused else State.STOPPED

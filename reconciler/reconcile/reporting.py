@@ -4,7 +4,10 @@ Only the run writes it, at most once a second and when its state changes, and on
 run writes nothing. What is in it: the run's process and state; of each connector what it does and why, rows in all and per
 second (over the last ten), the backlog by part of the input, records rejected and deletes that found nothing, the last
 failure; of the steps their number and their time by phase. Counts go on from the report of the run before: they are those
-of the connector's life, as long as it stays in the program. A report that can't be written stops nothing.
+of the connector's life, as long as it stays in the program. Whatever dies where, a report never says less of them than the
+one before: until the program is known, what that one says of connectors is told again; and nothing is told before that one
+was read. What a run that is killed published in its last second may not be counted. A report that can't be written stops
+nothing.
 """
 
 import time
@@ -18,6 +21,7 @@ from typing import Any, Final
 from reconciler.digest import JsonObject
 from reconciler.errors import ReconcileError, RegistryError
 from reconciler.program.model import Program
+from reconciler.reconcile.failed_commands import error_to_json
 from reconciler.reconcile.lease import Holder
 from reconciler.reconcile.lifecycle import State
 from reconciler.reconcile.orchestration import Activity, Decision
@@ -63,8 +67,8 @@ class Reporter:
         self._began = clock()
         self._written_at: float | None = None
         self._written: JsonObject = {}
-        self._before = _connectors_of(registry, pipeline)
-        self._figures: dict[str, _Figures] = {}
+        self._before: Mapping[str, Any] | None = None
+        self._figures: dict[str, _Figures] | None = None
         self._phases: dict[str, float] = {}
         self._last_phases: dict[str, float] = {}
         self._steps = 0
@@ -72,6 +76,7 @@ class Reporter:
         self._error: JsonObject | None = None
         self._state = State.INITIALIZING
         self._since = self._text()
+        self._read_before()
         self._run = {"process": holder.process, "host": holder.host, "once": once, "started_at": self._since}
 
     @property
@@ -80,7 +85,7 @@ class Reporter:
 
     def activity_before(self, key: str) -> Activity | None:
         """What a connector did when the run before told of it last."""
-        told = self._before.get(key)
+        told = (self._before or {}).get(key)
         known = told.get("activity") if isinstance(told, Mapping) else None
         return Activity(known) if known in list(Activity) else None
 
@@ -92,24 +97,29 @@ class Reporter:
 
     def set_program(self, program: Program, step: int | None) -> None:
         """The connectors that there are now. Those that stay keep their figures."""
-        kept, self._step = self._figures, step
+        kept, self._step = self._figures or {}, step
         self._figures = {
             key: kept.get(key) or self._figures_of(key, connector.qualified_name, connector.direction.value)
             for key, connector in sorted(program.connectors.items())
         }
 
+    def _of(self, key: str) -> _Figures:
+        if self._figures is None:
+            raise ValueError(f"nothing is known of {key} before the program is")
+        return self._figures[key]
+
     def decided(self, decisions: Mapping[str, Decision]) -> None:
         """What each connector does now."""
         for key, decision in decisions.items():
-            self._figures[key].decision = decision
+            self._of(key).decision = decision
 
     def backlog(self, key: str, backlog: Mapping[str, int]) -> None:
         """How much of an input waits to be read."""
-        self._figures[key].backlog = dict(sorted(backlog.items()))
+        self._of(key).backlog = dict(sorted(backlog.items()))
 
     def moved(self, key: str, seconds: float, **counts: int) -> None:
         """A batch that a connector moved, by what is counted of it."""
-        figures, now = self._figures[key], self._clock()
+        figures, now = self._of(key), self._clock()
         for name, count in counts.items():
             figures.counts[name] += count
         figures.counts["batches"] += 1
@@ -117,17 +127,17 @@ class Reporter:
 
     def failed(self, key: str, error: ReconcileError, retry_at: datetime | None) -> None:
         """A connector failed; it stays in the report after it has recovered, with its time."""
-        figures = self._figures[key]
-        figures.error = _error(error, self._text())
+        figures = self._of(key)
+        figures.error = error_to_json(error, self._text())
         figures.retry_at = None if retry_at is None else _iso(retry_at)
 
     def recovered(self, key: str) -> None:
         """A connector that failed moved something again, or looked for something without failing."""
-        self._figures[key].retry_at = None
+        self._of(key).retry_at = None
 
     def failing_as_a_whole(self, error: ReconcileError | None) -> None:
         """Why the run itself can't go on, or None when it can."""
-        self._error = None if error is None else _error(error, self._text())
+        self._error = None if error is None else error_to_json(error, self._text())
 
     def stepped(self, step: int, phases: Mapping[str, float]) -> None:
         """A step was published."""
@@ -145,6 +155,9 @@ class Reporter:
         now = self._clock()
         if not at_once and self._written_at is not None and now - self._written_at < _WRITE_EVERY_SECONDS:
             return
+        if not self._read_before():
+            # What can't be read can't be gone on from; it is tried again with the next one.
+            return
         report = self._report(now)
         if report == self._written:
             return
@@ -158,11 +171,28 @@ class Reporter:
             self._phases[name] = self._phases.get(name, 0.0) + seconds
 
     def _figures_of(self, key: str, name: str, direction: str) -> _Figures:
-        figures, before = _Figures(name, direction, Decision(Activity.RUNNING)), self._before.get(key)
-        if isinstance(before, Mapping) and before.get("direction") == direction:
-            figures.counts.update({part: int(before.get(part) or 0) for part in _COUNTS})
-            figures.error = before.get("last_error")
+        figures = _Figures(name, direction, Decision(Activity.RUNNING))
+        self._go_on(figures, (self._before or {}).get(key))
         return figures
+
+    def _go_on(self, figures: _Figures, before: object) -> None:
+        if isinstance(before, Mapping) and before.get("direction") == figures.direction:
+            for part in _COUNTS:
+                figures.counts[part] += int(before.get(part) or 0)
+            figures.error = figures.error or before.get("last_error")
+
+    def _read_before(self) -> bool:
+        """Read what the run before told of connectors, unless that is known; whether it is now."""
+        if self._before is not None:
+            return True
+        try:
+            found = (self._registry.report(self._pipeline) or {}).get("connectors")
+        except (RegistryError, OSError):
+            return False
+        self._before = found if isinstance(found, Mapping) else {}
+        for key, figures in (self._figures or {}).items():
+            self._go_on(figures, self._before.get(key))
+        return True
 
     def _report(self, now: float) -> JsonObject:
         averages = {name: round(seconds / self._steps, 3) for name, seconds in self._phases.items()} if self._steps else {}
@@ -175,8 +205,14 @@ class Reporter:
             "steps": self._steps,
             "phases": {"last": _rounded(self._last_phases), "average": dict(sorted(averages.items()))},
             "error": self._error,
-            "connectors": {key: self._connector(figures, now) for key, figures in self._figures.items()},
+            "connectors": self._connectors(now),
         }
+
+    def _connectors(self, now: float) -> JsonObject:
+        if self._figures is not None:
+            return {key: self._connector(figures, now) for key, figures in self._figures.items()}
+        nothing_moves = {"rows_per_second": 0.0, "retry_at": None}
+        return {key: {**told, **nothing_moves} for key, told in (self._before or {}).items() if isinstance(told, Mapping)}
 
     def _connector(self, figures: _Figures, now: float) -> JsonObject:
         return {
@@ -202,18 +238,6 @@ class Reporter:
 
     def _text(self) -> str:
         return _iso(self._now())
-
-
-def _connectors_of(registry: Registry, pipeline: str) -> Mapping[str, Any]:
-    """Of the run before, what its report says of connectors; nothing where that can't be read."""
-    with suppress(RegistryError, OSError):
-        found = (registry.report(pipeline) or {}).get("connectors")
-        return found if isinstance(found, Mapping) else {}
-    return {}
-
-
-def _error(error: ReconcileError, at: str) -> JsonObject:
-    return {"code": error.code, "message": error.message, "hint": error.hint, "at": at}
 
 
 def _rounded(phases: Mapping[str, float]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.reconcile.controls import read_controls, take_away_stop
 from reconciler.reconcile.events import Event, EventLog
+from reconciler.reconcile.failed_commands import unexpected
 from reconciler.reconcile.forced_stops import watching_for_force
 from reconciler.reconcile.lease import Holder, hold_lease, is_free, this_process
 from reconciler.reconcile.lifecycle import ENDED, Happening
@@ -66,7 +67,8 @@ def run_pipeline(
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.
         raise
-    except ReconcileError as error:
+    except Exception as raised:
+        error = raised if isinstance(raised, ReconcileError) else unexpected(raised)
         reporter.failing_as_a_whole(error)
         log.record(Event.RUN_FAILED, details={"code": error.code, "message": error.message})
         if reporter.state not in ENDED:

@@ -18,6 +18,7 @@ from reconciler.program.model import Connector, Program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.controls import read_controls
+from reconciler.reconcile.failed_commands import FailedCommand, died, told_failure
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.lifecycle import Evidence, State, state_of
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
@@ -82,7 +83,8 @@ class RunStatus:
 @dataclass(frozen=True, slots=True)
 class PipelineStatus:
     """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
-    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what."""
+    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
+    `failed_command` the last command that failed, if nothing went well since."""
 
     pipeline: str
     environment: str
@@ -99,6 +101,7 @@ class PipelineStatus:
     refusal: str = ""
     staged: str = ""
     rolled_back: tuple[str, ...] = ()
+    failed_command: FailedCommand | None = None
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -115,15 +118,17 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     else:
         pending, refusal = _pending(target, pipeline, applied)
     controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
-    run = _run(report, lease, here) if report else None
+    run = _run(report, lease, here) if "state" in report else None
+    failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
     seen = Evidence(
         command=lease.command if lease else None,
-        told=State(report["state"]) if report else None,
+        told=State(report["state"]) if run is not None else None,
         told_alive=run is not None and run.alive,
         stop_wanted=controls.wish is Wish.STOP,
         apply_open=head is not None and head.journal is not None,
         step_open=head is not None and head.intent is not None,
         refused=bool(refusal),
+        command_failed=failed is not None,
     )
     state = state_of(seen)
     program = applied.snapshot.program if applied.snapshot else None
@@ -131,7 +136,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         pipeline=pipeline,
         environment=target.environment.name,
         state=state,
-        detail=_detail(state, head, lease, run, controls, refusal),
+        detail=_detail(state, head, lease, run, controls, refusal, failed),
         pending=pending,
         applied=head.applied if head else None,
         step=head.published.step if head and head.published else None,
@@ -143,6 +148,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         refusal=refusal,
         staged=_staged(head),
         rolled_back=_rolled_back(head),
+        failed_command=failed,
     )
 
 
@@ -179,7 +185,13 @@ def _run(report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
 
 
 def _detail(
-    state: State, head: Head | None, lease: Lease | None, run: RunStatus | None, controls: Controls, refusal: str
+    state: State,
+    head: Head | None,
+    lease: Lease | None,
+    run: RunStatus | None,
+    controls: Controls,
+    refusal: str,
+    failed: FailedCommand | None,
 ) -> str:
     if lease is not None:
         return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{_trouble(run)}"
@@ -187,9 +199,14 @@ def _detail(
         return f"the run on {run.host} waits for an apply to be finished"
     if head is not None and head.journal is not None:
         done = sum(entry.state is EntryState.DONE for entry in head.journal.entries)
-        return f"an apply was interrupted after {done} of {len(head.journal.entries)} steps; run: reconcile apply"
+        why = (
+            f"{failed.error['code']}: {failed.error['message']}; " if failed is not None and failed.error is not None else ""
+        )
+        return f"{why}an apply was interrupted after {done} of {len(head.journal.entries)} steps; run: reconcile apply"
     if head is not None and head.intent is not None:
         return f"step {head.intent.step} was interrupted; the next run replays it"
+    if failed is not None:
+        return _failed(failed)
     if state is State.FAILED and run is not None:
         return _failure(run)
     if refusal:
@@ -199,6 +216,19 @@ def _detail(
     if head.applied.record is None:
         return "removed"
     return "the next run starts paused" if controls.wish is Wish.PAUSE else ""
+
+
+def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
+    """The last command that failed; not a run that told of itself, be it that it lived then."""
+    if lease is not None and lease.command == "run" and lease.process == report.get("process"):
+        return told_failure(report)
+    return told_failure(report) or died(lease)
+
+
+def _failed(failed: FailedCommand) -> str:
+    if failed.error is None:
+        return f"`reconcile {failed.command}` on {failed.host} ended without saying so; it had begun at {failed.at}"
+    return f"{failed.error['code']}: {failed.error['message']} (`reconcile {failed.command}` at {failed.at})"
 
 
 def _failure(run: RunStatus) -> str:

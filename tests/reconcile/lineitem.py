@@ -73,7 +73,9 @@ class HeldUp(RecordingEngine):
         return RecordingEngine.discover(self, connector, settings, position)
 
 
-def make(root: Path, yaml: str = YAML, program: str = PROGRAM) -> Path:
+def make(
+    root: Path, yaml: str = YAML, program: str = PROGRAM, apply: Callable[[Path], object] = lambda root: opened(root).apply()
+) -> Path:
     """The repository, with two rows of history; applied."""
     folder = root / "pipelines" / "shop"
     folder.mkdir(parents=True)
@@ -87,7 +89,7 @@ def make(root: Path, yaml: str = YAML, program: str = PROGRAM) -> Path:
         "part": arro3.core.Array(["a", "b"], type=arro3.core.DataType.utf8()),
     }
     write_deltalake(str(root / "source/lineitem"), arro3.core.Table.from_pydict(rows))
-    opened(root).apply()
+    apply(root)
     return root
 
 

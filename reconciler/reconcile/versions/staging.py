@@ -34,6 +34,8 @@ from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.commits import who_is_at_work
 from reconciler.reconcile.effects import remove
+from reconciler.reconcile.events import Event
+from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import as_stored
@@ -77,6 +79,11 @@ class _Approved:
 def stage_pipeline(target: Target, pipeline: str, applying: Applying) -> StageResult:
     """Build what the files bring beside what is in force. Raises ApprovalRequired, PlanRejected, ReconcileError (A570,
     A572), with nothing touched; ManifestInvalid, LeaseHeld, RegistryError, EngineError."""
+    with telling_of_failure(target.registry, pipeline, "apply --no-promote", Event.APPLY_FAILED, applying.tell):
+        return _stage(target, pipeline, applying)
+
+
+def _stage(target: Target, pipeline: str, applying: Applying) -> StageResult:
     builder = str(uuid.uuid4())
     while True:
         found = _approved(target, pipeline)
