@@ -46,6 +46,7 @@ _MANIFEST: Final = {
     "M165": "an import that can't be followed",
     "M166": "settings for a function that is not declared",
     "M167": "requirements of a function in SQL",
+    "M170": "a source is said of what is no column",
     "M150": "a rule names an unknown hazard",
     "M151": "a rule never decides anything",
     "M152": "a pattern that no pipeline's name can match",
@@ -119,6 +120,9 @@ _PROGRAM: Final[dict[str, str]] = {
     "P330": "a move between two names that are both applied",
     "P331": "a move of an applied table to a view, or the other way round",
     "P332": "a move of a name that is not applied, but much like one that goes",
+    "P340": "an input names a column that its table does not have",
+    "P341": "one field for two columns",
+    "P342": "a source of a column, of what has no names",
     "P370": "a relation of another pipeline that can't be read",
     "P371": "a relation of this pipeline is named with its pipeline",
     "P372": "a relation of an unknown pipeline",
@@ -297,6 +301,8 @@ _HAZARDS: Final = {
     "H928": "retention is loosened",
     "H929": "a reader outside is named no longer",
     "H930": "a rollback ends",
+    "H931": "a renamed column's input goes on under another name",
+    "H932": "an input's fields and a table's columns part",
     "H940": "a view reads rows that nobody keeps up to date",
 }
 

@@ -142,6 +142,11 @@ def _show_troubles(connector: ConnectorStatus) -> None:
         say(f"  {connector.name}: {connector.reason}")
     if connector.unmatched:
         say(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
+    if connector.unknown_fields:
+        fields = ", ".join(f"{name} (in {rows} rows)" for name, rows in connector.unknown_fields.items())
+        say(f"  {connector.name}: no column takes {fields}")
+    if connector.missing_fields:
+        say(f"  {connector.name}: what it reads has no {', '.join(connector.missing_fields)}")
     if connector.dropped:
         say(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
     error = connector.last_error

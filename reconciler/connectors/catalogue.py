@@ -28,6 +28,7 @@ from reconciler.connectors import (
     postgres_input,
 )
 from reconciler.connectors.code_options import code_problems
+from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.transport import Direction, Transport
 from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
@@ -56,6 +57,7 @@ SCHEMA_FILE: Final = "connector.schema.json"
 _MAXIMUM_DEPTH: Final = 20
 _STORAGE_OPTIONS: Final = ("aws_", "azure_", "google_")
 _OF_ONE_DIRECTION: Final = {
+    COLUMNS: Direction.INPUT,
     "max_batch_size": Direction.INPUT,
     "max_queued_records": Direction.INPUT,
     "max_rejected": Direction.INPUT,
@@ -120,7 +122,8 @@ def canonical_settings(settings: JsonObject) -> JsonObject:
     if isinstance(config, Mapping):
         options = {key: _option_text(key, value) for key, value in sorted(config.items())}
         filled["transport"] = {**filled["transport"], "config": options}
-    return filled
+    names = canonical_columns(filled)
+    return {key: value for key, value in filled.items() if key != COLUMNS} | ({COLUMNS: names} if names else {})
 
 
 def on_bootstrap(settings: JsonObject) -> str:
@@ -163,7 +166,8 @@ def shown_settings(settings: JsonObject) -> JsonObject:
             return [shown(part, (*path, index)) for index, part in enumerate(value)]
         if path in secret or transport is None:
             return MASK
-        return plain_value(value, plainness(transport.schema_file, settings, path))
+        file = SCHEMA_FILE if path[0] == COLUMNS else transport.schema_file
+        return plain_value(value, plainness(file, settings, path))
 
     return {key: shown(value, (key,)) for key, value in settings.items()}
 

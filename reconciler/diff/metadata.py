@@ -1,6 +1,7 @@
 """What is written down and means nothing to results: descriptions, owners, comments, settings of connectors that reset
 nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
 
+from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
 from reconciler.manifest.model import Held, Pin, Retention
 from reconciler.names import fold
@@ -59,7 +60,8 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     for key in sorted({*desired.connectors} & {*applied.connectors}):
         old, new = applied.connectors[key].settings, desired.connectors[key].settings
         if old != new:
-            skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - {"transport", "format"}
+            told = {"transport", "format"} | ({COLUMNS} if canonical_columns(old) != canonical_columns(new) else set())
+            skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - told
             found += [MetadataChange(desired.connectors[key].qualified_name, name) for name in sorted(skipped)]
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
 

@@ -146,8 +146,9 @@ class DeadLetters:
 class Ingestion:
     """Read exactly `range` (a value that `discover` returned) through a connector and write the rows to `target`.
 
-    `settings` is the connector's JSON object (transport, format), secrets still as references; `resolve_secrets` on the
-    engine replaces them. Missing columns get their defaults, else NULL where that may stand; unknown columns are ignored.
+    `settings` is the connector's JSON object (transport, format, columns), secrets still as references; `resolve_secrets` on
+    the engine replaces them. A column takes the field that `columns` names, else that of its name. Missing ones get their
+    defaults, else NULL where that may stand; fields that no column takes are left out, and counted.
     A record that does not become a row goes to `dead_letters`; where there are none, it stops the ingestion. `commit` is
     written with the table's commit, for whoever reads its history.
     """
@@ -190,13 +191,16 @@ class Statement:
 class Written:
     """What a write did. `version` is the table's Delta version that holds it; `rows` those read, inserted or deleted;
     `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that
-    went to the dead letters, `unmatched` the deletes that found no row."""
+    went to the dead letters, `unmatched` the deletes that found no row. `unknown` says of fields that no column takes in how
+    many rows they came; `missing` are the fields that columns take and that a header or schema lacked."""
 
     version: int
     rows: int
     reused: bool = False
     rejected: int = 0
     unmatched: int = 0
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ do. It takes INSERT … VALUES of literals, DELETE without condition or by equal
 `SELECT * FROM source`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 
 from reconciler.digest import JsonObject, canonical_json, digest_json
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
+from reconciler.engine.fields import missing_fields, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
 from reconciler.engine.literals import deleted, fitted, inserted, matching
 from reconciler.engine.protocol import (
@@ -40,7 +42,7 @@ from reconciler.engine.protocol import (
     Written,
 )
 from reconciler.engine.recording_sinks import Sinks
-from reconciler.engine.records import Change, Record, fitting, read_records
+from reconciler.engine.records import Change, Record, fitting, missing_from, read_records
 from reconciler.engine.secrets import resolved
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
@@ -173,22 +175,27 @@ class RecordingEngine:
         self._record(ingestion)
 
         target = ingestion.target
+        as_read = under_source_names(target, ingestion.settings)
+        missing: tuple[str, ...] = ()
 
         def read() -> list[Record]:
+            nonlocal missing
             wanted = ingestion.range
             if "uri" in wanted:
                 source = self.writer.read(wanted["uri"], wanted["version"])
                 names = [column.name for column in source.columns]
                 values = [dict(zip(names, row, strict=True)) for row in source.rows]
                 place = canonical_json({"table": wanted["uri"], "version": wanted["version"]})
-                rows = (matching(one, target.columns, target.defaults) for one in values)
-                return [fitting(Record(place, repr(row), (Change(row),)), target) for row in rows]
+                rows = (matching(one, as_read.columns, as_read.defaults) for one in values)
+                unknown, missing = unknown_fields(names, as_read), missing_fields(names, as_read)
+                return [fitting(Record(place, repr(row), (Change(row, unknown=unknown),)), target) for row in rows]
             for file in files_of(wanted):
                 if local_file(Path(file.path)) != file:
                     raise changed(file)
             format_ = resolved(ingestion.settings).get("format") or {}
-            found = read_records([file.path for file in files_of(wanted)], format_, target)
-            return [fitting(record, target) for record in found]
+            paths = [file.path for file in files_of(wanted)]
+            missing = missing_from(paths, format_, as_read)
+            return [fitting(record, target) for record in read_records(paths, format_, as_read)]
 
         done = self._done(target, ingestion.transaction)
         if done is not None and ingestion.dead_letters is None:
@@ -199,7 +206,10 @@ class RecordingEngine:
         changes = [change for record in records if record.problem is None for change in record.changes]
         written = done or self._apply(target, ingestion.transaction, changes)
         self._write_dead_letters(ingestion, rejected)
-        return replace(written, rejected=len(rejected))
+        if done is not None:
+            return replace(written, rejected=len(rejected))
+        counts = Counter(name for record in records for change in record.changes for name in change.unknown)
+        return replace(written, rejected=len(rejected), unknown=dict(sorted(counts.items())), missing=missing)
 
     def execute(self, statement: Statement) -> Written:
         self._record(statement)

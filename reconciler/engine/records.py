@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.digest import JsonObject
+from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.literals import fitted, matching
 from reconciler.engine.protocol import TableTarget
 from reconciler.errors import EngineError
@@ -22,10 +23,11 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row that a record inserts or deletes."""
+    """A row that a record inserts or deletes; `unknown` are the fields beside it that no column takes."""
 
     row: Row
     deletes: bool = False
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,30 @@ def _fitting(change: Change, target: TableTarget) -> Change:
     return replace(change, row=tuple(fitted(value, column) for value, column in pairs))
 
 
+def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget) -> tuple[str, ...]:
+    """The fields that columns take and that the header of some file lacks. Records of JSON may leave out what is NULL."""
+    config = format_.get("config") or {}
+    if format_.get("name") != "csv":
+        return ()
+    headers = [_header(_csv_lines(Path(path).read_text("utf-8-sig"), config), config, target) for path in paths]
+    return tuple(sorted({name for header in headers if header for name in missing_fields(header, target)}))
+
+
+def _csv_lines(text: str, config: JsonObject) -> list[list[str]]:
+    return list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
+
+
+def _header(lines: list[list[str]], config: JsonObject, target: TableTarget) -> list[str]:
+    """The names of the fields, taken off the lines where they stand there."""
+    if not lines or not config.get("header", True):
+        return [column.name for column in target.columns] if lines else []
+    return lines.pop(0)
+
+
 def _csv_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
-    lines = list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
-    if not lines:
-        return
-    header = lines.pop(0) if config.get("header", True) else [column.name for column in target.columns]
+    lines = _csv_lines(text, config)
+    header = _header(lines, config, target)
+    unknown = unknown_fields(header, target)
     for line in lines:
         told = config.get("delimiter", ",").join(line)
         if len(line) != len(header):
@@ -87,7 +108,7 @@ def _csv_records(position: str, text: str, config: JsonObject, target: TableTarg
             yield Record(position, told, problem=problem)
             continue
         known = {name: part or None for name, part in zip(header, line, strict=True)}
-        yield Record(position, told, (Change(matching(known, target.columns, target.defaults)),))
+        yield Record(position, told, (Change(matching(known, target.columns, target.defaults), unknown=unknown),))
 
 
 def _json_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
@@ -124,7 +145,7 @@ def _once(value: Any) -> Any:
 def _changes(element: Mapping[str, Any], update_format: str, target: TableTarget) -> list[Change]:
     def change(values: Mapping[str, Any], deletes: bool) -> Change:
         known = {name: value for name, value in values.items() if value is not None}
-        return Change(matching(known, target.columns, target.defaults), deletes)
+        return Change(matching(known, target.columns, target.defaults), deletes, unknown_fields(values, target))
 
     match update_format:
         case "raw":

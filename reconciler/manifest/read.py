@@ -32,6 +32,7 @@ from reconciler.manifest.model import (
     Retention,
     Settings,
 )
+from reconciler.manifest.sources import with_sources
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
@@ -160,6 +161,8 @@ def _assembled(
         cache,
     )
     found += connectors.diagnostics
+    declarations, of_columns = with_sources(connectors.declarations, value, document, tables)
+    found += of_columns
     for kind in ("table", "view"):
         for name in sorted(_mapping(value, "spec", f"{kind}s")):
             place = document.of_key(("spec", f"{kind}s", name))
@@ -172,7 +175,7 @@ def _assembled(
     found += problems
     settings = _settings(folder, value)
     moves = _moves(value, document)
-    return Manifest(settings, tables, views, connectors.declarations, document.of_value(()), functions, moves), found
+    return Manifest(settings, tables, views, declarations, document.of_value(()), functions, moves), found
 
 
 def _mapping(value: Any, *path: str) -> Mapping[str, Any]:

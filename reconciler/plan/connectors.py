@@ -7,6 +7,7 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 | input, unchanged | table modified and cleared | reset, because its table is cleared |
 | input, added | any | starts from its configuration, once the plan is applied |
 | input, modified | any | reset to its new configuration; rows that it brought stay |
+| input, modified in `columns` only | not cleared | resumes: what is read from now on is read under the new names |
 | input, removed | any | detached; rows that it brought stay |
 | output, any | view new | sends the view's full contents |
 | output, added or modified | view modified | sends the view's full contents |
@@ -19,7 +20,9 @@ A connector or relation that was only renamed (`moved`) is unchanged.
 """
 
 from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
+from reconciler.connectors.columns import COLUMNS
 from reconciler.connectors.transport import Direction
+from reconciler.diff.fields import describe_fields, field_changes
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
 from reconciler.diff.moves import Renames
 from reconciler.names import fold
@@ -55,6 +58,9 @@ def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: 
             went_on.add(old_key)
         renamed_from = old.qualified_name if old is not None and old_key != key and old_key in went_on else None
         outcome, reason = _outcome(connector, change, relations.get(fold(connector.relation)))
+        if old is not None and old_key in went_on and connector.direction is Direction.INPUT:
+            fields = describe_fields(field_changes(applied, desired, renames, old, connector))
+            reason += f"; {fields}" if fields else ""
         outcomes.append(ConnectorOutcome(connector.qualified_name, outcome, reason, renamed_from))
     outcomes += [_detached(connector, desired) for key, connector in applied.connectors.items() if key not in went_on]
     return tuple(sorted(outcomes, key=lambda outcome: (fold(outcome.connector), outcome.outcome)))
@@ -63,6 +69,10 @@ def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: 
 def _outcome(connector: Connector, change: ConnectorChange | None, relation: RelationChange | None) -> tuple[Outcome, str]:
     added = change is not None and change.action is Action.ADDED
     modified = change is not None and change.action is Action.MODIFIED and bool(change.differences)
+    if change is not None and modified and changes_names_only(change):
+        modified = False
+        if relation is None or relation.fate is not Fate.CLEARED:
+            return Outcome.RESUMES, "only names of fields changed; it keeps its position, rows that it brought stay"
     if connector.direction is Direction.OUTPUT:
         renamed = change is not None and change.renamed_from is not None
         return _output_outcome(connector, added, modified, renamed, relation)
@@ -98,6 +108,11 @@ def _output_outcome(
     if renamed:
         return Outcome.RESUMES, "only its name changed"
     return Outcome.RESUMES, UNCHANGED_REASONS["output"]
+
+
+def changes_names_only(change: ConnectorChange) -> bool:
+    """Whether an input that is modified only takes its columns from other fields."""
+    return bool(change.differences) and all(one.path.split(".")[0] == COLUMNS for one in change.differences)
 
 
 def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:

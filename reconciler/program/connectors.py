@@ -6,6 +6,7 @@ looks twice before it believes a setting to be what it should.
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.connectors.columns import field_of, has_fields, written_sources
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, Severity
 from reconciler.manifest.model import ConnectorDeclaration, ViewKind
@@ -74,7 +75,37 @@ def _connector(
         message = f"a connector of {relation.name!r} has no name; it is called {name!r} by its place"
         hint = "name it: adding a connector before it would otherwise look like a change"
         into.append(Diagnostic("P308", message, declaration.location, hint, Severity.WARNING))
+    if isinstance(relation, Table):
+        _judge_columns(declaration, relation, into)
     return Connector(declaration, name, direction)
+
+
+def _judge_columns(declaration: ConnectorDeclaration, table: Table, into: list[Diagnostic]) -> None:
+    """Each column that has a source is there, and no two columns take one field: its values would stand twice."""
+    columns = {fold(column.name): column.name for column in table.columns}
+    said = written_sources(declaration.settings)
+    for name in sorted(said):
+        if fold(name) not in columns:
+            message = f"table {table.name!r} has no column {name!r} to be called {said[name]!r}"
+            into.append(Diagnostic("P340", message, declaration.location, did_you_mean(name, columns.values())))
+    if not said:
+        return
+    if not has_fields(declaration.settings):
+        message = f"what this input of {table.name!r} reads has no names, and a source is said of {', '.join(sorted(said))}"
+        hint = "lines without a header are read by the place of their fields; datagen makes what it is told under fields"
+        into.append(Diagnostic("P342", message, declaration.location, hint))
+    takers: dict[str, list[str]] = {}
+    if len({fold(name) for name in said}) < len(said):
+        names = sorted(name for name in said if sum(fold(other) == fold(name) for other in said) > 1)
+        message = f"{' and '.join(names)} name one column of table {table.name!r}"
+        into.append(Diagnostic("P341", message, declaration.location, "letter case does not tell names apart"))
+    for column in table.columns:
+        takers.setdefault(fold(field_of(declaration.settings, column.name)), []).append(column.name)
+    for field, names in sorted(takers.items()):
+        if len(names) > 1:
+            message = f"columns {', '.join(names)} of table {table.name!r} would take one field, {field!r}"
+            hint = "say of the others what they are called in what is read, or compute them in a view"
+            into.append(Diagnostic("P341", message, declaration.location, hint))
 
 
 def _texts(value: object) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ class Event(StrEnum):
     CONNECTOR_FAILING = "connector failing"
     CONNECTOR_RECOVERED = "connector recovered"
     CONNECTOR_SOUGHT = "connector put at a position"
+    FIELDS_UNKNOWN = "fields without a column"
+    FIELDS_MISSING = "fields missing"
     EMITTED = "emission"
     CHECKPOINT = "checkpoint"
     APPLY_SWITCHED = "apply switched"

@@ -28,7 +28,7 @@ from reconciler.reconcile.following import ForeignStates, newer_steps
 from reconciler.reconcile.lease import HeldLease
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
-from reconciler.reconcile.replaying import Running, describe_step_result
+from reconciler.reconcile.replaying import Running, describe_missing, describe_step_result, describe_unknown
 from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.seeking import carry_out_seeks
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
@@ -289,6 +289,7 @@ class Moving:
                 rejected=result.rejected.get(name, 0),
                 unmatched=result.unmatched.get(name, 0),
             )
+            happened += self._fields(key, name, result)
             if self._failures.forget(key):
                 self._report.recovered(key)
                 happened.append(Happened(Event.CONNECTOR_RECOVERED, name, result.step))
@@ -297,6 +298,21 @@ class Moving:
                 happened.append(Happened(Event.CONNECTOR_ENDED, ingest["connector"], result.step))
                 self._report.backlog(fold(ingest["connector"]), {})
         self._log.record_all(happened)
+
+    def _fields(self, key: str, name: str, result: StepResult) -> list[Happened]:
+        """What of a connector's records and its table's columns does not meet, told once for each name."""
+        unknown = result.unknown.get(name, {})
+        new = self._report.found_fields(key, unknown, result.missing.get(name, ()))
+        connector = self._program.connectors[key]
+        table, happened = connector.relation, []
+        if new.unknown:
+            rows = {field: unknown[field] for field in new.unknown if field in unknown}
+            self._running.tell(describe_unknown(name, table, new.unknown, rows))
+            happened.append(Happened(Event.FIELDS_UNKNOWN, name, result.step, {"rows": rows, "fields": list(new.unknown)}))
+        if new.missing:
+            self._running.tell(describe_missing(name, table, new.missing))
+            happened.append(Happened(Event.FIELDS_MISSING, name, result.step, {"fields": list(new.missing)}))
+        return happened
 
     def _decided(self, decisions: dict[str, Decision]) -> None:
         """Tell what each connector does now, and log what is new about it."""

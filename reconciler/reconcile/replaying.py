@@ -4,12 +4,13 @@ Rules: who makes steps starts from a head without an open step and without an op
 first, with the inputs that its intent pins; one that the engine refuses is withdrawn, and its input is offered again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError
+from reconciler.printing import printable
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.planning import read_applied
@@ -82,7 +83,32 @@ def replay_intent(
 
 def describe_step_result(pipeline: str, result: StepResult) -> str:
     """A step in one line."""
-    done = [f"{name} {count} rows" for name, count in sorted(result.rows.items())]
+    done = [f"{name} {_rows(result, name, count)}" for name, count in sorted(result.rows.items())]
     done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
     views = ", ".join(result.views) or "none"
     return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
+
+
+def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Fields that no column takes, in one line, with what to do about it."""
+    told = ", ".join(f"{printable(name)} (in {rows[name]} rows)" if name in rows else name for name in names)
+    return (
+        f"{connector}: no column of {table} takes {told}: what stands there is left out; to take it, say of the connector: "
+        f"columns: {{COLUMN: {{source: {printable(names[0])}}}}}"
+    )
+
+
+def describe_missing(connector: str, table: str, names: Sequence[str]) -> str:
+    """Fields that columns take and that did not come, in one line."""
+    told = printable(", ".join(names))
+    return f"{connector}: what it reads has no {told}: the columns of {table} that take it get NULL, or their defaults"
+
+
+def _rows(result: StepResult, name: str, count: int) -> str:
+    """The rows that a connector brought, and what of its records is not among them."""
+    found = [f"{count} rows"]
+    if result.rejected.get(name):
+        found.append(f"{result.rejected[name]} rejected")
+    if result.unmatched.get(name):
+        found.append(f"{result.unmatched[name]} deletes that found no row")
+    return found[0] if len(found) == 1 else f"{found[0]} ({', '.join(found[1:])})"

@@ -2,25 +2,27 @@
 
 Only the run writes it, at most once a second and when its state changes, and only when something in it is new: an idle
 run writes nothing. What is in it: the run's process and state; of each connector what it does and why, rows in all and per
-second (over the last ten), the backlog by part of the input, records rejected and deletes that found nothing, the last
-failure; of the steps their number and their time by phase. Counts go on from the report of the run before: they are those
-of the connector's life, as long as it stays in the program. Whatever dies where, a report never says less of them than the
-one before: until the program is known, what that one says of connectors is told again; and nothing is told before that one
-was read. What a run that is killed published in its last second may not be counted. A report that can't be written stops
-nothing.
+second (over the last ten), the backlog by part of the input, records rejected and deletes that found nothing, fields that no
+column takes and fields that were missing, the last failure; of the steps their number and their time by phase. Counts go on
+from the report of the run before: they are those of the connector's life, as long as it stays in the program. Whatever dies
+where, a report never says less of them than the one before: until the program is known, what that one says of connectors is
+told again; and nothing is told before that one was read. What a run that is killed published in its last second may not be
+counted. A report that can't be written stops nothing.
 """
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from reconciler.connectors.columns import field_of
 from reconciler.digest import JsonObject
 from reconciler.errors import ReconcileError, RegistryError
-from reconciler.program.model import Program
+from reconciler.names import fold
+from reconciler.program.model import Connector, Program
 from reconciler.reconcile.failed_commands import error_to_json
 from reconciler.reconcile.lease import Holder
 from reconciler.reconcile.lifecycle import State
@@ -29,6 +31,9 @@ from reconciler.registry.protocol import Registry
 
 REPORT_FORM: Final = "reconciler/report/v1"
 _COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches")
+MOST_FIELDS: Final = 100
+OTHER_FIELDS: Final = "…"
+"""Stands for the fields of a connector beyond so many."""
 _WINDOW_SECONDS: Final = 10.0
 _WRITE_EVERY_SECONDS: Final = 1.0
 
@@ -45,6 +50,16 @@ class _Figures:
     error: JsonObject | None = None
     retry_at: str | None = None
     recent: deque[tuple[float, float, int]] = field(default_factory=deque)
+    unknown: dict[str, int] = field(default_factory=dict)
+    missing: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class NewFields:
+    """Of the fields that a connector's records have without a column, and that they lack, those not told before."""
+
+    unknown: tuple[str, ...]
+    missing: tuple[str, ...]
 
 
 class Reporter:
@@ -102,6 +117,8 @@ class Reporter:
             key: kept.get(key) or self._figures_of(key, connector.qualified_name, connector.direction.value)
             for key, connector in sorted(program.connectors.items())
         }
+        for key, figures in self._figures.items():
+            self._forget_fields(figures, program, program.connectors[key])
 
     def _of(self, key: str) -> _Figures:
         if self._figures is None:
@@ -124,6 +141,20 @@ class Reporter:
             figures.counts[name] += count
         figures.counts["batches"] += 1
         figures.recent.append((now - seconds, now, counts.get("rows", 0)))
+
+    def found_fields(self, key: str, unknown: Mapping[str, int], missing: Iterable[str]) -> NewFields:
+        """Fields without a column that came, in how many rows, and those that a header or schema lacked; which of both
+        nobody was told of yet. More than MOST_FIELDS are counted as one, without their names."""
+        figures, new = self._of(key), []
+        for name, rows in sorted(unknown.items()):
+            if name not in figures.unknown and len(figures.unknown) >= MOST_FIELDS:
+                name = OTHER_FIELDS
+            if name not in figures.unknown:
+                new.append(name)
+            figures.unknown[name] = figures.unknown.get(name, 0) + rows
+        lacking = tuple(sorted(set(missing) - figures.missing))
+        figures.missing |= set(lacking)
+        return NewFields(tuple(new), lacking)
 
     def failed(self, key: str, error: ReconcileError, retry_at: datetime | None) -> None:
         """A connector failed; it stays in the report after it has recovered, with its time."""
@@ -180,6 +211,9 @@ class Reporter:
             for part in _COUNTS:
                 figures.counts[part] += int(before.get(part) or 0)
             figures.error = figures.error or before.get("last_error")
+            for field_, rows in (before.get("unknown_fields") or {}).items():
+                figures.unknown[str(field_)] = figures.unknown.get(str(field_), 0) + int(rows)
+            figures.missing |= set(before.get("missing_fields") or ())
 
     def _read_before(self) -> bool:
         """Read what the run before told of connectors, unless that is known; whether it is now."""
@@ -193,6 +227,15 @@ class Reporter:
         for key, figures in (self._figures or {}).items():
             self._go_on(figures, self._before.get(key))
         return True
+
+    def _forget_fields(self, figures: _Figures, program: Program, connector: Connector) -> None:
+        """What is told of fields is of those that no column takes now, and of those that one takes: tables change."""
+        table = program.tables.get(fold(connector.relation))
+        if table is None:
+            return
+        taken = {fold(field_of(connector.settings, column.name)) for column in table.columns}
+        figures.unknown = {name: rows for name, rows in figures.unknown.items() if fold(name) not in taken}
+        figures.missing = {name for name in figures.missing if fold(name) in taken}
 
     def _report(self, now: float) -> JsonObject:
         averages = {name: round(seconds / self._steps, 3) for name, seconds in self._phases.items()} if self._steps else {}
@@ -223,6 +266,8 @@ class Reporter:
             "rows_per_second": self._rate(figures, now),
             **figures.counts,
             "backlog": dict(figures.backlog),
+            "unknown_fields": dict(sorted(figures.unknown.items())),
+            "missing_fields": sorted(figures.missing),
             "last_error": figures.error,
             "retry_at": figures.retry_at,
         }

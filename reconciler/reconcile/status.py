@@ -43,7 +43,8 @@ class RelationStatus:
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
     """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
-    are those of all runs; `backlog` is what was left by part of the input when it was last looked at."""
+    are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
+    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked."""
 
     name: str
     direction: str
@@ -60,6 +61,8 @@ class ConnectorStatus:
     dropped: int = 0
     rows_per_second: float = 0.0
     backlog: Mapping[str, int] = field(default_factory=dict)
+    unknown_fields: Mapping[str, int] = field(default_factory=dict)
+    missing_fields: tuple[str, ...] = ()
     last_error: JsonObject | None = None
     retry_at: str | None = None
 
@@ -322,6 +325,8 @@ def _connector(
         **{name: int(told.get(name) or 0) for name in counts},
         rows_per_second=float(told.get("rows_per_second") or 0.0) if alive else 0.0,
         backlog=told.get("backlog") or {},
+        unknown_fields=told.get("unknown_fields") or {},
+        missing_fields=tuple(told.get("missing_fields") or ()),
         last_error=told.get("last_error"),
         retry_at=told.get("retry_at") if alive else None,
     )

@@ -94,6 +94,8 @@ class StepEffects:
         self.rows: dict[str, int] = {}
         self.rejected: dict[str, int] = {}
         self.unmatched: dict[str, int] = {}
+        self.unknown: dict[str, Mapping[str, int]] = {}
+        self.missing: dict[str, tuple[str, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
 
@@ -185,6 +187,10 @@ class StepEffects:
             self.rejected[name] = written.rejected
         if written.unmatched:
             self.unmatched[name] = written.unmatched
+        if written.unknown:
+            self.unknown[name] = written.unknown
+        if written.missing:
+            self.missing[name] = written.missing
 
     def _place(self, placements: Mapping[str, Placement]) -> Place:
         return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})

@@ -43,7 +43,8 @@ class StepResult:
     """What a step did: rows by connector (or by table, for a statement), the views that were computed, the records that went
     to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
     `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
-    on to."""
+    on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
+    schema lacked."""
 
     step: int
     rows: Mapping[str, int]
@@ -52,6 +53,8 @@ class StepResult:
     unmatched: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     followed: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def unchecked() -> None:
@@ -145,6 +148,8 @@ def _carry_out(
         work.unmatched,
         {phase: round(taken, 6) for phase, taken in seconds.items()},
         {name: one["step"] for name, one in sorted(intent.details.get("foreign", {}).items())},
+        work.unknown,
+        work.missing,
     )
 
 

@@ -356,6 +356,61 @@ class IngestContract(Tables):
 
         assert storage.rows(grades.location) == [(1, None, None, None)]
 
+    def test_a_column_takes_the_field_that_its_connector_names(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        renamed: dict[str, Any] = {"columns": {"NAME": {"source": "label"}, "id": {"source": "no. (1)"}}}
+        write(tmp_path / "a.json", {"No. (1)": 1, "label": "a"}, {"no. (1)": 2, "label": "b", "name": "x"}, {"id": 3})
+        write(tmp_path / "b.json", {"insert": {"no. (1)": 5, "label": "e"}}, {"delete": {"no. (1)": 1}})
+        write(tmp_path / "c.json", {"op": "u", "before": {"no. (1)": 2}, "after": {"no. (1)": 4, "label": "d"}})
+        (tmp_path / "d.csv").write_text("label,no. (1)\nf,6\n", "utf-8")
+        csv = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "d.csv")}}, "format": {"name": "csv"}}
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        first = ingest_files(engine, students, json_files(tmp_path / "a.json") | renamed, 1, letters)
+        assert storage.rows(students.location) == [(1, "a"), (2, "b")]
+        ingest_files(engine, students, json_files(tmp_path / "b.json", update_format="insert_delete") | renamed, 2)
+        ingest_files(engine, students, json_files(tmp_path / "c.json", update_format="debezium") | renamed, 3)
+        last = ingest_files(engine, students, csv | renamed, 4)
+
+        assert storage.rows(students.location) == [(4, "d"), (5, "e"), (6, "f")]
+        assert (first.rejected, dict(first.unknown)) == (1, {"id": 1, "name": 1})
+        assert (last.missing, dict(last.unknown)) == ((), {})
+
+    def test_a_column_of_a_delta_table_may_have_another_name(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        engine.execute(change(grades, "INSERT INTO grades VALUES (1, 'a', 1, NULL)"))
+        columns = (ColumnType("id", "BIGINT"), ColumnType("class", "STRING"), ColumnType("more", "STRING"))
+        target = TableTarget("copy", str(tmp_path / "copy"), columns)
+        storage.create(target.location, columns)
+        transport = {"name": "delta_table_input", "config": {"uri": grades.location, "mode": "snapshot"}}
+        settings = {"transport": transport, "columns": {"Id": {"source": "Student_id"}}}
+
+        written = ingest_files(engine, target, settings, 1)
+
+        assert storage.rows(target.location) == [(1, "a", None)]
+        assert (dict(written.unknown), written.missing) == ({"class_date": 1, "grade": 1}, ("more",))
+
+    def test_fields_that_no_column_takes_are_counted(
+        self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
+    ) -> None:
+        write(tmp_path / "a.json", {"student_id": 1}, {"student_id": 2, "Mark": 1}, {"student_id": "x", "Mark": 1, "é": 2})
+        write(tmp_path / "b.json", *({"insert": {"student_id": n, f"key {n}": n}} for n in range(30)))
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "a.csv").write_text("student_id,mark\n5,1\n6,1\n7\n", "utf-8")
+        (tmp_path / "in" / "b.csv").write_text("class,student_id,grade,class_date\na,1,1,\n", "utf-8")
+        csv = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "in")}}, "format": {"name": "csv"}}
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        plain = ingest_files(engine, grades, json_files(tmp_path / "a.json"), 1, letters)
+        changes = ingest_files(engine, grades, json_files(tmp_path / "b.json", update_format="insert_delete"), 2, letters)
+        lines = ingest_files(engine, grades, csv, 3, letters)
+
+        assert (dict(plain.unknown), plain.missing) == ({"Mark": 2, "é": 1}, ())
+        assert dict(changes.unknown) == {f"key {n}": 1 for n in range(30)}
+        assert (dict(lines.unknown), lines.missing) == ({"mark": 2}, ("class", "class_date", "grade"))
+
     def test_maps_cannot_be_compared(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
         columns = (ColumnType("m", "MAP<STRING,STRING>"),)
         target = TableTarget("t", str(tmp_path / "t"), columns)

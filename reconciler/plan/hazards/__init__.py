@@ -19,6 +19,7 @@ from reconciler.plan.hazards.connectors import inputs_read_again, sinks_left_sta
 from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
+from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
 from reconciler.plan.hazards.readers import ForeignReader, readers_lose
@@ -56,6 +57,7 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     columns_dropped,
     views_removed,
     inputs_read_again,
+    inputs_lose_fields,
     sinks_left_stale,
     public_columns_changed,
     undetermined_views,

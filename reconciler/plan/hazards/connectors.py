@@ -7,6 +7,7 @@ from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
 from reconciler.digest import JsonObject
 from reconciler.names import fold
+from reconciler.plan.connectors import changes_names_only
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
@@ -28,7 +29,7 @@ def inputs_read_again(diff: Diff, applied: Program, desired: Program) -> Iterato
         if change.action is Action.ADDED:
             settings = desired.connectors[fold(change.name)].settings
             before = _removed_alike(diff, applied, renamed.get(relation, relation), settings)
-        if before or change.differences:
+        if before or (change.differences and not changes_names_only(change)):
             what = f"is new and reads what {before} read," if before else "starts over"
             hint = "; if it is the same connector, say so under moved" if before else ""
             yield Hazard(

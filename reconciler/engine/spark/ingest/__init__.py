@@ -1,6 +1,7 @@
 """Input connectors: one module per transport, each with what there is to read (`discover`) and how to read it (`read`).
 
-The rows are made to fit the table and written here, alike for all transports.
+Readers get the table under the names of their source (`engine.fields`). The rows are made to fit the table and written
+here, alike for all transports.
 """
 
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from reconciler.digest import JsonObject
+from reconciler.engine.fields import under_source_names
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark import writes
@@ -17,7 +19,7 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import datagen, delta_table, files, in_parts, kafka, postgres, rejects
 from reconciler.engine.spark.ingest.changes import fitting
 from reconciler.engine.spark.ingest.in_parts import Mixed
-from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.incoming import Incoming, for_columns
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
 from reconciler.errors import EngineError
@@ -78,9 +80,11 @@ def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
             return first
         settings = resolved(ingestion.settings)
         session = isolated(sessions, {})
-        incoming = transport.read(session, ingestion, settings)
+        as_read = under_source_names(ingestion.target, settings)
+        incoming = transport.read(session, replace(ingestion, target=as_read), settings)
         if incoming is None:
             return Written(latest_version(folder(ingestion.target.location, sessions)) or 0, 0)
+        incoming = for_columns(incoming, ingestion.target, as_read)
         if done is None:
             return in_parts.write(session, ingestion, incoming, records or 0, first, mixed)
         # The writer died between the table and its dead letters.

@@ -10,8 +10,10 @@
 - A table that is append-only rejects deletes, and both rows of an update.
 """
 
+import json
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,12 +27,16 @@ from reconciler.engine.spark.commits import search
 from reconciler.engine.spark.conform import REASON, Rules, checked
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects
-from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, Incoming, Proven
+from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
 from reconciler.engine.spark.locations import folder, literal, quoted
 from reconciler.engine.spark.writes import DELETES
 
 _PATIENCE = 10.0
 _COUNTED = "reconcile counted"
+_MOST_FIELD_SETS = 100
+_TRACKED = 1000
+"""So many sets of unknown fields that rows of one range have are told, the most frequent ones; as long as there are no
+more than three quarters of what is tracked, their counts are exact."""
 _LARGEST_COMPILED = 8000
 """Java compiles no method of more bytecode than this, and interprets it for good. Spark's own limit is higher."""
 
@@ -49,6 +55,8 @@ def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
         kept.append(f"coalesce({deletes}, false) AS {quoted(DELETES)}")
     kept.append(f"{incoming.origin or 'CAST(NULL AS STRING)'} AS {quoted(ORIGIN)}")
     kept.append(f"{incoming.record or _as_json(incoming)} AS {quoted(RECORD)}")
+    if incoming.unknown is not None:
+        kept.append(f"{incoming.unknown} AS {quoted(UNKNOWN)}")
     return checked(incoming.rows, rules, incoming.given, kept, problem, incoming.other, incoming.has_other or "false")
 
 
@@ -71,19 +79,33 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
         multisets.require_comparable(target)
     rows = fitting(ingestion, incoming)
     seen = Observation()
+    counts = [f.count_if(f.col(quoted(REASON)) != "").alias("rejected")]
+    if incoming.unknown is not None:
+        counts.append(f.expr(f"approx_top_k({quoted(UNKNOWN)}, {_MOST_FIELD_SETS}, {_TRACKED})").alias("unknown"))
     if ingestion.dead_letters is None:
-        good = _stopping(rows, target.primary_key[0] if target.primary_key else target.columns[0].name)
+        stopping = _stopping(rows, target.primary_key[0] if target.primary_key else target.columns[0].name)
+        good = stopping.observe(seen, *counts)
     else:
-        rejected = f.count_if(f.col(quoted(REASON)) != "").alias("rejected")
-        good = rows.observe(seen, rejected).where(f.col(quoted(REASON)).isNull())
+        good = rows.observe(seen, *counts).where(f.col(quoted(REASON)).isNull())
         if incoming.proven is not None:
             # Behind what is observed: Spark moves no condition across that, and this one is too long to be simplified.
             good = good.where(f"NOT {quoted(PROVEN)}")
-    good = good.drop(REASON, ORIGIN, RECORD, PROVEN)
+    good = good.drop(REASON, ORIGIN, RECORD, PROVEN, UNKNOWN)
     written = _write(session, ingestion, good)
+    told = _observed(seen)
+    written = replace(written, unknown=_by_field(told.get("unknown") or ()), missing=incoming.missing)
     if ingestion.dead_letters is None:
         return written
-    return replace(written, rejected=rejects.write(session, ingestion, rows, _observed(seen).get("rejected")))
+    return replace(written, rejected=rejects.write(session, ingestion, rows, told.get("rejected")))
+
+
+def _by_field(found: Iterable[Any]) -> dict[str, int]:
+    """In how many rows each unknown field came, of rows counted by the list of theirs."""
+    counts: Counter[str] = Counter()
+    for one in found:
+        for name in json.loads(one["item"]) if one["item"] is not None else ():
+            counts[name] += one["count"]
+    return dict(sorted(counts.items()))
 
 
 def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Written:

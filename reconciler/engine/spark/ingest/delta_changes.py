@@ -30,7 +30,7 @@ from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.copies import COPIES, net, repeated
 from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
-from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
 from reconciler.engine.spark.writes import DELETES, ORDER
@@ -52,10 +52,12 @@ class ChangedTable:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """One version of the table: Delta's snapshot, and of its columns, by folded name, those that the target has."""
+    """One version of the table: Delta's snapshot, of its columns, by folded name, those that the target has, and the names
+    of all of them."""
 
     snapshot: Any
     columns: Mapping[str, JsonObject]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class _Difference:
             if newest.version() > self._last:
                 self._check_files(added)
             rows = self._frame(added, after.columns)
-            return Incoming(rows, by_name(rows), self._origin())
+            return with_fields(Incoming(rows, by_name(rows), self._origin()), after.names, self._target)
 
     def _compared(self, newest: Any) -> Incoming:
         before, after = self._version(self._first, newest), self._version(self._last, newest)
@@ -120,10 +122,11 @@ class _Difference:
         columns = {**before.columns, **after.columns}
         if removed.actions.isEmpty():
             rows = self._frame(added, columns)
-            return Incoming(rows, by_name(rows), self._origin())
+            return with_fields(Incoming(rows, by_name(rows), self._origin()), after.names, self._target)
         rows = _difference(self._frame(removed, columns), self._frame(added, columns))
         given = by_name(rows, hidden=(DELETES, ORDER))
-        return Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(DELETES))
+        changed = Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(DELETES))
+        return with_fields(changed, after.names, self._target)
 
     def _version(self, number: int, newest: Any) -> _Version:
         try:
@@ -135,7 +138,9 @@ class _Difference:
         except (PySparkException, Py4JJavaError) as error:
             raise self._gone(f"version {number} is not in its log any more") from error
         wanted = {fold(column.name) for column in self._target.columns}
-        return _Version(snapshot, {fold(c["name"]): c for c in schema["fields"] if fold(c["name"]) in wanted})
+        fields = schema["fields"]
+        columns = {fold(c["name"]): c for c in fields if fold(c["name"]) in wanted}
+        return _Version(snapshot, columns, tuple(str(c["name"]) for c in fields))
 
     def _files(self, of: _Version, without: _Version | None) -> _Files:
         """All files of a version, or those that another lacks."""

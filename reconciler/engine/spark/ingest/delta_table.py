@@ -27,7 +27,7 @@ from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.delta_changes import ChangedTable, changed_rows
 from reconciler.engine.spark.ingest.delta_versions import table_id
-from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
@@ -83,10 +83,10 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     for predicate in (config.get("filter"), config.get("snapshot_filter")):
         rows = rows.where(f.expr(str(predicate))) if predicate is not None else rows
     given, origin = by_name(rows), literal(json.dumps({"table": uri, "version": version}))
-    column = config.get("timestamp_column")
+    column, names = config.get("timestamp_column"), rows.columns
     if column is None:
-        return Incoming(rows, given, origin)
-    return Incoming(_ordered(rows, str(column), uri), given, origin, kept=(ORDER,))
+        return with_fields(Incoming(rows, given, origin), names, ingestion.target)
+    return with_fields(Incoming(_ordered(rows, str(column), uri), given, origin, kept=(ORDER,)), names, ingestion.target)
 
 
 def _after(

@@ -2,7 +2,7 @@
 
 - JSON and CSV values are read as text and cast afterwards (see `conform`), so that nothing is lost on the way: a decimal
   never passes through a double, and a value that does not fit is reported with its file. Keys and headers are matched
-  without regard to case; a key that no column has is ignored.
+  without regard to case; a field that no column takes is left out, and told (`Incoming.unknown`).
 - JSON: one object a line, or `array: true`: one array of objects a file (see `json_records`).
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
   `null_value` (default: the empty unquoted field), `multi_line` (default false: a field holds no line breaks, and large
@@ -15,16 +15,18 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
+from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given, by_name
 from reconciler.engine.spark.failures import marked
-from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, unknown_literal, with_fields
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
@@ -85,8 +87,17 @@ def _csv(
         parts = [_csv_rows(session, ("reconcile none",), locations, config, target, options)]
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
     problem = f"if({quoted(_CORRUPT)} IS NULL, NULL, 'X714: a line has too many or too few fields, or a quote without end')"
-    given = by_name(rows, (ORIGIN, ORDER, _CORRUPT))
-    return Incoming(rows, given, quoted(ORIGIN), (ORDER,), record=_line(given, quoted(_CORRUPT)), problem=problem)
+    given = by_name(rows, (ORIGIN, ORDER, UNKNOWN, _CORRUPT))
+    return Incoming(
+        rows,
+        given,
+        quoted(ORIGIN),
+        (ORDER,),
+        record=_line(given, quoted(_CORRUPT)),
+        problem=problem,
+        unknown=f"if({quoted(_CORRUPT)} IS NULL, {quoted(UNKNOWN)}, NULL)",
+        missing=tuple(sorted({name for names in groups for name in missing_fields(names, target)})),
+    )
 
 
 def _csv_rows(
@@ -112,7 +123,8 @@ def _csv_rows(
     if config.get("null_value") is not None:
         reader = reader.option("nullValue", str(config["null_value"]))
     schema = ", ".join(f"{quoted(name)} STRING" for name in (*names, _CORRUPT))
-    rows = reader.schema(schema).csv(locations).selectExpr("*", *_place())
+    unknown = unknown_literal(unknown_fields(names, target)) or "CAST(NULL AS STRING)"
+    rows = reader.schema(schema).csv(locations).selectExpr("*", *_place(), f"{unknown} AS {quoted(UNKNOWN)}")
     known = {fold(name) for name in names}
     for column in target.columns:
         if fold(column.name) not in known and fold(column.name) in target.defaults:
@@ -136,16 +148,20 @@ def _line(given: Mapping[str, Given], corrupt: str) -> str:
 
 
 def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, str], target: TableTarget) -> Incoming:
-    frames = []
+    frames, missing = [], set[str]()
     for group, lacking in _alike(session, locations, options, target):
         rows = session.read.options(**options).option("mergeSchema", "true").parquet(*group)
         _check_names(rows.columns)
+        missing |= set(missing_fields(rows.columns, target))
         named = rows.selectExpr(*map(quoted, rows.columns), *_place())
         for column in lacking:
             named = named.withColumn(column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {column.type})"))
         frames.append(named)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    return Incoming(union, by_name(union, (ORIGIN, ORDER)), quoted(ORIGIN), (ORDER,))
+    given = by_name(union, (ORIGIN, ORDER))
+    there = [name for name in union.columns if name not in (ORIGIN, ORDER)]
+    incoming = with_fields(Incoming(union, given, quoted(ORIGIN), (ORDER,)), there, target)
+    return replace(incoming, missing=tuple(sorted(missing)))
 
 
 def _alike(

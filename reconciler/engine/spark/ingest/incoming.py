@@ -1,12 +1,17 @@
 """Rows as a transport delivers them, before they are made to fit their table."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import DataFrame
 
+from reconciler.engine.fields import missing_fields, unknown_fields
+from reconciler.engine.protocol import TableTarget
 from reconciler.engine.spark.conform import Given
+from reconciler.engine.spark.locations import literal
+from reconciler.names import fold
 
 PROVEN: Final = "reconcile proven"
 """The column that says which of the rows are among those of `Incoming.proven`."""
@@ -15,6 +20,8 @@ RECORD: Final = "reconcile record"
 """The column that `json_records` reads: a record as text. What is NULL or blank is nothing."""
 ORIGIN: Final = "reconcile origin"
 """The column that says where a record stood, as JSON: {"file": …}, {"topic": …, "partition": …, "offset": …}."""
+UNKNOWN: Final = "reconcile unknown"
+"""The column that lists, as a JSON array, the fields of a row that no column takes; NULL where there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,8 @@ class Incoming:
     record lacks can't be told from what is NULL in it. `deletes` is an expression that is true where the record deletes its
     row. `record` is an expression that gives the text of the record, where there is one; `problem` one that says why the
     record is none (it begins with a code), else NULL. `other` holds the values of the other row that the same record gives,
-    if `has_other` is true: the record becomes both rows or none. `proven`: see there."""
+    if `has_other` is true: the record becomes both rows or none. `proven`: see there. `unknown` is an expression that gives
+    what UNKNOWN holds, `missing` names fields that columns take and that the source, or a part of it, lacks."""
 
     rows: DataFrame
     given: Mapping[str, Given]
@@ -47,3 +55,34 @@ class Incoming:
     other: Mapping[str, Given] | None = None
     has_other: str | None = None
     proven: Proven | None = None
+    unknown: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def with_fields(incoming: Incoming, names: Iterable[str], target: TableTarget) -> Incoming:
+    """The rows of a source that has these fields, the same in all rows. `target` bears the names of the source."""
+    known = tuple(names)
+    return replace(incoming, unknown=unknown_literal(unknown_fields(known, target)), missing=missing_fields(known, target))
+
+
+def unknown_literal(names: Sequence[str]) -> str | None:
+    """Names as UNKNOWN holds them."""
+    return literal(json.dumps(list(names), ensure_ascii=False)) if names else None
+
+
+def for_columns(incoming: Incoming, target: TableTarget, as_read: TableTarget) -> Incoming:
+    """The rows under the columns of their table, of rows that were read under the names of their source (`as_read`)."""
+    if target == as_read:
+        return incoming
+    names = {fold(c.name): fold(read.name) for c, read in zip(target.columns, as_read.columns, strict=True)}
+
+    def renamed(given: Mapping[str, Given]) -> dict[str, Given]:
+        return {column: given[field] for column, field in names.items() if field in given}
+
+    proven = incoming.proven
+    return replace(
+        incoming,
+        given=renamed(incoming.given),
+        other=None if incoming.other is None else renamed(incoming.other),
+        proven=None if proven is None else replace(proven, given=renamed(proven.given)),
+    )

@@ -3,8 +3,8 @@
 - `update_format` says what an object stands for. `raw`: a row to insert. `insert_delete`: {"insert": row} or
   {"delete": row}. `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`,
   deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of these.
-- Keys are matched to columns without regard to case; a key that no column has is ignored, one that stands twice is a
-  problem of the record. So is a text that is no object, and whatever follows one.
+- Keys are matched to columns without regard to case; a key that no column has is left out and told (UNKNOWN), one that
+  stands twice is a problem of the record. So is a text that is no object, and whatever follows one.
 - Values are read as text and cast afterwards (`conform`). Numbers keep every digit: Spark's parser takes them through
   doubles, so a record in which that could show is parsed a second time, its numbers written as strings. Only objects and
   arrays in a column of text are not kept as they stand: they lose their spaces.
@@ -20,9 +20,10 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.digest import JsonObject
+from reconciler.engine.fields import MOST_FIELDS
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
-from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, Incoming, Proven
+from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
 from reconciler.engine.spark.ingest.json_objects import (
     by_columns,
     can_be_read_by_columns,
@@ -115,6 +116,7 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         problem=quoted(_PROBLEM),
         other=other if has_other else None,
         has_other=f"{quoted(_OTHER_KEYS)} IS NOT NULL" if has_other else None,
+        unknown=quoted(UNKNOWN),
     )
 
 
@@ -181,7 +183,8 @@ def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
     ordinary = is_ordinary(record, parsed, columns)
     numbers = _by_folded_key(f"{_parsed(_marked(record), _OBJECT)}[0]", columns)
     problem = f"coalesce(if(found IS NULL, {literal(_problem(False))}, NULL), {_twice('found')})"
-    whole = f"named_struct('values', if(lossy, {numbers}, known), 'inexact', lossy, 'problem', {problem})"
+    parts = f"'inexact', lossy, 'problem', {problem}, 'unknown', {_unknown('found', columns)}"
+    whole = f"named_struct('values', if(lossy, {numbers}, known), {parts})"
     whole = _with("lossy", _is_inexact(lambda column: f"known[{literal(fold(column.name))}]", columns), whole)
     whole = _with("found", "if(size(read) = 2, read[0], NULL)", _with("known", _by_folded_key("found", columns), whole))
     exact = f"CASE WHEN NOT ({ordinary}) THEN {_with('read', _parsed(record, _OBJECT), whole)} END"
@@ -191,6 +194,7 @@ def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
         *kept,
         f"{is_proven(parsed, columns)} AS {quoted(PROVEN)}",
         f"{quoted(_KEYS)}.problem AS {quoted(_PROBLEM)}",
+        f"{quoted(_KEYS)}.unknown AS {quoted(UNKNOWN)}",
         *(value for column in columns for value in _either_way(column)),
     )
 
@@ -260,6 +264,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
     kept = [quoted(name) for name in objects.columns if name not in (_KEYS, _OTHER_KEYS, _PROBLEM)]
     folded = objects.selectExpr(
         *kept,
+        f"{_unknown(quoted(_KEYS), columns)} AS {quoted(UNKNOWN)}",
         f"{_by_folded_key(quoted(_KEYS), columns)} AS {quoted(_KEYS)}",
         *(f"{_by_folded_key(name, columns)} AS {name}" for name in other),
         f"coalesce({', '.join([quoted(_PROBLEM), *(_twice(name) for name in (quoted(_KEYS), *other))])}) "
@@ -269,6 +274,7 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
     again = checked.selectExpr(
         *kept,
         quoted(_PROBLEM),
+        quoted(UNKNOWN),
         *other,
         f"CASE WHEN inexact THEN {_by_folded_key(exact, columns)} ELSE {quoted(_KEYS)} END AS {quoted(_KEYS)}",
         "inexact",
@@ -276,15 +282,29 @@ def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, 
     return again.selectExpr(
         *kept,
         quoted(_PROBLEM),
+        quoted(UNKNOWN),
         *other,
         *(f"{_text(_by_key(column), 'inexact')} AS {quoted(column.name)}" for column in columns),
         *(f"{quoted(_OTHER_KEYS)}[{literal(fold(c.name))}] AS {quoted(_OTHER + c.name)}" for c in columns if has_other),
     )
 
 
+def _found(values: str, columns: Sequence[ColumnType]) -> str:
+    """How many columns have their values under their folded names."""
+    return " + ".join(f"CAST(map_contains_key({values}, {literal(fold(column.name))}) AS INT)" for column in columns) or "0"
+
+
+def _unknown(values: str, columns: Sequence[ColumnType]) -> str:
+    """What UNKNOWN holds of a record, by its values. Most have no other keys: then none is looked at."""
+    taken = ", ".join(literal(fold(column.name)) for column in columns)
+    others = f"filter(map_keys({values}), key -> NOT array_contains(array({taken}), lower(key)))"
+    listed = f"if(size({others}) > 0, to_json(slice(array_sort({others}), 1, {MOST_FIELDS})), NULL)"
+    return f"CASE WHEN {values} IS NOT NULL AND size({values}) <> {_found(values, columns)} THEN {listed} END"
+
+
 def _by_folded_key(values: str, columns: Sequence[ColumnType]) -> str:
     """A record's values by folded key. Most are spelled so already, and no others: then they are taken as they are."""
-    found = " + ".join(f"CAST(map_contains_key({values}, {literal(fold(column.name))}) AS INT)" for column in columns) or "0"
+    found = _found(values, columns)
     folded = f"transform(map_keys({values}), key -> lower(key))"
     other = f"if({_twice(values)} IS NULL, map_from_arrays({folded}, map_values({values})), NULL)"
     return f"CASE WHEN {values} IS NULL OR size({values}) = {found} THEN {values} ELSE {other} END"

@@ -19,7 +19,7 @@ from pyspark.sql.types import DecimalType
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
-from reconciler.engine.spark.ingest.incoming import Incoming
+from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.locations import Sessions, literal, quoted
 from reconciler.errors import EngineError
 
@@ -64,7 +64,8 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     if unbound:
         options["customSchema"] = ", ".join(f"{quoted(name)} STRING" for name in unbound)
         rows = _loaded(session, options, config)
-    return Incoming(rows, by_name(rows), literal(json.dumps(dict(ingestion.range))))
+    incoming = Incoming(rows, by_name(rows), literal(json.dumps(dict(ingestion.range))))
+    return with_fields(incoming, rows.columns, ingestion.target)
 
 
 def _loaded(session: SparkSession, options: dict[str, str], config: JsonObject) -> DataFrame:
