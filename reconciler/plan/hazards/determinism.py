@@ -1,8 +1,10 @@
 """H908: a view that is computed, and would come out otherwise if it were computed again from the same rows.
 
-Its query calls chance or the clock, or a function of the pipeline that is not declared deterministic. A function whose
-body is SQL is judged by that body, unless it is declared deterministic. LOCAL views, which no plan shows, are looked at,
-too: what they call reaches their readers.
+Its query calls chance or the clock, or a function of the pipeline that is not declared deterministic; or it takes rows as
+they come (`any_value`, `collect_list`), or in an order in which two may be equal (`row_number`, LIMIT). What is known to be
+unique, by a PRIMARY KEY, GROUP BY or DISTINCT, has no ties (`sql.undetermined`). A function whose body is SQL is judged by
+that body, unless it is declared deterministic. LOCAL views, which no plan shows, are looked at, too: what they call reaches
+their readers.
 """
 
 import re
@@ -19,6 +21,7 @@ from reconciler.sql.determinism import (
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     non_deterministic_calls,
 )
+from reconciler.sql.undetermined import Given, Relations, given_by, renamed, undetermined_parts
 
 _WORDS = sorted(NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS)
 _CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNORECASE)
@@ -27,13 +30,37 @@ _CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNOR
 def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
     undetermined: dict[str, bool] = {}
+    unique = _unique(desired)
     for view in computed_views(diff, desired):
         called = [desired.functions[key].name for key in view.calls if key in desired.functions]
         called = [name for name in called if _is_undetermined(fold(name), desired.functions, undetermined)]
-        names = [*_calls(view.query), *sorted(called, key=fold)]
-        if names:
-            message = f"view {view.name} calls {', '.join(names)}: computed again from the same rows, it may differ"
+        found = undetermined_parts(view.query, unique)
+        names = [*sorted({*_calls(view.query), *found.calls}), *sorted(called, key=fold)]
+        told = [f"calls {', '.join(names)}"] if names else []
+        told += [f"takes {', '.join(found.ties)} by an order that may have ties"] if found.ties else []
+        if told:
+            message = f"view {view.name} {' and '.join(told)}: computed again from the same rows, it may differ"
             yield Hazard("H908", view.name, message)
+
+
+def _unique(program: Program) -> Relations:
+    """What tells the rows of a program's relations apart. Views are looked at when they are asked for."""
+    known: dict[str, Given] = {}
+
+    def unique(key: str) -> Given:
+        if key not in known:
+            # A circle of views, which is an error elsewhere, must not keep us here.
+            known[key] = Given()
+            if key in program.tables:
+                table = program.tables[key]
+                primary = frozenset(map(fold, table.primary_key))
+                known[key] = Given(tuple(fold(column.name) for column in table.columns), (primary,) if primary else ())
+            elif key in program.views:
+                view = program.views[key]
+                known[key] = renamed(given_by(view.query, unique), tuple(map(fold, view.declaration.column_names)))
+        return known[key]
+
+    return unique
 
 
 def computed_views(diff: Diff, desired: Program) -> Iterator[View]:
