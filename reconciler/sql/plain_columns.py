@@ -1,4 +1,5 @@
-"""Which output columns of a query are columns that it reads, handed on as they are: of the same type, whatever that is.
+"""Which output columns of a query surely have which type: columns that it reads, handed on as they are, whatever their type
+is, and those that it casts or calls a function of the pipeline for.
 
 Only what is sure: one SELECT over relations, without subqueries in its FROM, CTEs, set operations or generators. A column
 that is not among these may be handed on all the same.
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from sqlglot import exp
 
 from reconciler.names import fold
+from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.query import Parsed, ParsedQuery
 
 
@@ -34,6 +36,26 @@ def plain_columns(parsed: ParsedQuery, names: Iterable[str]) -> Mapping[str, str
             return {}
         found[fold(item.alias_or_name)] = fold(inner.name) if is_column else None
     return {name: source for name, source in found.items() if source is not None}
+
+
+def stated_types(parsed: ParsedQuery, functions: Mapping[str, str]) -> Mapping[str, str]:
+    """The canonical types of output columns (folded) of one SELECT whose text states them: `CAST(… AS type)`, or a call of a
+    function of the pipeline. `functions`: what they return, by folded name."""
+    if not isinstance(parsed, Parsed) or not isinstance(parsed.tree, exp.Select):
+        return {}
+    found: dict[str, str] = {}
+    for item in parsed.tree.expressions:
+        inner = item.unalias()
+        while isinstance(inner, exp.Paren):
+            inner = inner.this
+        kind = None
+        if isinstance(inner, exp.Cast):
+            kind = type_of_cast(inner)
+        elif isinstance(inner, exp.Anonymous):
+            kind = functions.get(fold(inner.name))
+        if kind is not None and item.alias_or_name:
+            found[fold(item.alias_or_name)] = kind
+    return found
 
 
 def _is_relation(node: exp.Expr) -> bool:

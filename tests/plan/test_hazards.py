@@ -297,6 +297,67 @@ def test_a_function_of_the_pipeline_is_judged_by_its_declaration_or_its_sql(
     assert codes(found, "H908") == expected
 
 
+KEYED = "CREATE TABLE k (id BIGINT NOT NULL PRIMARY KEY, day DATE, name STRING);"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT day, any_value(name) AS name, rand() AS r FROM k GROUP BY day", "calls any_value, rand"),
+        ("SELECT id, name FROM k ORDER BY day LIMIT 10", "takes LIMIT by an order that may have ties"),
+        (
+            "SELECT id, first(name) OVER (ORDER BY day) AS f, uuid() AS u FROM k",
+            "calls uuid and takes first by an order that may have ties",
+        ),
+        ("SELECT n, id FROM w ORDER BY n LIMIT 1", "takes LIMIT by an order that may have ties"),
+        ("SELECT id, name FROM k ORDER BY day, id LIMIT 10", None),
+        ("SELECT id, row_number() OVER (ORDER BY id) AS n FROM w", None),
+    ],
+)
+def test_what_rows_do_not_determine(query: str, told: str | None) -> None:
+    before = KEYED + "CREATE VIEW w AS SELECT id, name AS n FROM k;"
+    found = between(program(before), program(f"{before} CREATE MATERIALIZED VIEW v AS {query};"))
+    messages = [hazard.message for hazard in found if hazard.code == "H908"]
+    expected = f"view v {told}: computed again from the same rows, it may differ"
+    assert messages == ([] if told is None else [expected])
+
+
+USED = "  evolution: evolve\n  views: {v: {used_by: [billing]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lost"),
+    [
+        ("CAST(id AS BIGINT) AS x FROM k", "CAST(id AS STRING) AS x FROM k", "has x as STRING, which was BIGINT"),
+        ("name AS x FROM k", "CAST(name AS INT) AS x FROM k", "has x as INT, which was STRING"),
+        (
+            "id AS x, day FROM k",
+            "id::DECIMAL(20, 0) AS x FROM k",
+            "loses column day; has x as DECIMAL(20,0), which was BIGINT",
+        ),
+        ("name AS x FROM k", "day AS x FROM k", "has x as DATE, which was STRING"),
+        ("n AS x FROM w", "CAST(n AS INT) AS x FROM w", "has x as INT, which was STRING"),
+        ("f(name) AS x FROM k", "f(name) || 'a' AS x FROM k", None),
+        ("name AS x FROM k", "f(name) AS x FROM k", "has x as DATE, which was STRING"),
+        ("CAST(id AS LONG) AS x FROM k", "CAST(id AS BIGINT) AS x FROM k", None),
+    ],
+)
+def test_a_column_of_a_view_that_is_read_elsewhere_has_another_type(before: str, after: str, lost: str | None) -> None:
+    rest = (
+        f"{KEYED} CREATE FUNCTION f(x STRING) RETURNS DATE AS CAST(x AS DATE); CREATE VIEW w AS SELECT id, name AS n FROM k;"
+    )
+    sides = [program(f"{rest} CREATE MATERIALIZED VIEW v AS SELECT {query};", USED) for query in (before, after)]
+    messages = [hazard.message for hazard in between(*sides) if hazard.code == "H915"]
+    assert messages == ([] if lost is None else [f"view v, which billing reads, {lost}"])
+
+
+def test_a_retyped_column_of_a_table_reaches_who_reads_a_view_elsewhere() -> None:
+    view = "CREATE MATERIALIZED VIEW w AS SELECT id, day FROM {0}; CREATE MATERIALIZED VIEW v AS SELECT id AS x FROM w;"
+    sides = [program(KEYED.replace("BIGINT", kind) + view.format("k"), USED) for kind in ("INT", "BIGINT")]
+    messages = [hazard.message for hazard in between(*sides) if hazard.code == "H915"]
+    assert messages == ["view v, which billing reads, has x as BIGINT, which was INT"]
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

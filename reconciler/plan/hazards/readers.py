@@ -3,16 +3,27 @@
 Who reads a table or view from outside of all pipelines, nobody can see: its author says so (`used_by`). What is applied
 counts as well as what is desired, so that nobody is forgotten by the change that hurts them. Views of other pipelines are
 known by what is applied of those. All of them lose a relation that is removed or not stored any more; of one that stays,
-columns that are gone, have another name or another type, and of other pipelines' views those lose it that read such a
-column. What is added disturbs nobody, and rows that are computed anew are what readers came for.
+columns that are gone, have another name or another type (of a view's, as far as `types` knows), and of other pipelines'
+views those lose it that read such a column. What is added disturbs nobody, and rows that are computed anew are what readers
+came for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.diff.model import Action, ColumnRemoved, ColumnRenamed, ColumnRetyped, Diff, KindChanged, RelationChange
+from reconciler.diff.model import (
+    Action,
+    ColumnRemoved,
+    ColumnRenamed,
+    ColumnRetyped,
+    Diff,
+    KindChanged,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
+from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
 from reconciler.sql.scopes import ALL_COLUMNS
@@ -42,12 +53,20 @@ def readers_lose(
     diff: Diff, applied: Program, desired: Program, foreign: Mapping[str, Sequence[ForeignReader]]
 ) -> Iterator[Hazard]:
     """See the module. `foreign` are other pipelines' views by the folded name of what they read, as applied."""
+    retyped: Retyped = {}
     for change in diff.relations:
         key = fold(change.renamed_from or change.name)
         sides = (applied.settings.used_by, desired.settings.used_by)
         named = {reader for used_by in sides for one in (fold(change.name), key) for reader in used_by.get(one, ())}
         views = foreign.get(key, ())
         losses = _losses(change, applied, desired) if named or views else []
+        stays = change.action is Action.MODIFIED and not any(loss.column is None for loss in losses)
+        if (named or views) and stays and change.kind is RelationKind.VIEW:
+            retyped = retyped or retyped_columns(diff, applied, desired)
+            losses += [
+                _Loss(f"has {name} as {one.desired}, which was {one.applied}", name)
+                for name, one in retyped.get(fold(change.name), {}).items()
+            ]
         if views and change.action is Action.MODIFIED and change.renamed_from is not None:
             # Its folder is where it was; its name is what queries of pipelines know.
             losses = [_Loss(f"was called {change.renamed_from}"), *losses]
