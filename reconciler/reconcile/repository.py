@@ -217,13 +217,13 @@ class Repository:
         settings = (word for setting in _SETTINGS for word in ("-c", setting))
         variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         variables |= _VARIABLES | {"GIT_CEILING_DIRECTORIES": str(self.top.parent)}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # What answers for long is asked through a pipe, and nobody reads what it complains of meanwhile.
+        asked, told = (subprocess.DEVNULL, subprocess.PIPE)
         if arguments[0] == "cat-file":
-            # It answers for long, and nobody reads what it complains of meanwhile.
-            pipes["stderr"] = subprocess.DEVNULL
+            asked, told = told, asked
         command = ("git", "-C", str(self.top), *settings, *arguments)
         try:
-            return subprocess.Popen(command, env=variables, **pipes)  # type: ignore[call-overload,no-any-return]
+            return subprocess.Popen(command, env=variables, stdin=asked, stdout=subprocess.PIPE, stderr=told)
         except OSError as error:
             raise _unreadable(str(error)) from error
 

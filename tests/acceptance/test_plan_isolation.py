@@ -21,6 +21,8 @@ def hook(event, arguments):
         started.append(str(words[0] if isinstance(words, (list, tuple)) and words else executable))
     elif event in ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile"):
         started.append(event)
+    elif event == "open" and isinstance(arguments[0], int):
+        pass  # a pipe, to git; whatever has a name was told when that was opened
     elif event == "open" and isinstance(arguments[1], str) and any(c in arguments[1] for c in "wax+"):
         opened.append(str(arguments[0]))
 sys.addaudithook(hook)
