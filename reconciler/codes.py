@@ -195,6 +195,8 @@ _APPROVAL_AND_APPLY: Final = {
     "A580": "what is to be written is not merged",
     "A581": "git can't tell what was committed",
     "A582": "an approval would not count",
+    "A590": "a version would have columns of other types",
+    "A591": "a function that a version calls can't be had",
 }
 
 _REGISTRY: Final = {

@@ -34,6 +34,11 @@ def is_version(name: str) -> bool:
     return "@" in name
 
 
+def without_version(name: str) -> str:
+    """What a name is without the version that it may have: of `name@v2`, and of `name`, it is `name`."""
+    return name.partition("@")[0]
+
+
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was most likely meant to be, or None when nothing is close."""
     import difflib

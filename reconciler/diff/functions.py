@@ -11,7 +11,7 @@ from typing import assert_never
 
 from reconciler.diff.model import Action, FunctionChange
 from reconciler.manifest.model import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.program.model import Function
 from reconciler.snapshot.fingerprint import function_content, python_meaning
 from reconciler.snapshot.model import Snapshot
@@ -26,7 +26,8 @@ def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionCha
     # Both sides by one rule, as for queries.
     as_spelled = applied.program.names_are_data or desired.program.names_are_data
     found: list[FunctionChange] = []
-    for key in sorted({*before, *after}):
+    # Recorded versions are what they are; what becomes of their callers is seen by these.
+    for key in sorted(key for key in {*before, *after} if not is_version(key)):
         if key not in before:
             found.append(FunctionChange(Action.ADDED, after[key].name))
         elif key not in after:

@@ -1,12 +1,13 @@
 """Which objects a change gives another version: (applied, desired, their diff) → those that are new, changed, renamed, gone.
 
 - A table's version changes with its columns, key or properties; a view's with its query, the names of its columns, its kind
-  or the settings that decide results, and with its output columns, also where only what it reads brought them; a function's
-  with its parameters, what it returns or its body.
+  or the settings that decide results, with its output columns, also where only what it reads brought them, and with the
+  functions that it calls; a function's with its parameters, what it returns, its body, or a function that it calls.
 - A view whose query follows the rename of what it reads is another version, too, though its rows stay: what was recorded
   names what is there no more, and nobody could go back to it.
-- Nothing else does: not being renamed itself (`moved`), not rows that are computed anew because of what is read or called,
-  not descriptions, tags, owners, connectors, or settings of the runtime.
+- Nothing else does: not being renamed itself (`moved`), not rows that are computed anew because of what is read, not
+  descriptions, tags, owners, connectors, or settings of the runtime.
+- Types of a view's columns make versions, too. They are known once it was computed, and so is that version (`numbering`).
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from reconciler.diff.model import (
     Cause,
     ColumnNamesChanged,
     Diff,
+    FunctionChanged,
     KindChanged,
     QueryChanged,
     RelationChange,
@@ -25,10 +27,11 @@ from reconciler.diff.model import (
 )
 from reconciler.names import fold, is_version
 from reconciler.program.model import Program, View
+from reconciler.snapshot.functions import call_closures
 from reconciler.snapshot.objects import object_key, object_keys
 from reconciler.sql.canonicalise import canonical_query
 
-_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged)
+_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
         )
     )
     redefined = {key for key in after if renamed.get(key, key) not in before}
-    redefined |= {object_key("function", one.name) for one in diff.functions if one.action is Action.MODIFIED}
+    redefined |= {object_key("function", key) for key in _changed_functions(applied, desired, diff)}
     redefined |= {
         object_key(change.kind.value, change.name)
         for change in changes
@@ -65,6 +68,18 @@ def changed_objects(applied: Program | None, desired: Program | None, diff: Diff
     redefined |= _following(renamed, applied, desired, after)
     kept = {renamed.get(key, key) for key in after}
     return ObjectChanges(tuple(sorted(redefined)), renamed, tuple(sorted(before - kept)))
+
+
+def _changed_functions(applied: Program, desired: Program, diff: Diff) -> set[str]:
+    """The functions that do something else now, be it that one which they call does."""
+    changed = {fold(one.name) for one in diff.functions if one.action is not Action.REMOVED}
+    versions = {key for program in (applied, desired) for key in program.functions if is_version(key)}
+    if not changed and not versions:
+        return set()
+    as_spelled = applied.names_are_data or desired.names_are_data
+    both = [key for key in desired.functions if key in applied.functions and not is_version(key)]
+    before, after = (call_closures(one.functions, both, as_spelled) for one in (applied, desired))
+    return {key for key in both if before[key] != after[key]}
 
 
 def _following(renamed: dict[str, str], applied: Program, desired: Program, keys: set[str]) -> set[str]:

@@ -21,9 +21,10 @@ from reconciler.diff.model import (
     ViewCause,
 )
 from reconciler.diff.moves import Renames
-from reconciler.names import fold
+from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.settings import meaning_settings
+from reconciler.snapshot.functions import call_closures
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names
@@ -57,12 +58,32 @@ def own_causes(
     differing = differing_settings(before, after)
     if differing:
         causes.append(SettingsChanged(differing))
-    paths = [path for call in desired.calls if (path := functions.get(call)) is not None]
+    paths = [path for call in desired.calls if (path := _changed_call(call, applied, before, after, functions)) is not None]
     causes += [
-        FunctionChanged(path[0], path, fold(path[-1]) not in before.functions, _computed_by(desired, fold(path[0])))
+        FunctionChanged(path[0], path, _is_new(path[-1], before), _computed_by(desired, without_version(fold(path[0]))))
         for path in paths
     ]
     return tuple(causes)
+
+
+def _changed_call(
+    call: str, applied: View, before: Program, after: Program, functions: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """The path to where a function (its key) that is called began to change; None where it does what it did."""
+    former = next((one for one in applied.calls if without_version(one) == without_version(call)), None)
+    if former is None or not (is_version(former) or is_version(call)):
+        return functions.get(call)
+    # One of them is recorded, and what it does is told by itself alone.
+    as_spelled = before.names_are_data or after.names_are_data
+    closures = (
+        call_closures(before.functions, [former], as_spelled),
+        call_closures(after.functions, [call], as_spelled),
+    )
+    return None if closures[0] == closures[1] else (after.functions[call].name,)
+
+
+def _is_new(name: str, before: Program) -> bool:
+    return fold(name) not in before.functions and not is_version(name)
 
 
 def _computed_by(view: View, function: str) -> tuple[str, ...] | None:

@@ -38,11 +38,13 @@ class EmptySource:
 
 @dataclass(frozen=True, slots=True)
 class InlineSource:
-    """A plain or LOCAL view, computed where it is read. `column_names` renames its columns in order when not empty."""
+    """A plain or LOCAL view, computed where it is read. `column_names` renames its columns in order when not empty.
+    `functions` are those that its query calls, where what reads it may mean others by their names."""
 
     name: str
     query: str
     column_names: tuple[str, ...] = ()
+    functions: tuple["FunctionSource", ...] = ()
 
 
 Source: TypeAlias = StoredSource | EmptySource | InlineSource

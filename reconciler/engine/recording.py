@@ -261,7 +261,9 @@ class RecordingEngine:
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():
-                return self.answers.get(fold(source.name)) or self._digest_of(source.query, source.column_names, ())
+                return self.answers.get(fold(source.name)) or self._digest_of(
+                    source.query, source.column_names, (), source.functions
+                )
 
     def _digest_of(
         self,

@@ -80,7 +80,9 @@ class TableDeclaration:
 @dataclass(frozen=True, slots=True)
 class ViewDeclaration:
     """`CREATE [LOCAL | MATERIALIZED] VIEW`. `query` is the text after AS, as written; `column_names` is the optional
-    list after the name; `query_location` is where the query's first character stands."""
+    list after the name; `query_location` is where the query's first character stands. `functions` are those that the query
+    calls and that are not the pipeline's of today: folded name as called → key of a recorded version (`tax@v0`), sorted. No
+    file says that."""
 
     name: str
     kind: ViewKind
@@ -89,6 +91,7 @@ class ViewDeclaration:
     sql: str
     location: Location | None = field(default=None, compare=False)
     query_location: Location | None = field(default=None, compare=False)
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,8 @@ class FunctionDeclaration:
     """`CREATE FUNCTION name(a INT, b STRING) RETURNS INT [NOT NULL] [AS expression]`.
 
     One in Python is presumed not deterministic unless pipeline.yaml says otherwise, one in SQL is what it calls. `sql` is
-    the statement as written, `body_location` where the expression of a SQL body begins.
+    the statement as written, `body_location` where the expression of a SQL body begins. A recorded version that old versions
+    of views go on calling is named `tax@v0`; `functions` are those that it calls itself, as in a view.
     """
 
     name: str
@@ -143,6 +147,7 @@ class FunctionDeclaration:
     returns_nullable: bool = True
     description: str = ""
     body_location: Location | None = field(default=None, compare=False)
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,14 @@ from reconciler.manifest.model import ForeignRelation, Manifest, SqlBody, TableD
 from reconciler.names import fold, is_foreign
 from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
 from reconciler.program.connectors import compile_connectors
-from reconciler.program.functions import called_functions, compile_functions, parameter_counts, steady_functions
+from reconciler.program.functions import (
+    callable_among,
+    callable_names,
+    compile_functions,
+    parameter_counts,
+    resolved_calls,
+    steady_functions,
+)
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
@@ -87,7 +94,7 @@ def compile_program(
         or _names_in_types(tables)
         or _names_in_functions(functions)
         or any(one.names_are_data for one in foreign.values()),
-        functions=parameter_counts(functions.values()),
+        functions=parameter_counts(functions),
         refused=refused,
         steady=steady_functions(functions),
     )
@@ -203,12 +210,20 @@ def _views(
         known[key] = dict(relation.columns)
     spelled = {key: one.name for key, one in declared.items()} | {key: one.qualified_name for key, one in foreign.items()}
     digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
+    today = callable_names(functions)
     views: dict[str, View] = {}
     for key in order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
             continue
-        analysed = queries.analyse(one, facts[key], known, digests, surroundings)
+        around = surroundings
+        if one.functions:
+            around = replace(
+                surroundings,
+                functions=parameter_counts(functions, one.functions),
+                steady=callable_among(surroundings.steady, functions, one.functions),
+            )
+        analysed = queries.analyse(one, facts[key], known, digests, around)
         into += analysed.diagnostics
         names = [name for name, _ in analysed.columns]
         if key not in circular and analysed.columns_differ:
@@ -216,6 +231,7 @@ def _views(
             digests[key] = analysed.columns_digest
         # A query that could not be parsed mentions its own name without reading it.
         reads = tuple([Read(spelled[name], columns) for name, columns in analysed.reads if name != key or key in circular])
-        calls = called_functions(one.query, functions) if functions else ()
+        called = callable_names(functions, one.functions) if one.functions else today
+        calls = resolved_calls(one.query, called)
         views[key] = View(one, analysed.canonical, reads, tuple(names), analysed.lineage, calls)
     return dict(sorted(views.items()))

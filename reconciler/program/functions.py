@@ -4,14 +4,15 @@ Rules:
 - Functions share one namespace of their own, letter case aside: a table and a function may have one name.
 - A body in SQL is an expression over the parameters; it may call other functions of the pipeline, never in a circle: the
   engine puts bodies in the place of calls. A function in Python calls what it imports, which is part of itself.
+- Recorded versions of functions (`tax@v0`) are called by what is bound to them only (`functions` of a declaration).
 Functions come out whatever is wrong: of two of one name the first by place stays.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.manifest.model import FunctionDeclaration, SqlBody
-from reconciler.names import fold
+from reconciler.names import fold, is_version
 from reconciler.program.model import Function
 from reconciler.program.order import cycles
 from reconciler.sql.calls import functions_called
@@ -22,15 +23,20 @@ def compile_functions(
 ) -> dict[str, Function]:
     """The functions by folded name, sorted. `ansi`: whether the pipeline runs in Spark's ANSI mode."""
     declared = _by_name(declarations, into)
-    parameters = {key: len(one.parameters) for key, one in declared.items()}
     found: dict[str, Function] = {}
+    today = callable_names(declared)
+    counts = {name: len(declared[key].parameters) for name, key in today.items()}
     for key, one in sorted(declared.items()):
         calls: tuple[str, ...] = ()
         if isinstance(one.body, SqlBody):
             # The parser is loaded by whom it has something to parse.
             from reconciler.sql.functions import check_expression
 
-            calls = called_functions(one.body.expression, declared)
+            known, parameters = today, counts
+            if one.functions:
+                known = callable_names(declared, one.functions)
+                parameters = {name: len(declared[other].parameters) for name, other in known.items()}
+            calls = resolved_calls(one.body.expression, known)
             into += check_expression(one.body.expression, one.body_location, one.parameters, parameters, ansi=ansi)
         found[key] = Function(one, calls)
     for cycle in cycles({key: one.calls for key, one in found.items()}):
@@ -42,26 +48,48 @@ def compile_functions(
 
 
 def called_functions(query: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The functions of `known` (folded names) that a query or an expression calls, sorted. When unsure, it calls."""
-    known = known if isinstance(known, set | frozenset | dict) else frozenset(known)
+    """The functions of `known` (folded names) that a query or an expression calls, sorted, but for recorded versions, which
+    nobody calls by their names. When unsure, it calls."""
+    known = frozenset(one for one in known if not is_version(one))
     return functions_called(query, known) if known else ()
 
 
+def callable_names(functions: Iterable[str], own: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+    """By the folded name as called, the key of the function that is meant. `own` says it of those that are recorded
+    versions."""
+    known = frozenset(functions)
+    return {**{one: one for one in known if not is_version(one)}, **{name: key for name, key in own if key in known}}
+
+
+def callable_among(keys: Collection[str], functions: Iterable[str], own: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The folded names as called of those functions that have one of these keys."""
+    return frozenset(name for name, key in callable_names(functions, own).items() if key in keys)
+
+
+def resolved_calls(text: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of the functions that a query or an expression calls, sorted."""
+    return tuple(sorted(names[one] for one in called_functions(text, names))) if names else ()
+
+
 def steady_functions(functions: Mapping[str, Function]) -> frozenset[str]:
-    """The functions (folded names) that surely give the same for the same: those that are declared deterministic, and those
-    in SQL whose body calls nothing else. `functions`: by folded name."""
+    """The functions (keys) that surely give the same for the same: those that are declared deterministic, and those
+    in SQL whose body calls nothing else. `functions`: by key."""
     found: set[str] = {key for key, one in functions.items() if one.declaration.deterministic}
     bodies = {key: body for key, one in functions.items() if isinstance(body := one.declaration.body, SqlBody)}
-    counts = parameter_counts(functions.values())
     waiting = sorted(bodies.keys() - found)
+    today = parameter_counts(functions)
     while waiting:
         from reconciler.sql.functions import is_steady_expression
 
-        steady = {
-            key
-            for key in waiting
-            if is_steady_expression(bodies[key].expression, functions[key].declaration.parameters, counts, frozenset(found))
-        }
+        steady, among_today = set(), frozenset(found)
+        for key in waiting:
+            declaration = functions[key].declaration
+            counts, known = today, among_today
+            if declaration.functions:
+                counts = parameter_counts(functions, declaration.functions)
+                known = callable_among(found, functions, declaration.functions)
+            if is_steady_expression(bodies[key].expression, declaration.parameters, counts, known):
+                steady.add(key)
         if not steady:
             break
         found |= steady
@@ -69,9 +97,9 @@ def steady_functions(functions: Mapping[str, Function]) -> frozenset[str]:
     return frozenset(found)
 
 
-def parameter_counts(functions: Iterable[Function]) -> dict[str, int]:
+def parameter_counts(functions: Mapping[str, Function], own: Iterable[tuple[str, str]] = ()) -> dict[str, int]:
     """Folded name → number of parameters, as the analysis of queries wants it."""
-    return {fold(one.name): len(one.declaration.parameters) for one in functions}
+    return {name: len(functions[key].declaration.parameters) for name, key in callable_names(functions, own).items()}
 
 
 def _by_name(declarations: Iterable[FunctionDeclaration], into: list[Diagnostic]) -> dict[str, FunctionDeclaration]:

@@ -55,7 +55,8 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that views call. `calls` are the folded names of the pipeline's functions that its SQL body calls."""
+    """A function that views call. `calls` are the keys of the pipeline's functions that its SQL body calls: folded names, or
+    those of recorded versions (`tax@v0`)."""
 
     declaration: FunctionDeclaration
     calls: tuple[str, ...] = ()
@@ -69,8 +70,8 @@ class Function:
 class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
     its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
-    from anything that is read), `calls` the folded names of the pipeline's functions that it calls, sorted. `has_output`:
-    a connector writes out what changes in it."""
+    from anything that is read), `calls` the keys of the pipeline's functions that it calls, sorted (as in `Function`).
+    `has_output`: a connector writes out what changes in it."""
 
     declaration: ViewDeclaration
     canonical: str

@@ -32,7 +32,7 @@ from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import EngineError, LeaseHeld, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
-from reconciler.plan.model import Hazard, Outcome, Plan
+from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval
@@ -58,6 +58,7 @@ from reconciler.reconcile.source import files_of
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.taking_back import can_take_back, take_back
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.column_types import require_recorded_types, with_types
 from reconciler.reconcile.versions.held_objects import held_numbers
 from reconciler.reconcile.versions.kept_rows import KeptRows
 from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after
@@ -311,6 +312,8 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         words = describe_step(step)
         applying.report(Progress(int(entry.id), total, words, done=False))
         result = effects.run(step, entry.intent)
+        if isinstance(step, BootstrapView):
+            require_recorded_types(target.registry, head, journal.versions, program, step.view, result["columns"])
         detail = ""
         if KEPT in entry.intent and "rows" in result:
             detail = in_kept_rows(result["rows"], entry.intent[KEPT]["number"])
@@ -361,6 +364,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         relations=placements_after(program, journal, before.relations if before else {}),
         foreign=journal.foreign,
     )
+    versions = with_types(target.registry, head, journal.versions, desired, published.relations)
     kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
     closed = replace(
         head,
@@ -381,7 +385,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         outputs=outputs_after(head, journal, program, published),
         journal=None,
         last_step=published.step,
-        versions=journal.versions,
+        versions=versions,
         held=held_numbers(program) if journal.record is not None else {},
         staged=None,
     )
@@ -396,7 +400,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         author_of(target.root, journal.commit),
         published.relations,
     )
-    record_versions(target.registry, head, journal.versions, desired, switch)
+    record_versions(target.registry, head, versions, desired, switch)
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")

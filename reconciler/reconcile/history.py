@@ -11,7 +11,7 @@ from typing import Final
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.numbering import published_rows, versions_at
+from reconciler.reconcile.versions.histories import published_rows, versions_at
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 

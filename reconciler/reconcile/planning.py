@@ -86,6 +86,10 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
             raise LeaseHeld("A503", message, "plan again when that is done") from None
         raise
     head = applied.head.value if applied.head is not None else None
+    if head is not None and desired is not None and (desired.program.settings.pins or desired.program.settings.held):
+        from reconciler.reconcile.versions.column_types import require_other_columns
+
+        require_other_columns(head, desired.program, plan.diff)
     if head is not None and head.staged is not None:
         from reconciler.reconcile.versions.staged import with_staged
 

@@ -125,12 +125,8 @@ def _select(
             state = version.state
             _require_data(target, published, version.sources, version.step, state.gone, state.foreign)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
-    known = {fold(one.name) for one in functions}
-    more = [one for version in versions for one in version.functions if fold(one.name) not in known]
     before = [source for version in versions for source in version.sources]
-    return engine.select(
-        Selection(select.sql, (*before, *sources), program.settings.spark, (*functions, *dict.fromkeys(more)))
-    )
+    return engine.select(Selection(select.sql, (*before, *sources), program.settings.spark, functions))
 
 
 def _require_data(

@@ -21,10 +21,11 @@ from reconciler.engine.protocol import (
 )
 from reconciler.errors import EngineError, RegistryError
 from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
-from reconciler.names import fold, is_foreign, is_version
+from reconciler.names import fold, is_foreign, is_version, without_version
 from reconciler.program.model import Program, Table, View
 from reconciler.program.order import topological
 from reconciler.registry.model import ForeignStep, Placement, foreign_key, foreign_place
+from reconciler.snapshot.functions import called_closely
 from reconciler.sql.types import storage_type
 
 Place: TypeAlias = Callable[[str], StoredSource | EmptySource]
@@ -44,10 +45,14 @@ def table_defaults(table: Table) -> dict[str, str]:
     return {fold(column.name): column.default for column in table.columns if column.default is not None}
 
 
-def sources_for(program: Program, wanted: Iterable[str], place: Place) -> tuple[Source, ...]:
-    """The sources for a query that names these relations (any spelling); `place` pins a stored relation by folded name."""
+def sources_for(
+    program: Program, wanted: Iterable[str], place: Place, *, with_functions: bool = False
+) -> tuple[Source, ...]:
+    """The sources for a query that names these relations (any spelling); `place` pins a stored relation by folded name.
+    `with_functions`: those that are computed in place bring their functions, since the query is of another program."""
     needed = _needed(program, wanted)
-    return tuple(_source(program, key, place) for key in (*program.foreign, *program.order) if key in needed)
+    apart = with_functions or _has_recorded_functions(program)
+    return tuple(_source(program, key, place, apart) for key in (*program.foreign, *program.order) if key in needed)
 
 
 def _needed(program: Program, wanted: Iterable[str]) -> set[str]:
@@ -65,18 +70,23 @@ def _needed(program: Program, wanted: Iterable[str]) -> set[str]:
 
 
 def functions_for(program: Program, calls: Iterable[str], wanted: Iterable[str]) -> tuple[FunctionSource, ...]:
-    """The functions for a query that calls `calls` (folded) and names the relations `wanted`: also those of views that are
-    computed in place, and those that bodies in SQL call. Each comes after what it calls."""
+    """The functions for a query that calls `calls` (keys) and names the relations `wanted`: also those of views that are
+    computed in place, unless these bring their own, and those that bodies in SQL call. Each comes after what it calls."""
     if not program.functions:
         return ()
+    if _has_recorded_functions(program):
+        return _functions(program, calls)
     inline = [program.views[key] for key in _needed(program, wanted) if key in program.views]
-    needed: set[str] = set()
-    waiting = [*calls, *(call for view in inline if not view.is_stored for call in view.calls)]
-    while waiting:
-        key = waiting.pop()
-        if key not in needed:
-            needed.add(key)
-            waiting += program.functions[key].calls
+    return _functions(program, [*calls, *(call for view in inline if not view.is_stored for call in view.calls)])
+
+
+def _has_recorded_functions(program: Program) -> bool:
+    """Whether one name may mean several functions: that of today, and those that old versions go on calling."""
+    return any(map(is_version, program.functions))
+
+
+def _functions(program: Program, calls: Iterable[str]) -> tuple[FunctionSource, ...]:
+    needed = called_closely(program.functions, calls)
     order = topological({key: program.functions[key].calls for key in needed})
     return tuple(_function(program.functions[key].declaration) for key in order)
 
@@ -90,7 +100,7 @@ def _function(declaration: FunctionDeclaration) -> FunctionSource:
         case _:
             assert_never(declaration.body)
     return FunctionSource(
-        declaration.name,
+        without_version(declaration.name),
         tuple(ColumnType(one.name, storage_type(one.type), one.nullable) for one in declaration.parameters),
         storage_type(declaration.returns),
         body,
@@ -99,10 +109,11 @@ def _function(declaration: FunctionDeclaration) -> FunctionSource:
     )
 
 
-def _source(program: Program, key: str, place: Place) -> Source:
+def _source(program: Program, key: str, place: Place, apart: bool) -> Source:
     view = program.views.get(key)
     if view is not None and not view.is_stored:
-        return InlineSource(view.name, query_of(view), view.declaration.column_names)
+        functions = _functions(program, view.calls) if apart else ()
+        return InlineSource(view.name, query_of(view), view.declaration.column_names, functions)
     return place(key)
 
 

@@ -186,6 +186,7 @@ def _view(view: ViewDeclaration) -> dict[str, Any]:
         "column_names": list(view.column_names),
         "query": view.query,
         "sql": view.sql,
+        **({"functions": dict(view.functions)} if view.functions else {}),
     }
 
 
@@ -212,6 +213,7 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
         "sql": function.sql,
         **({} if function.returns_nullable else {"returns_nullable": False}),
         **({"description": function.description} if function.description else {}),
+        **({"functions": dict(function.functions)} if function.functions else {}),
     }
 
 
@@ -243,6 +245,7 @@ def _read_function(definition: Mapping[str, Any]) -> FunctionDeclaration:
             "body": SqlBody(body["expression"])
             if body["language"] == "sql"
             else PythonBody(body["module"], body["sources"], tuple(body["requirements"]), body["python"]),
+            "functions": _read_calls(definition),
         }
     )
 
@@ -259,5 +262,14 @@ def _read_table(definition: Mapping[str, Any]) -> TableDeclaration:
 
 def _read_view(definition: Mapping[str, Any]) -> ViewDeclaration:
     return ViewDeclaration(
-        **{**definition, "kind": ViewKind(definition["kind"]), "column_names": tuple(definition["column_names"])}
+        **{
+            **definition,
+            "kind": ViewKind(definition["kind"]),
+            "column_names": tuple(definition["column_names"]),
+            "functions": _read_calls(definition),
+        }
     )
+
+
+def _read_calls(definition: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(definition.get("functions", {}).items()))

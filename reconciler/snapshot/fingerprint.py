@@ -2,7 +2,8 @@
 
 - table: name, columns in order (name, type, nullability, and where there are: default, lateness), primary key,
   materialized, append_only.
-- view: name, kind, names of output columns, canonical query, the Spark settings that change results.
+- view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
+  versions of functions it calls instead of today's.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
   from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
@@ -22,7 +23,7 @@ from typing import Any, assert_never
 from reconciler.connectors.catalogue import canonical_settings
 from reconciler.digest import digest_json
 from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
-from reconciler.names import fold
+from reconciler.names import fold, without_version
 from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.sql.calls import canonical_expression
@@ -58,28 +59,36 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
         "column_names": [_spelled(name, names_are_data) for name in view.declaration.column_names],
         "query": view.canonical,
         "settings": dict(sorted(meaning_settings(settings.spark).items())),
+        **_bound(view.declaration.functions),
     }
 
 
 def view_fingerprint(view: View, settings: str, names_are_data: bool = False) -> str:
     """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
     names = tuple([_spelled(name, names_are_data) for name in view.declaration.column_names])
-    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings)
+    bound = view.declaration.functions
+    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, bound)
 
 
 @lru_cache(maxsize=1 << 16)
-def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str) -> str:
+def _view_fingerprint(
+    name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str, bound: tuple[tuple[str, str], ...]
+) -> str:
     """Remembered: most views are the same on both sides of a comparison."""
-    content = {"name": name, "kind": kind, "column_names": column_names, "query": query}
+    content = {"name": name, "kind": kind, "column_names": column_names, "query": query, **_bound(bound)}
     return digest_json({**content, "settings": json.loads(settings)})
+
+
+def _bound(functions: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    return {"functions": [list(one) for one in functions]} if functions else {}
 
 
 def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:
     """The meaning of a function, but for what it calls. Python tells spellings of its name apart; of a body in SQL, Spark
     knows by itself whether it is deterministic."""
-    declaration = function.declaration
+    declaration, name = function.declaration, without_version(function.name)
     return {
-        "name": fold(function.name) if isinstance(declaration.body, SqlBody) else function.name,
+        "name": fold(name) if isinstance(declaration.body, SqlBody) else name,
         "parameters": [[_spelled(one.name, names_are_data), one.type, one.nullable] for one in declaration.parameters],
         "returns": [declaration.returns, declaration.returns_nullable],
         "body": _body_content(declaration.body, declaration.deterministic, names_are_data),

@@ -38,7 +38,9 @@ def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
     for key, connector in program.connectors.items():
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
     for key, function in program.functions.items():
-        fingerprints[f"function:{key}"] = digest_json(function_content(function, as_spelled))
+        bound = [list(one) for one in function.declaration.functions]
+        content = function_content(function, as_spelled)
+        fingerprints[f"function:{key}"] = digest_json({**content, "functions": bound} if bound else content)
     for key, relation in program.foreign.items():
         fingerprints[f"foreign:{key}"] = relation.meaning
     ordered = dict(sorted(fingerprints.items()))

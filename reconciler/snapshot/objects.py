@@ -2,7 +2,7 @@
 
 - `fingerprint` is of the meaning without the name, so that a renamed object is what it was: of a table its columns, key and
   properties; of a view its canonical query, its output columns, its kind and the Spark settings that decide results; of a
-  function its parameters, what it returns and its body.
+  function its parameters, what it returns and its body; of either the functions that it calls, with all that these are.
 - `definition` is what the registry stores of it: what the author wrote.
 - `content` is for looking at and comparing: the canonical query, columns, what is read and called; and in `known_as` by
   what the same meaning is known again later.
@@ -14,27 +14,36 @@ definitions are compared as `diff` does, as spelled if it counts for either. So 
 `sought_as` those that are the same meaning under the rule in force. And it has one of what was written: another version of
 reconciler may write canonical texts otherwise.
 
-What changes of a view because of what it reads (other rows, other types) is no part of it: a version is of a definition.
+What was recorded before versions covered functions says nothing of them (`alone_as`): whoever compares with that has to look
+at the functions apart.
+
+What changes of a view because of what it reads (other rows, other types) is no part of it. Types of its columns are part of
+its version all the same: they are known once it is computed, and `numbering` compares them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.digest import JsonObject, digest_json
-from reconciler.names import fold, is_version
+from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Function, Program, Table, View
 from reconciler.program.settings import meaning_settings
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.fingerprint import function_content, table_content, view_content
+from reconciler.snapshot.functions import call_closures, called_closely
 from reconciler.sql.canonicalise import canonical_query
 
 KINDS = ("table", "view", "function")
 
+_FUNCTIONS = "functions"
+
 
 @dataclass(frozen=True, slots=True)
 class VersionedObject:
-    """See the module. `key` is `kind:folded name`; `written_as` counts where another version of reconciler recorded."""
+    """See the module. `key` is `kind:folded name`; `written_as` counts where another version of reconciler recorded. `calls`
+    are the keys of functions that it calls; `alone_as` what it would be sought as without them, and `written_alone_as`
+    likewise."""
 
     key: str
     kind: str
@@ -44,6 +53,9 @@ class VersionedObject:
     content: JsonObject
     sought_as: tuple[str, ...]
     written_as: str
+    calls: tuple[str, ...] = ()
+    alone_as: tuple[str, ...] = ()
+    written_alone_as: str = ""
 
 
 def object_key(kind: str, name: str) -> str:
@@ -65,10 +77,18 @@ def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, Versi
 
 def _versioned(program: Program, key: str, definition: JsonObject) -> VersionedObject:
     kind, _, name = key.partition(":")
-    spelled = f"spelled:{digest_json(_meaning(program, kind, name, as_spelled=True))}"
-    folded = f"folded:{digest_json(_meaning(program, kind, name, as_spelled=False))}"
-    written = f"written:{digest_json({'definition': definition, **_around(program, kind, name)})}"
-    recorded_as = (spelled,) if program.names_are_data else (folded, spelled)
+    definition = {part: value for part, value in definition.items() if part != "functions"}
+    rules = (True,) if program.names_are_data else (False, True)
+    meanings = {rule: _meaning(program, kind, name, rule) for rule in rules}
+    around = {"definition": definition, **_around(program, kind, name)}
+    calls = _calls(program, kind, name)
+    alone_as = tuple(f"{_RULE[rule]}:{digest_json(_alone(one))}" for rule, one in meanings.items())
+    written_alone = f"written:{digest_json(around)}"
+    if calls:
+        recorded_as = tuple(f"{_RULE[rule]}:{digest_json(one)}" for rule, one in meanings.items())
+        written = f"written:{digest_json({**around, 'functions': _written_functions(program, calls)})}"
+    else:
+        recorded_as, written = alone_as, written_alone
     return VersionedObject(
         key=key,
         kind=kind,
@@ -78,10 +98,47 @@ def _versioned(program: Program, key: str, definition: JsonObject) -> VersionedO
         content={**_content(program, kind, name), "known_as": [*recorded_as, written]},
         sought_as=recorded_as,
         written_as=written,
+        calls=calls,
+        alone_as=alone_as,
+        written_alone_as=written_alone,
     )
 
 
+_RULE = {True: "spelled", False: "folded"}
+
+
+def _calls(program: Program, kind: str, key: str) -> tuple[str, ...]:
+    calls: tuple[str, ...] = ()
+    if kind == "view":
+        calls = program.views[key].calls
+    elif kind == "function":
+        calls = program.functions[key].calls
+    return tuple(call for call in calls if call in program.functions)
+
+
+def _written_functions(program: Program, calls: Iterable[str]) -> JsonObject:
+    """The functions that are called, directly or through others, as they are stored."""
+    wanted = called_closely(program.functions, calls)
+    rows = [one for one in encode_program(program) if one["kind"] == "function" and one["name"] in wanted]
+    leaving = ("name", "functions", "description")
+    return {
+        without_version(row["name"]): {part: value for part, value in row["definition"].items() if part not in leaving}
+        for row in rows
+    }
+
+
 def _meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObject:
+    """What an object means, with the functions that it calls."""
+    calls = _calls(program, kind, key)
+    closures = call_closures(program.functions, calls, as_spelled)
+    return {**_own_meaning(program, kind, key, as_spelled), **({_FUNCTIONS: closures} if calls else {})}
+
+
+def _alone(meaning: JsonObject) -> JsonObject:
+    return {part: value for part, value in meaning.items() if part != _FUNCTIONS}
+
+
+def _own_meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObject:
     match kind:
         case "table":
             return _without_name(table_content(program.tables[key], as_spelled))
@@ -89,6 +146,8 @@ def _meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObj
             view = program.views[key]
             if as_spelled is not program.names_are_data:
                 view = replace(view, canonical=canonical_query(view.query, as_spelled))
+            # Which recorded versions of functions it calls is told by what these are.
+            view = replace(view, declaration=replace(view.declaration, functions=()))
             content = _without_name(view_content(view, program.settings, as_spelled))
             return {
                 **content,
@@ -128,7 +187,7 @@ def _of_view(view: View, settings: Mapping[str, str]) -> JsonObject:
         "kind": view.kind.value,
         "columns": [{"name": name} for name in view.column_names],
         "reads": {read.relation: list(read.columns) for read in view.reads},
-        "calls": list(view.calls),
+        "calls": [without_version(call) for call in view.calls],
     }
 
 
@@ -137,7 +196,7 @@ def _of_function(function: Function) -> JsonObject:
     return {
         "returns": declaration.returns,
         "parameters": [{"name": one.name, "type": one.type} for one in declaration.parameters],
-        "calls": list(function.calls),
+        "calls": [without_version(call) for call in function.calls],
     }
 
 
@@ -146,16 +205,28 @@ def _without_name(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same_meaning(program: Program, other: Program, key: str, other_key: str | None = None) -> bool:
-    """Whether two programs have the object of this key (of `other_key` in the other), and mean the same by it."""
+    """Whether two programs have the object of this key (of `other_key` in the other), and mean the same by it, be it by
+    other functions that do the same."""
+    meanings = _meanings(program, other, key, other_key)
+    return meanings is not None and meanings[0] == meanings[1]
+
+
+def same_definition(program: Program, other: Program, key: str, other_key: str | None = None) -> bool:
+    """Whether two programs define an object alike, whatever the functions that it calls are in each."""
+    meanings = _meanings(program, other, key, other_key)
+    return meanings is not None and _alone(meanings[0]) == _alone(meanings[1])
+
+
+def _meanings(program: Program, other: Program, key: str, other_key: str | None) -> tuple[JsonObject, JsonObject] | None:
     as_spelled = program.names_are_data or other.names_are_data
     keys = key, other_key or key
     if not _has(program, keys[0]) or not _has(other, keys[1]):
-        return False
+        return None
     kind = key.partition(":")[0]
-    meanings = [
+    first, second = (
         _meaning(one, kind, name.partition(":")[2], as_spelled) for one, name in zip((program, other), keys, strict=True)
-    ]
-    return meanings[0] == meanings[1]
+    )
+    return first, second
 
 
 def _has(program: Program, key: str) -> bool:

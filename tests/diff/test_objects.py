@@ -56,10 +56,10 @@ def redefined(before: str, after: str) -> tuple[str, ...]:
         ("VIEW l AS SELECT id, X FROM t", "VIEW l AS SELECT id, X FROM t WHERE id > 1", ("view:l",)),
         # Its columns are those of what it reads.
         ("VIEW l AS SELECT id, X FROM t", "VIEW l AS SELECT id, X, note FROM t", ("view:l", "view:w")),
-        # Functions: parameters, result, body.
-        ("AS x + 1", "AS x + 2", ("function:f",)),
-        ("f(x INT) RETURNS INT", "f(x INT) RETURNS BIGINT", ("function:f",)),
-        ("f(x INT) RETURNS INT AS x + 1", "f(z INT) RETURNS INT AS z + 1", ("function:f",)),
+        # Functions: parameters, result, body; with all that calls them.
+        ("AS x + 1", "AS x + 2", ("function:f", "function:g", "view:v")),
+        ("f(x INT) RETURNS INT", "f(x INT) RETURNS BIGINT", ("function:f", "function:g", "view:v")),
+        ("f(x INT) RETURNS INT AS x + 1", "f(z INT) RETURNS INT AS z + 1", ("function:f", "function:g", "view:v")),
     ],
 )
 def test_what_means_something_else_is_redefined_and_nothing_else(before: str, after: str, expected: tuple[str, ...]) -> None:
@@ -106,13 +106,15 @@ def test_settings_that_decide_results_redefine_every_view() -> None:
 
 def test_rows_that_are_computed_anew_make_no_version() -> None:
     found, diff = changes(after=SQL.replace("AS x + 1", "AS x + 2").replace("FROM t;", "FROM t WHERE id > 1;"))
-    assert found.redefined == ("function:f", "view:l")
+    assert found.redefined == ("function:f", "function:g", "view:l", "view:v"), "w only reads other rows"
     assert {"v", "w"} <= {change.name for change in diff.relations}
 
 
 def test_what_comes_and_what_goes() -> None:
     found, _ = changes(after=SQL.replace("TABLE t", "TABLE other").replace("FROM t", "FROM other").replace("f(", "h("))
-    assert found == ObjectChanges(("function:g", "function:h", "table:other", "view:l"), {}, ("function:f", "table:t"))
+    assert found == ObjectChanges(
+        ("function:g", "function:h", "table:other", "view:l", "view:v"), {}, ("function:f", "table:t")
+    )
     assert changed_objects(None, snapshot(SQL).program, Diff((), ())).redefined == (
         "function:f", "function:g", "table:t", "view:l", "view:v", "view:w"
     )  # fmt: skip

@@ -24,7 +24,7 @@ def test_bodies_in_sql_call_other_functions() -> None:
     assert problems == []
     assert {key: one.calls for key, one in functions.items()} == {"gross": ("tax",), "tax": (), "twice": ("gross",)}
     assert functions["gross"].name == "Gross"
-    assert parameter_counts(functions.values()) == {"gross": 1, "tax": 1, "twice": 1}
+    assert parameter_counts(functions) == {"gross": 1, "tax": 1, "twice": 1}
 
 
 def test_two_functions_of_one_name() -> None:

@@ -15,7 +15,6 @@ from pyspark.sql.types import TimestampType
 from reconciler.engine.protocol import Rows, Selection
 from reconciler.engine.spark.commits import columns_of
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated, register
 
@@ -23,8 +22,7 @@ from reconciler.engine.spark.views import isolated, register
 def select(sessions: Sessions, selection: Selection) -> Rows:
     """Run a SELECT."""
     session = isolated(sessions, selection.settings)
-    register_functions(session, selection.functions)
-    register(session, selection.sources)
+    register(session, selection.sources, selection.functions)
     with translated("select"):
         frame = session.sql(selection.sql)
         instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]

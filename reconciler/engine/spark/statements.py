@@ -13,7 +13,6 @@ from reconciler.engine.protocol import Statement, TableTarget, Written
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.conform import Given, conformed
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
 from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement
@@ -32,8 +31,7 @@ def execute(sessions: Sessions, statement: Statement) -> Written:
     if done is not None:
         return done
     session = isolated(sessions, statement.settings)
-    register_functions(session, statement.functions)
-    register(session, statement.sources)
+    register(session, statement.sources, statement.functions)
     if isinstance(parsed, Insert):
         with translated(f"insert into {statement.target.name}"):
             rows = _inserted(session, parsed, statement.target)

@@ -11,7 +11,16 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
-from reconciler.engine.protocol import Built, ColumnType, EmptySource, InlineSource, Source, StoredSource, ViewBuild
+from reconciler.engine.protocol import (
+    Built,
+    ColumnType,
+    EmptySource,
+    FunctionSource,
+    InlineSource,
+    Source,
+    StoredSource,
+    ViewBuild,
+)
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
@@ -36,11 +45,27 @@ def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
     return session
 
 
-def register(session: SparkSession, sources: Iterable[Source]) -> None:
-    """Make each source readable under its name. Each comes after what it reads itself."""
+def register(session: SparkSession, sources: Iterable[Source], functions: Iterable[FunctionSource] = ()) -> None:
+    """Make each function and source usable under its name. Each comes after what it reads or calls itself.
+
+    A source may bring functions of its own. Spark takes a name for what it means when a query is analysed, and that is when
+    the source is registered: so a name may mean one function to it, and another to the query that reads it."""
+    functions = in_force = tuple(functions)
+    register_functions(session, functions)
     for source in sources:
+        if isinstance(source, InlineSource):
+            in_force = _in_force(session, in_force, source.functions or functions)
         with translated(f"reading {source.name}"):
             _frame(session, source).createOrReplaceTempView(quoted(fold(source.name)))
+    _in_force(session, in_force, functions)
+
+
+def _in_force(
+    session: SparkSession, before: tuple[FunctionSource, ...], wanted: tuple[FunctionSource, ...]
+) -> tuple[FunctionSource, ...]:
+    if before != wanted:
+        register_functions(session, wanted)
+    return wanted
 
 
 def renamed(frame: DataFrame, column_names: tuple[str, ...], view: str) -> DataFrame:
@@ -60,8 +85,7 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     if done is not None:
         return done
     session = isolated(sessions, wanted.settings)
-    register_functions(session, wanted.functions)
-    register(session, wanted.sources)
+    register(session, wanted.sources, wanted.functions)
     with translated(f"view {wanted.view}"):
         frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
         _check_columns(frame.schema, wanted.view)

@@ -13,29 +13,33 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.diagnostics import errors_among
+from reconciler.digest import JsonObject
 from reconciler.errors import ReconcileError
 from reconciler.manifest.model import Held
 from reconciler.program.model import Program
 from reconciler.program.moves import moved_key
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.pinned_views import pinned_versions
+from reconciler.reconcile.versions.recorded_functions import with_applied_functions, with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, stored_definition, with_definitions
+from reconciler.registry.model import Head
 from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.objects import same_meaning
+from reconciler.snapshot.objects import object_key, same_meaning
 
 
 def with_held_objects(target: Target, program: Program, applied: Snapshot | None) -> Program:
     """The files' program with what is rolled back in what is applied, which is looked up unless it is given. Raises
     ReconcileError (A540)."""
+    stored = target.registry.head(program.name)
+    if stored is None or stored.value.applied is None or not (applied is not None or stored.value.held):
+        return program
     if applied is None:
-        stored = target.registry.head(program.name)
-        if stored is None or not stored.value.held or stored.value.applied is None:
-            return program
         applied = read_snapshot(target, program.name, stored.value.applied.record or "")
-    return _with_held(target, program, applied.program)
+    return _with_held(target, stored.value, program, applied.program)
 
 
-def _with_held(target: Target, program: Program, applied: Program) -> Program:
+def _with_held(target: Target, head: Head, program: Program, applied: Program) -> Program:
     held: dict[str, Held] = {}
     former: dict[str, str] = {}
     for key, one in applied.settings.held.items():
@@ -46,9 +50,15 @@ def _with_held(target: Target, program: Program, applied: Program) -> Program:
             held[today], former[today] = one, key
     if not held:
         return program
-    definitions = {
-        key: stored_definition(applied, former[key]) if one.number is not None else None for key, one in held.items()
-    }
+    definitions: dict[str, JsonObject | None] = {}
+    for key, one in held.items():
+        wanted = with_applied_functions(head, applied, former[key], key) if one.number is not None else {key: None}
+        definitions |= wanted
+    if any(key.startswith("function:") for key in held):
+        # What is pinned calls what was recorded with it, whatever functions go back.
+        for view, version in pinned_versions(target, program, head).items():
+            key = object_key("view", view)
+            definitions |= with_recorded_functions(target, version, key, stored_definition(program, key) or {})
     compiled = with_definitions(target, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:

@@ -26,7 +26,7 @@ from reconciler.reconcile.past_states import PastState, PastStates, read_past_st
 from reconciler.reconcile.reading import sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.reconcile.versions.references import version_references
 from reconciler.reconcile.versions.retention import (

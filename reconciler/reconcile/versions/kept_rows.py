@@ -32,13 +32,13 @@ from reconciler.delta.removal import table_identity
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import PythonBody, SqlBody
-from reconciler.names import fold, is_version
+from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import pruned_place
 from reconciler.reconcile.versions.sources import published_state
 from reconciler.registry.model import Head, ObjectVersions, foreign_place
@@ -128,7 +128,7 @@ class KeptRows:
         """The steps at which the view may have had these rows: the last ones of what becomes active again, and of what it
         reads."""
         keys = {object_key("view", key), *(object_key("view", one) for one in reached.inline)}
-        keys |= {object_key("function", one) for one in reached.functions}
+        keys |= {object_key("function", without_version(one)) for one in reached.functions}
         found = {state.step for one in sorted(keys & self._returning) if (state := self._last_state(one)) is not None}
         return found | {step for one in reached.stored if (step := building.kept_step(one)) is not None}
 
@@ -184,7 +184,6 @@ class KeptRows:
             return False
         pairs = [(object_key("view", key), object_key("view", name))]
         pairs += [(object_key("view", one), object_key("view", one)) for one in sorted(reached.inline)]
-        pairs += [(object_key("function", one), object_key("function", one)) for one in sorted(reached.functions)]
         # One that had rows of its own then is computed where it is read now: what these were says nothing.
         if any(one not in then.views or then.views[one].is_stored for one in reached.inline):
             return False

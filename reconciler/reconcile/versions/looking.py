@@ -14,7 +14,7 @@ from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import Pruned, pruned_versions
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History

@@ -23,6 +23,7 @@ from reconciler.program.model import Program
 from reconciler.program.moves import former_name
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import other_meaning, with_definitions
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key
@@ -49,7 +50,8 @@ def with_maintained_versions(target: Target, program: Program) -> Program:
             name = maintained_name(program.views[view].name, number)
             version = _recorded(target, program, head, view, number)
             versions[object_key("view", name)] = version
-            definitions[object_key("view", name)] = {**version.definition, "name": name}
+            key = object_key("view", name)
+            definitions |= with_recorded_functions(target, version, key, {**version.definition, "name": name})
     compiled = with_definitions(target, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:

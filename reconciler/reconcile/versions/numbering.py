@@ -10,14 +10,16 @@
 - The histories are written before the head's commit that switches, under its step's number: a repeat writes nothing again.
   So a row alone proves nothing: one beyond the published step is none, nor is one of a restore that was withdrawn.
 - Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
+- Of a view, the types of its columns count, too, and they are known once it was computed: where they are others than those
+  of the version that it would have, it has another (`with_types`). That is settled with the commit that switches.
+- A version knows which versions of functions it calls. One that was recorded before versions said so calls those that were
+  active when it was active last (`calls`).
 - What was applied before there were versions is version 0 of what the next apply finds. A head that lost its numbers to an
   older version of reconciler, which does not write them, gets them from the histories.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from reconciler import __version__
 from reconciler.diff.model import Diff
@@ -25,17 +27,13 @@ from reconciler.diff.objects import ObjectChanges, changed_objects
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Program
-from reconciler.reconcile.steps import WITHDRAWN
+from reconciler.reconcile.versions.column_types import inputs_of
+from reconciler.reconcile.versions.histories import FORMERLY, known_versions, versions_at
+from reconciler.reconcile.versions.recorded import Likeness, recorded_versions
 from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
 from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.objects import VersionedObject, object_keys, versioned_objects
-
-_FORMERLY: Final = "formerly"
-"""Stands before the id of an object that is gone, and whose name another one has."""
-
-_FEW: Final = 20
-"""So many objects are looked up one by one; more of them in one go through the whole history."""
+from reconciler.snapshot.objects import VersionedObject, object_key, object_keys, versioned_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +57,25 @@ def versions_after(
 ) -> dict[str, ObjectVersions]:
     """The versions of all objects, those that are gone as well, once `desired` is applied."""
     changes = changed_objects(applied, desired.program if desired is not None else None, diff)
-    known = _renamed(_known(registry, head), changes)
+    known = _renamed(known_versions(registry, head), changes)
     for key in object_keys(desired.program) if desired is not None else ():
         # Its name is free again.
-        if key not in known and f"{_FORMERLY}:{key}" in known:
-            known[key] = known.pop(f"{_FORMERLY}:{key}")
+        if key not in known and f"{FORMERLY}:{key}" in known:
+            known[key] = known.pop(f"{FORMERLY}:{key}")
     after = {key: replace(one, active=None) if key in changes.gone else one for key, one in known.items()}
     wanted = set(changes.redefined)
     if desired is not None:
         wanted |= {key for key in object_keys(desired.program) if key not in known or known[key].active is None}
     objects = versioned_objects(desired.program, frozenset(wanted)) if desired is not None else {}
-    before = _meanings(registry, head, {known[key].id for key in wanted if key in known})
+    before = recorded_versions(registry, head, {known[key].id for key in wanted if key in known})
     ids = {one.id for one in known.values()}
     for key, found in objects.items():
         if key not in known:
             after[key] = ObjectVersions(_new_id(key, ids), 0, 0)
             continue
-        number = _returned(before.get(known[key].id, {}), found)
+        assert desired is not None
+        same = Likeness(registry, head, desired.program, found, known[key].id)
+        number = max((one.number for one in before.get(known[key].id, ()) if same.holds(one)), default=None)
         if number is None or (number == known[key].active and _differs(changes.renamed.get(key, key), found, applied)):
             number = known[key].last + 1
         after[key] = ObjectVersions(known[key].id, number, max(number, known[key].last))
@@ -86,7 +86,7 @@ def record_versions(
     registry: Registry, head: Head, after: Mapping[str, ObjectVersions], desired: Snapshot | None, switch: Switch
 ) -> None:
     """Tell of what changed; call it before the head with these versions is written."""
-    known = _known(registry, head)
+    known = known_versions(registry, head)
     before = {one.id: one for one in known.values()}
     names = {one.id: key for key, one in known.items() if one.active is not None}
     changed = {
@@ -101,7 +101,12 @@ def record_versions(
     new = {key for key, one in changed.items() if one.active is not None and one.active > last[key]}
     objects = versioned_objects(desired.program, frozenset(new)) if desired is not None else {}
     same = _told_of(switch)
-    rows = [_version_row(one, after[key].id, after[key].active, switch) for key, one in objects.items()]
+    functions = {key: one.active for key, one in after.items() if key.startswith("function:")}
+    inputs = inputs_of(desired.program, objects, switch.placements) if desired is not None else {}
+    rows = [
+        _version_row(one, after[key].id, after[key].active, switch, functions, inputs.get(key))
+        for key, one in objects.items()
+    ]
     activations = [
         {
             **same,
@@ -121,23 +126,29 @@ def versions_beside(
     registry: Registry, head: Head, after: Mapping[str, ObjectVersions], keys: Iterable[str]
 ) -> dict[str, ObjectVersions]:
     """The versions of all objects while those that some (`keys`) are to have are given, and not active yet."""
-    active = {one.id: one.active for one in _known(registry, head).values()}
+    active = {one.id: one.active for one in known_versions(registry, head).values()}
     there = set(keys) | {key for key, one in after.items() if one.id in active}
     return {key: replace(one, active=active.get(one.id)) for key, one in sorted(after.items()) if key in there}
 
 
 def active_versions(registry: Registry, head: Head) -> dict[str, int | None]:
     """The number of the active version of each object that versions are known of."""
-    return {key: one.active for key, one in _known(registry, head).items()}
+    return {key: one.active for key, one in known_versions(registry, head).items()}
 
 
 def record_minted_versions(
-    registry: Registry, head: Head, numbers: Mapping[str, int], desired: Snapshot, told: Switch
+    registry: Registry, head: Head, numbers: Mapping[str, int], desired: Snapshot, told: Switch, staged: Mapping[str, int]
 ) -> None:
     """Tell of versions that were given numbers and are not active yet; call it once the head has these. A repeat with the
-    same `apply_id` writes nothing again."""
+    same `apply_id` writes nothing again. `staged` are the numbers of all that is to be active with them."""
     objects = versioned_objects(desired.program, frozenset(numbers))
-    rows = [_version_row(one, head.versions[key].id, numbers[key], told) for key, one in objects.items()]
+    active = {key: one.active for key, one in head.versions.items() if key.startswith("function:")}
+    functions = {**active, **{key: number for key, number in staged.items() if key.startswith("function:")}}
+    inputs = inputs_of(desired.program, objects, told.placements)
+    rows = [
+        _version_row(one, head.versions[key].id, numbers[key], told, functions, inputs.get(key))
+        for key, one in objects.items()
+    ]
     if rows:
         registry.record(History.VERSIONS, head.pipeline, rows, f"staged:{told.apply_id}")
 
@@ -152,7 +163,20 @@ def _told_of(switch: Switch) -> dict[str, str]:
     }
 
 
-def _version_row(found: VersionedObject, object_id: str, number: int | None, switch: Switch) -> dict[str, str]:
+def _version_row(
+    found: VersionedObject,
+    object_id: str,
+    number: int | None,
+    switch: Switch,
+    functions: Mapping[str, int | None],
+    inputs: JsonObject | None,
+) -> dict[str, str]:
+    content = _with_types(found, switch.placements)
+    if found.kind != "table":
+        # Also where there are none: what was recorded before versions covered them says nothing.
+        content = {**content, "functions": _numbers_called(found, functions)}
+    if inputs is not None:
+        content = {**content, "inputs": inputs}
     return {
         **_told_of(switch),
         "object": object_id,
@@ -165,8 +189,19 @@ def _version_row(found: VersionedObject, object_id: str, number: int | None, swi
         "reconciler": __version__,
         "fingerprint": found.fingerprint,
         "definition": canonical_json(found.definition),
-        "content": canonical_json(_with_types(found, switch.placements)),
+        "content": canonical_json(content),
     }
+
+
+def _numbers_called(found: VersionedObject, functions: Mapping[str, int | None]) -> dict[str, int]:
+    """By name as called, the version of each function that an object calls."""
+    numbers: dict[str, int] = {}
+    for call in found.calls:
+        name, _, version = call.partition("@v")
+        number = int(version) if version else functions.get(object_key("function", name))
+        if number is not None:
+            numbers[name] = number
+    return numbers
 
 
 def _with_types(found: VersionedObject, placements: Mapping[str, Placement]) -> JsonObject:
@@ -182,7 +217,7 @@ def versions_restored(
 ) -> dict[str, ObjectVersions]:
     """The versions of all objects once `restored` is in force: what was after an own step (None: it is another's)."""
     then = versions_at(registry, head, step) if step is not None else {}
-    known = {one.id: (key, one) for key, one in _known(registry, head).items()}
+    known = {one.id: (key, one) for key, one in known_versions(registry, head).items()}
     keys = object_keys(restored.program)
     if any(key not in then or then[key].active is None or then[key].id not in known for key in keys):
         return versions_after(registry, head, applied, restored, diff)
@@ -190,52 +225,8 @@ def versions_restored(
     there = {one.id for one in after.values()}
     for name, (key, one) in known.items():
         if name not in there:
-            after[key if key not in after else f"{_FORMERLY}:{name}"] = replace(one, active=None)
+            after[key if key not in after else f"{FORMERLY}:{name}"] = replace(one, active=None)
     return dict(sorted(after.items()))
-
-
-def versions_at(registry: Registry, head: Head, step: int | None) -> dict[str, ObjectVersions]:
-    """The versions of all objects as of a published step (None: the last one), as the histories tell them."""
-
-    def rows(history: History, *columns: str) -> list[Mapping[str, str]]:
-        found = published_rows(registry, head, history, ("object", "number", "step", *columns))
-        return [row for row in found if step is None or int(row["step"]) <= step]
-
-    last: dict[str, int] = {}
-    for row in rows(History.VERSIONS):
-        last[row["object"]] = max(int(row["number"]), last.get(row["object"], 0))
-    active = {row["object"]: row for row in rows(History.ACTIVATIONS, "name") if row["object"] in last}
-    found: dict[str, ObjectVersions] = {}
-    # What is there takes its name before what was.
-    for name, row in sorted(active.items(), key=lambda pair: (not pair[1]["number"], pair[0])):
-        key = f"{name.partition(':')[0]}:{row['name']}"
-        number = int(row["number"]) if row["number"] else None
-        found[key if key not in found else f"{_FORMERLY}:{name}"] = ObjectVersions(name, number, last[name])
-    return dict(sorted(found.items()))
-
-
-def published_rows(
-    registry: Registry,
-    head: Head,
-    history: History,
-    columns: Sequence[str],
-    by: str = "step",
-    limit: int | None = None,
-    **equal: str,
-) -> tuple[Mapping[str, str], ...]:
-    """`Registry.last_rows` of these histories (`step` among the columns), less those that tell of a switch that did not take
-    place: of a step that was put back, or is not published."""
-    rows = registry.last_rows(history, head.pipeline, columns, by, limit, None, **equal)
-    put_back = registry.last_rows(History.STEPS, head.pipeline, ("step",), "step", None, kind=WITHDRAWN)
-    withdrawn = {int(row["step"]) for row in put_back}
-    last = head.published.step if head.published is not None else head.last_step
-    return tuple(row for row in rows if (step := int(row["step"])) <= last and step not in withdrawn)
-
-
-def _known(registry: Registry, head: Head) -> Mapping[str, ObjectVersions]:
-    if head.versions or head.applied is None:
-        return head.versions
-    return versions_at(registry, head, None)
 
 
 def _differs(key: str, found: VersionedObject, applied: Program | None) -> bool:
@@ -254,7 +245,7 @@ def _renamed(versions: Mapping[str, ObjectVersions], changes: ObjectChanges) -> 
         if key in moved:
             found[moved[key]] = one
         elif key in changes.renamed:
-            found[f"{_FORMERLY}:{one.id}"] = one
+            found[f"{FORMERLY}:{one.id}"] = one
         else:
             found[key] = one
     return found
@@ -264,32 +255,4 @@ def _new_id(key: str, taken: set[str]) -> str:
     number, found = 2, key
     while found in taken:
         found, number = f"{key}/{number}", number + 1
-    return found
-
-
-def _returned(known: Mapping[str, str], found: VersionedObject) -> int | None:
-    """The number under which an object had this meaning, or was written like this when another version of reconciler, which
-    may have told meanings otherwise, recorded it."""
-    return next((int(known[sought]) for sought in (*found.sought_as, found.written_as) if sought in known), None)
-
-
-def _meanings(registry: Registry, head: Head, ids: set[str]) -> dict[str, dict[str, str]]:
-    """By object: what its versions are known as (`snapshot.objects`) → their numbers."""
-    if not ids:
-        return {}
-    columns = ("object", "number", "step", "reconciler", "content")
-    if len(ids) <= _FEW:
-        rows = [
-            row
-            for one in sorted(ids)
-            for row in published_rows(registry, head, History.VERSIONS, columns, "number", object=one)
-        ]
-    else:
-        rows = [*published_rows(registry, head, History.VERSIONS, columns, "number")]
-    found: dict[str, dict[str, str]] = {}
-    for row in rows:
-        if row["object"] in ids:
-            known_as = json.loads(row["content"]).get("known_as", [])
-            texts = [one for one in known_as if row["reconciler"] != __version__ or not one.startswith("written:")]
-            found.setdefault(row["object"], {}).update(dict.fromkeys(texts, row["number"]))
     return found

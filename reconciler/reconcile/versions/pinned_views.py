@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.diagnostics import errors_among
+from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Pin
 from reconciler.program.compile import Compiled
@@ -22,9 +23,10 @@ from reconciler.program.moves import former_name
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.registry.model import Head
-from reconciler.snapshot.objects import object_key, same_meaning
+from reconciler.snapshot.objects import object_key, same_definition
 
 
 def with_pinned_views(target: Target, program: Program) -> Program:
@@ -34,8 +36,10 @@ def with_pinned_views(target: Target, program: Program) -> Program:
         return program
     stored = target.registry.head(program.name)
     head = stored.value if stored is not None else None
-    versions = {view: _pinned(target, program, head, view, number) for view, number in pins.items()}
-    definitions = {object_key("view", view): one.definition for view, one in versions.items()}
+    versions = pinned_versions(target, program, head)
+    definitions: dict[str, JsonObject | None] = {}
+    for view, one in versions.items():
+        definitions |= with_recorded_functions(target, one, object_key("view", view), one.definition)
     pinned = _required(with_definitions(target, program, definitions), versions)
     applied = None
     if head is not None and head.applied is not None and head.applied.record is not None:
@@ -44,13 +48,19 @@ def with_pinned_views(target: Target, program: Program) -> Program:
     for view, version in versions.items():
         key = object_key("view", view)
         _require_the_same(pinned, view, version)
-        if same_meaning(program, pinned, key):
+        if same_definition(program, pinned, key):
             found[view] = Pin(pins[view])
         elif _is_known(target, program, applied, view):
             found[view] = Pin(pins[view], stored_definition(program, key))
         else:
             raise _conflict(program, applied, view, version)
     return replace(pinned, settings=replace(pinned.settings, pins=found))
+
+
+def pinned_versions(target: Target, program: Program, head: Head | None) -> dict[str, ObjectVersion]:
+    """The versions that a program's pins name, by view. Raises NotFound (A522)."""
+    pins = {view: pin.number for view, pin in program.settings.pins.items() if view in program.views}
+    return {view: _pinned(target, program, head, view, number) for view, number in pins.items()}
 
 
 def _require_the_same(pinned: Program, view: str, version: ObjectVersion) -> None:
@@ -71,7 +81,7 @@ def _is_known(target: Target, program: Program, applied: Program | None, view: s
         return False
     former = former_name(program, view) if view not in applied.views else view
     pin, held = applied.settings.pins.get(former), applied.settings.held.get(object_key("view", former))
-    if same_meaning(program, applied, object_key("view", view), object_key("view", former)):
+    if same_definition(program, applied, object_key("view", view), object_key("view", former)):
         return True
     written = [one.written for one in (pin, held) if one is not None and one.written is not None]
     return any(defines(target, program, object_key("view", view), one) for one in written)

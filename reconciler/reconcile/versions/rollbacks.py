@@ -17,11 +17,11 @@ from reconciler.program.model import Program
 from reconciler.reconcile.history import PastApply, list_applies, time_of
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.histories import published_rows, versions_at
 from reconciler.reconcile.versions.looking import VersionedName, find_object, no_such_version, number_of
-from reconciler.reconcile.versions.numbering import published_rows, versions_at
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
-from reconciler.snapshot.objects import object_key, object_keys, same_meaning
+from reconciler.snapshot.objects import object_key, object_keys, same_definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
             if not key.startswith("table:"):
                 wanted[key] = None
             continue
-        if key in object_keys(now) and same_meaning(now, then, key, then_keys[key]):
+        if key in object_keys(now) and same_definition(now, then, key, then_keys[key]):
             continue
         if key.startswith("table:") and key not in object_keys(now):
             raise would_lose(pipeline, key, "it was removed since, and its rows with it")

@@ -30,10 +30,16 @@ from reconciler.reconcile.planning import AppliedState, Planned, planned_between
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.reconcile.versions.maintained import with_maintained_versions
+from reconciler.reconcile.versions.recorded_functions import (
+    calls_recorded,
+    with_applied_functions,
+    with_recorded_functions,
+)
 from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.reconcile.versions.rollbacks import Rollback, active_number, would_lose
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.snapshot.objects import object_key, object_keys, same_meaning
 
 _PROPOSED = "rollback proposed"
 
@@ -76,13 +82,17 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         if number is not None:
             kind, _, name = key.partition(":")
             versions[key] = read_version(target, find_in_head(head, name, kind), f"v{number}")
-            definitions[key] = versions[key].definition
+            definitions |= with_recorded_functions(target, versions[key], key, versions[key].definition)
     for key, number in rollback.to.items():
         if number is None and held[key].written is None:
             del held[key]
     for key in rollback.ended:
         if key in held:
             definitions[key] = held.pop(key).written
+    # What has a version by its number goes on calling what this one calls, whatever functions go back.
+    staying = {object_key("view", view) for view in program.settings.pins} | {*held} - {*rollback.to}
+    for key in sorted(staying & {*object_keys(program)} - {*definitions}):
+        definitions |= with_applied_functions(head, program, key, key)
     compiled = with_definitions(target, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:
@@ -91,6 +101,9 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         what = other_meaning(compiled.program, key, version)
         if what is not None:
             raise _misfit(rollback, f"{version.found.name}@v{version.summary.number} has {what} in today's program")
+        differs_in_types = same_meaning(compiled.program, program, key) and active_number(head, key) != held[key].number
+        if differs_in_types or calls_recorded(compiled.program, key):
+            continue
         if defines(target, compiled.program, key, held[key].written):
             # That is what the files say, as far as they are applied: they hold again.
             del held[key]

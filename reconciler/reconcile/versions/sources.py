@@ -5,7 +5,7 @@
 - With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
 - One that is kept up to date (`maintained`) is read as any view is, at the query's own step.
 - One that is staged (`staging`) has the rows that it was staged with, as of the step that they were built from.
-- A view that is computed in place is computed from what it read then, as its program said then.
+- A view that is computed in place is computed from what it read then, as its program said then, by the functions of then.
 - One whose rows were pruned is an error that says so (X735), be the files there or not: they may be going.
 - It has to be allowed: `spec.versions.reads`, in what is applied.
 
@@ -16,19 +16,19 @@ read a name as it stood when what follows it was registered.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.engine.protocol import FunctionSource, InlineSource, Source
+from reconciler.engine.protocol import InlineSource, Source
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.program.settings import meaning_settings
-from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, sources_for
+from reconciler.reconcile.reading import foreign_placements, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
 from reconciler.reconcile.versions.maintained import maintained_name
-from reconciler.reconcile.versions.numbering import published_rows
 from reconciler.reconcile.versions.pruned import require_version_kept
 from reconciler.reconcile.versions.staged import staged_placements
 from reconciler.registry.model import Head
@@ -38,13 +38,12 @@ from reconciler.snapshot.objects import object_key
 
 @dataclass(frozen=True, slots=True)
 class VersionSources:
-    """The sources of one version under its name as written, the functions that they need, and as of which step they are."""
+    """The sources of one version under its name as written, and as of which step they are."""
 
     name: str
     step: int
     state: StepState
     sources: tuple[Source, ...]
-    functions: tuple[FunctionSource, ...]
 
 
 def is_versioned(name: str) -> bool:
@@ -88,23 +87,16 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     if view is not None and view.kind is ViewKind.LOCAL:
         raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
     place = published_place(then, target.warehouse, {**state.relations, **foreign_placements(state.foreign)})
-    sources = sources_for(then, [spelled], place)
-    functions = functions_for(then, (), [spelled])
+    sources = sources_for(then, [spelled], place, with_functions=True)
     if any(isinstance(source, InlineSource) for source in sources):
-        _require_same_meaning(name, program, then, functions)
-    return VersionSources(name, state.step, state, (*sources[:-1], replace(sources[-1], name=name)), functions)
+        _require_same_settings(name, program, then)
+    return VersionSources(name, state.step, state, (*sources[:-1], replace(sources[-1], name=name)))
 
 
-def _require_same_meaning(name: str, program: Program, then: Program, functions: tuple[FunctionSource, ...]) -> None:
+def _require_same_settings(name: str, program: Program, then: Program) -> None:
     """What is computed now has to be computed as it was then."""
     if meaning_settings(program.settings.spark) != meaning_settings(then.settings.spark):
         raise ReconcileError("X722", f"{name} is computed where it is read, and settings that decide results changed since")
-    known = [key for one in functions if (key := fold(one.name)) in program.functions]
-    now = {fold(one.name): one for one in functions_for(program, known, ())}
-    for function in functions:
-        if now.get(fold(function.name), function) != function:
-            message = f"{name} is computed where it is read, and function {function.name} changed since"
-            raise ReconcileError("X722", message, "a materialized view keeps the rows of its versions")
 
 
 def last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:

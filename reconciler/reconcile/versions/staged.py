@@ -7,7 +7,7 @@ from reconciler.delta.opening import join_location
 from reconciler.engine.stored import ColumnType
 from reconciler.names import fold, is_version
 from reconciler.plan.model import Plan, StagedVersion
-from reconciler.registry.model import Head, Placement, Staged
+from reconciler.registry.model import Head, Placement, Staged, StagedView
 from reconciler.snapshot.model import Snapshot
 
 
@@ -43,6 +43,11 @@ def describe_promotion(staged: Staged | None, view: str, folder: str) -> str:
 
 def staged_placements(staged: Staged) -> Mapping[str, Placement]:
     """Where the rows of staged views (folded) can be read: each a table of one version."""
+    return placements_of(staged.views)
+
+
+def placements_of(views: Mapping[str, StagedView]) -> dict[str, Placement]:
+    """Where rows that were built beside what is in force can be read, by folded name of their views."""
     return {
         key: Placement(
             join_location(one.location, one.staging),
@@ -50,7 +55,7 @@ def staged_placements(staged: Staged) -> Mapping[str, Placement]:
             one.result.get("rows"),
             tuple(ColumnType(**column) for column in one.result.get("columns", ())),
         )
-        for key, one in sorted(staged.views.items())
+        for key, one in sorted(views.items())
     }
 
 

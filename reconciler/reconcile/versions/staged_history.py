@@ -26,4 +26,4 @@ def record_staged(target: Target, head: Head) -> None:
         staged_placements(staged),
     )
     numbers = {key: staged.numbers[key] for key in staged.minted}
-    record_minted_versions(target.registry, head, numbers, desired, told)
+    record_minted_versions(target.registry, head, numbers, desired, told, staged.numbers)

@@ -42,13 +42,15 @@ from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Progress, in_rows
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.column_types import require_recorded_types, with_types
 from reconciler.reconcile.versions.numbering import active_versions, versions_after, versions_beside
-from reconciler.reconcile.versions.staged import staged_folders, staged_names
+from reconciler.reconcile.versions.staged import placements_of, staged_folders, staged_names
 from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.registry.model import Approval, Head, Staged, StagedView
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
+from reconciler.snapshot.objects import object_keys
 
 # How long a run may take to come to the end of its step.
 HANDOVER_WAIT_SECONDS = 1800.0
@@ -163,6 +165,8 @@ def _build(
     engine, warehouse = applying.engine, target.warehouse
     building = Building(engine, warehouse, program, pinned.steps, places, builder, clock, pinned.foreign, before)
     views: dict[str, StagedView] = {}
+    assert found.applied.snapshot is not None
+    settled = versions_after(target.registry, head, found.applied.snapshot.program, found.desired, found.plan.diff)
     for number, step in enumerate(steps, start=1):
         key = fold(step.view)
         if building.has_staged(step):
@@ -174,6 +178,7 @@ def _build(
         staging, location = building.choose(step), building.folder(step.view)
         chosen.add((location, staging))
         result = building.build(step)
+        require_recorded_types(target.registry, head, settled, program, step.view, result["columns"])
         applying.boundary(f"stage_view:{EFFECTED}")
         views[key] = StagedView(location, staging, builder, result)
         applying.report(Progress(number, len(steps), words, done=True, detail=_detail(result, published.step)))
@@ -215,11 +220,14 @@ def _record(
     assert before is not None
     # Of what was staged before, the numbers have to be known by their definitions.
     record_staged(target, head)
-    after = versions_after(registry, head, before.program, desired, found.plan.diff)
+    placements = {**found.head.published.relations, **placements_of(views)}
+    settled = versions_after(registry, head, before.program, desired, found.plan.diff)
+    after = with_types(registry, head, settled, desired, placements)
     active = active_versions(registry, head)
-    redefined = changed_objects(before.program, desired.program, found.plan.diff).redefined
     numbers = {
-        key: one.active for key in redefined if (one := after[key]).active is not None and active.get(key) != one.active
+        key: one.active
+        for key in object_keys(desired.program)
+        if (one := after[key]).active is not None and active.get(key) != one.active
     }
     last = {one.id: one.last for one in head.versions.values()}
     staged = Staged(

@@ -10,7 +10,8 @@ from hypothesis import strategies as some
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
 from reconciler.diff.objects import ObjectChanges, changed_objects
-from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after, versions_at
+from reconciler.reconcile.versions.histories import versions_at
+from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Published
 from reconciler.registry.protocol import History

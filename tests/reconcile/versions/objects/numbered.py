@@ -6,7 +6,7 @@ from typing import Any
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.target import Target, open_target
-from reconciler.reconcile.versions.numbering import published_rows
+from reconciler.reconcile.versions.histories import published_rows
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from tests.acceptance.shop import write_shop

@@ -1,0 +1,40 @@
+"""What a function does, with all that it calls: two functions with equal closures give the same for the same arguments.
+
+Names of versions play no part: `tax@v0`, recorded, does what `tax` does if both are defined so.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from reconciler.digest import digest_json
+from reconciler.names import without_version
+from reconciler.program.model import Function
+from reconciler.snapshot.fingerprint import function_content
+
+
+def call_closures(functions: Mapping[str, Function], calls: Iterable[str], as_spelled: bool) -> dict[str, str]:
+    """By name as called, the digest of all that decides what each of these functions (keys) gives, sorted."""
+    known: dict[str, str] = {}
+    return {without_version(key): _closure(functions, key, as_spelled, known) for key in sorted(calls) if key in functions}
+
+
+def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> frozenset[str]:
+    """The keys of all functions that are called, directly or through others."""
+    found: set[str] = set()
+    waiting = list(calls)
+    while waiting:
+        key = waiting.pop()
+        if key in functions and key not in found:
+            found.add(key)
+            waiting += functions[key].calls
+    return frozenset(found)
+
+
+def _closure(functions: Mapping[str, Function], key: str, as_spelled: bool, known: dict[str, str]) -> str:
+    if key not in known:
+        # A circle of calls, which is an error elsewhere, must not keep us here.
+        known[key] = ""
+        function = functions[key]
+        called = [one for one in function.calls if one in functions]
+        calls = {without_version(one): _closure(functions, one, as_spelled, known) for one in called}
+        known[key] = digest_json({**function_content(function, as_spelled), **({"calls": calls} if calls else {})})
+    return known[key]
