@@ -28,13 +28,14 @@ from reconciler.snapshot.objects import object_key, object_keys, same_definition
 class Rollback:
     """What goes where: `to` maps objects (`kind:folded name`) to the number of the version that they are to have (None: not
     to be there); for those of `ended` the files hold again. `seen` has the numbers that those of `to` had when this was
-    asked for: it is for no others. `words` say it for people."""
+    asked for: it is for no others. `words` say it for people. `whole`: all that is defined goes back to one time."""
 
     pipeline: str
     words: str
     to: Mapping[str, int | None] = field(default_factory=dict)
     ended: tuple[str, ...] = ()
     seen: Mapping[str, int | None] = field(default_factory=dict)
+    whole: bool = False
 
 
 def rollback_of(target: Target, name: VersionedName, kind: str | None = None) -> Rollback:
@@ -101,7 +102,8 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
         message = f"{pipeline} is as it was at registry version {past.number} already"
         raise ReconcileError("A542", message, "reconcile history shows which there are")
     seen = {key: active_number(head, key) for key in wanted}
-    return Rollback(pipeline, f"pipeline {pipeline} to registry version {past.number}", wanted, seen=seen)
+    words = f"pipeline {pipeline} to registry version {past.number}"
+    return Rollback(pipeline, words, wanted, seen=seen, whole=True)
 
 
 def end_of(target: Target, name: VersionedName | None, pipeline: str | None = None, kind: str | None = None) -> Rollback:

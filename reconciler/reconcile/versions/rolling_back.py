@@ -82,7 +82,12 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         if number is not None:
             kind, _, name = key.partition(":")
             versions[key] = read_version(target, find_in_head(head, name, kind), f"v{number}")
-            definitions |= with_recorded_functions(target, versions[key], key, versions[key].definition)
+            definition = versions[key].definition
+            if rollback.whole and "functions" not in versions[key].content:
+                # It does not say which functions it called: those of then, which go back with it.
+                definitions[key] = definition
+            else:
+                definitions |= with_recorded_functions(target, versions[key], key, definition)
     for key, number in rollback.to.items():
         if number is None and held[key].written is None:
             del held[key]
@@ -121,7 +126,8 @@ def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
             digest
         ):
             found = details["rollback"]
-            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]), found["seen"])
+            whole = found.get("whole", False)
+            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]), found["seen"], whole)
     return None
 
 
