@@ -197,6 +197,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A582": "an approval would not count",
     "A590": "a version would have columns of other types",
     "A591": "a function that a version calls can't be had",
+    "A592": "a table's rows would not outlive its pin",
 }
 
 _REGISTRY: Final = {

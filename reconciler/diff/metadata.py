@@ -44,6 +44,10 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
             found.append(
                 MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])
             )
+    for key in sorted({*desired.functions} & {*applied.functions}):
+        versions = [_version(one.function_pins.get(key)) for one in (before, after)]
+        if versions[0] != versions[1]:
+            found.append(MetadataChange(desired.functions[key].name, "version", *versions))
     for key in sorted({*before.held, *after.held}):
         versions = [_held(one.held.get(key)) for one in (before, after)]
         if versions[0] != versions[1]:

@@ -183,7 +183,7 @@ DEFAULT_STEPS_SECONDS: Final = 7 * 86400
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """The number of the version that a view is to have. `written`: how the files defined the view beside the pin, as stored,
+    """The number of the version that an object is to have. `written`: how the files defined it beside the pin, as stored,
     where that meant something else; known once the pin was looked up."""
 
     number: int
@@ -237,11 +237,11 @@ class Settings:
     `driver_memory` are those of `runtime`, as Spark takes them, None where the environment decides. `evolution` is that of
     all tables but those of `table_evolution` (folded name → its own); `protected` are the folded names of protected
     relations, sorted. `version_reads`: queries may read versions that are not active.
-    `pins` say which versions views (folded) are to have, whatever their SQL says; `maintained` which versions of them are
-    kept up to date beside that, by number, sorted. `used_by` names who reads a relation
-    (folded) from outside, in the author's words, sorted. `held` are the objects that were rolled back, by `kind:folded
-    name`: no file says that, it is kept with what is applied. `retention` is that of the pipeline; a relation (folded) of
-    `relation_retention` has its own `versions` and `keep` instead.
+    `pins` say which versions tables and views (folded) are to have, whatever their SQL says, `function_pins` the same of
+    functions; `maintained` which versions of views are kept up to date beside that, by number, sorted.
+    `used_by` names who reads a relation (folded) from outside, in the author's words, sorted. `held` are the objects that
+    were rolled back, by `kind:folded name`: no file says that, it is kept with what is applied. `retention` is that of the
+    pipeline; a relation (folded) of `relation_retention` has its own `versions` and `keep` instead.
     """
 
     name: str
@@ -260,6 +260,7 @@ class Settings:
     checkpoint_interval_seconds: int = DEFAULT_CHECKPOINT_INTERVAL
     version_reads: bool = False
     pins: Mapping[str, Pin] = field(default_factory=dict)
+    function_pins: Mapping[str, Pin] = field(default_factory=dict)
     maintained: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)

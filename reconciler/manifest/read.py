@@ -214,7 +214,8 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
         driver_memory=_text(runtime.get("driver_memory")).lower() or None,
         checkpoint_interval_seconds=_seconds(runtime.get("checkpoint_interval")) or DEFAULT_CHECKPOINT_INTERVAL,
         version_reads=part(value, "spec", "versions", "reads") is True,
-        pins=_pins(_mapping(value, "spec", "views")),
+        pins={**_pins(_mapping(value, "spec", "tables")), **_pins(_mapping(value, "spec", "views"))},
+        function_pins=_pins(_mapping(value, "spec", "functions")),
         maintained=_maintained(_mapping(value, "spec", "views")),
         used_by=_used_by(value),
         retention=_retention(part(value, "spec", "retention")),
@@ -267,8 +268,8 @@ def _relation_retention(value: Mapping[str, Any]) -> dict[str, Retention]:
     return dict(sorted(found.items()))
 
 
-def _pins(views: Mapping[str, Any]) -> dict[str, Pin]:
-    found = {fold(name): _PIN.fullmatch(_text(part(entry, "version"))) for name, entry in views.items()}
+def _pins(objects: Mapping[str, Any]) -> dict[str, Pin]:
+    found = {fold(name): _PIN.fullmatch(_text(part(entry, "version"))) for name, entry in objects.items()}
     return {name: Pin(int(pin[1])) for name, pin in sorted(found.items()) if pin is not None}
 
 

@@ -107,7 +107,7 @@ def compile_desired(
     applied: Snapshot | None = None,
 ) -> Snapshot | None:
     """The snapshot of files that were read (`source.files_of`), with what is rolled back. Raises ManifestInvalid with every
-    error; of pins what `pinned_views` says, of rollbacks `held_objects`, of versions that are kept up to date `maintained`.
+    error; of pins what `pinned_objects` says, of rollbacks `held_objects`, of versions kept up to date `maintained`.
     `visit` as for `validate_pipeline`, `applied` as for `read_desired`."""
     if files is None:
         return None
@@ -117,11 +117,11 @@ def compile_desired(
     if errors or validated.program is None:
         raise ManifestInvalid(errors)
     program = validated.program
-    if program.settings.pins:
+    if program.settings.pins or program.settings.function_pins:
         # Few pipelines have any.
-        from reconciler.reconcile.versions.pinned_views import with_pinned_views
+        from reconciler.reconcile.versions.pinned_objects import with_pinned_objects
 
-        program = with_pinned_views(target, program)
+        program = with_pinned_objects(target, program)
     from_files = program
     if applied is None or applied.program.settings.held:
         from reconciler.reconcile.versions.held_objects import with_held_objects
@@ -136,7 +136,8 @@ def compile_desired(
 
         program = with_settled_foreign(target, program, visit)
     snapshot = take_snapshot(program)
-    if program is from_files and not program.settings.pins and not program.foreign:
+    pinned = program.settings.pins or program.settings.function_pins
+    if program is from_files and not pinned and not program.foreign:
         # What these stand for is in the registry, which is another one elsewhere.
         target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
     flush(target.cache)

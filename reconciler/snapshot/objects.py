@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.digest import JsonObject, digest_json
+from reconciler.manifest.model import Pin
 from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Function, Program, Table, View
 from reconciler.program.settings import meaning_settings
@@ -67,6 +68,14 @@ def object_keys(program: Program) -> tuple[str, ...]:
     """The keys of all objects of a program, sorted. A view that keeps a version up to date is none of its own."""
     by_kind = zip(KINDS, (program.tables, program.views, program.functions), strict=True)
     return tuple(sorted(f"{kind}:{key}" for kind, objects in by_kind for key in objects if not is_version(key)))
+
+
+def pins_of(program: Program) -> dict[str, Pin]:
+    """By key, the pins of objects that a program has, sorted."""
+    settings = program.settings
+    found = {object_key("view" if name in program.views else "table", name): pin for name, pin in settings.pins.items()}
+    found |= {object_key("function", name): pin for name, pin in settings.function_pins.items()}
+    return {key: found[key] for key in object_keys(program) if key in found}
 
 
 def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:

@@ -3,7 +3,7 @@
 - With what is applied is kept, for each such object, which version it has, and its definition as the files had it then.
   Desired is what the files say with these versions in their place, for as long as the files define the object as they did.
   Once they mean something else, or have it no more, the hold ends and the files count; the plan says so (H930).
-- A rename (`moved`) takes the hold along. A view that pipeline.yaml pins has the pinned version: the pin ends the hold.
+- A rename (`moved`) takes the hold along. What pipeline.yaml pins has the pinned version: the pin ends the hold.
 - A held definition has to fit the files: one that reads what the files have no more is an error (A540), and so is one that
   means something else among them.
 - An object that is held as not there takes its connectors with it; what the files say of them waits, too.
@@ -20,12 +20,12 @@ from reconciler.program.model import Program
 from reconciler.program.moves import moved_key
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.pinned_views import pinned_versions
+from reconciler.reconcile.versions.pinned_objects import pinned_versions
 from reconciler.reconcile.versions.recorded_functions import with_applied_functions, with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, stored_definition, with_definitions
 from reconciler.registry.model import Head
 from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.objects import object_key, same_meaning
+from reconciler.snapshot.objects import pins_of, same_meaning
 
 
 def with_held_objects(target: Target, program: Program, applied: Snapshot | None) -> Program:
@@ -42,11 +42,10 @@ def with_held_objects(target: Target, program: Program, applied: Snapshot | None
 def _with_held(target: Target, head: Head, program: Program, applied: Program) -> Program:
     held: dict[str, Held] = {}
     former: dict[str, str] = {}
+    pinned = pins_of(program)
     for key, one in applied.settings.held.items():
         today = moved_key(program, key)
-        kind, _, name = today.partition(":")
-        is_pinned = kind == "view" and name in program.settings.pins
-        if not is_pinned and defines(target, program, today, one.written):
+        if today not in pinned and defines(target, program, today, one.written):
             held[today], former[today] = one, key
     if not held:
         return program
@@ -56,8 +55,7 @@ def _with_held(target: Target, head: Head, program: Program, applied: Program) -
         definitions |= wanted
     if any(key.startswith("function:") for key in held):
         # What is pinned calls what was recorded with it, whatever functions go back.
-        for view, version in pinned_versions(target, program, head).items():
-            key = object_key("view", view)
+        for key, version in pinned_versions(target, program, head).items():
             definitions |= with_recorded_functions(target, version, key, stored_definition(program, key) or {})
     compiled = with_definitions(target, program, definitions)
     errors = errors_among(compiled.diagnostics)

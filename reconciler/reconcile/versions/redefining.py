@@ -1,6 +1,6 @@
 """Programs in which objects are defined otherwise: by definitions that the registry has, under their names of today.
 
-What pins (`pinned_views`) and rollbacks (`held_objects`, `rolling_back`) have in common. An object is named by its key,
+What pins (`pinned_objects`) and rollbacks (`held_objects`, `rolling_back`) have in common. An object is named by its key,
 `kind:folded name` (`snapshot.objects`); a definition is in the form in which a snapshot stores it.
 """
 

@@ -14,7 +14,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import find_in_head
 from reconciler.reconcile.versions.staged import staged_folders
 from reconciler.registry.model import Head
-from reconciler.snapshot.objects import object_key
+from reconciler.snapshot.objects import object_key, pins_of
 
 
 def version_references(target: Target, head: Head, program: Program) -> dict[tuple[str, int], tuple[str, ...]]:
@@ -68,12 +68,7 @@ def _views(target: Target, head: Head, program: Program) -> list[tuple[tuple[str
 
 
 def _pins(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
-    keys = {view: object_key("view", view) for view in program.settings.pins}
-    return [
-        ((head.versions[keys[view]].id, pin.number), "pinned")
-        for view, pin in program.settings.pins.items()
-        if keys[view] in head.versions
-    ]
+    return [((head.versions[key].id, pin.number), "pinned") for key, pin in pins_of(program).items() if key in head.versions]
 
 
 def _maintained(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:

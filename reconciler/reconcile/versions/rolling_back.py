@@ -39,7 +39,7 @@ from reconciler.reconcile.versions.redefining import defines, other_meaning, sto
 from reconciler.reconcile.versions.rollbacks import Rollback, active_number, would_lose
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot, take_snapshot
-from reconciler.snapshot.objects import object_key, object_keys, same_meaning
+from reconciler.snapshot.objects import object_keys, pins_of, same_meaning
 
 _PROPOSED = "rollback proposed"
 
@@ -95,7 +95,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         if key in held:
             definitions[key] = held.pop(key).written
     # What has a version by its number goes on calling what this one calls, whatever functions go back.
-    staying = {object_key("view", view) for view in program.settings.pins} | {*held} - {*rollback.to}
+    staying = {*pins_of(program)} | {*held} - {*rollback.to}
     for key in sorted(staying & {*object_keys(program)} - {*definitions}):
         definitions |= with_applied_functions(head, program, key, key)
     compiled = with_definitions(target, program, definitions)
@@ -150,8 +150,8 @@ def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
 
 
 def _require_free(program: Program, key: str) -> None:
-    kind, _, name = key.partition(":")
-    pin = program.settings.pins.get(name) if kind == "view" else None
+    name = key.partition(":")[2]
+    pin = pins_of(program).get(key)
     if pin is not None:
         raise ReconcileError(
             "A543",
