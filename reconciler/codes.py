@@ -198,6 +198,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A590": "a version would have columns of other types",
     "A591": "a function that a version calls can't be had",
     "A592": "a table's rows would not outlive its pin",
+    "A593": "a version can't be brought up to date",
 }
 
 _REGISTRY: Final = {

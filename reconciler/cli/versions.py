@@ -1,6 +1,7 @@
 """`reconcile versions`: look at the versions of tables, views and functions."""
 
 import getpass
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -8,11 +9,13 @@ from typing import Any, Final
 import click
 
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import note, paint, say, say_painted, show_json, show_table
+from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
+from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.commits import short_commit
+from reconciler.reconcile.progress import Applying
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.reconcile.versions.looking import (
@@ -30,18 +33,17 @@ from reconciler.reconcile.versions.looking import (
     versioned_name,
 )
 from reconciler.reconcile.versions.pruned import Pruned
+from reconciler.reconcile.versions.refreshing import refresh_version
 from reconciler.reconcile.versions.rows import RowDifference, compare_rows
 from reconciler.reconcile.versions.staged import staged_number
 from reconciler.registry.model import AliasMove
 from reconciler.snapshot.objects import KINDS, object_key
 
-_ACTIONS: Final = ("list", "show", "diff", "alias", "unalias")
+_ACTIONS: Final = ("list", "show", "diff", "alias", "unalias", "refresh")
 
 
 @click.command()
-@click.argument(
-    "action", type=click.Choice(["list", "show", "diff", "alias", "unalias"]), metavar="list|show|diff|alias|unalias"
-)
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="|".join(_ACTIONS))
 @click.argument("name", metavar="[PIPELINE.]NAME[@VERSION]")
 @click.argument("other", required=False, metavar="[NAME@VERSION]")
 @target_options
@@ -66,12 +68,15 @@ def command(
     sample: int,
     limit: int,
 ) -> int:
-    """List the versions of a table, view or function, show one of them, compare two, or give one a name.
+    """List the versions of a table, view or function, show one of them, compare two, give one a name, or compute one.
 
     VERSION is v2, or an alias. What is shown without one is the active version; `diff` with one name compares that version
     with the active one. `alias revenue@stable v2` has revenue@stable stand for revenue@v2 from now on.
 
-    Needs no Java, but for --data.
+    `refresh revenue@v1` computes a version of a view that is not active once, from what is published now: revenue@v1 reads
+    these rows from then on.
+
+    Needs no Java, but for --data and refresh.
 
     Example: reconcile versions diff revenue@v1 revenue@v3
     """
@@ -89,6 +94,8 @@ def command(
             return _list(target, name, kind, form, limit)
         case "alias" | "unalias":
             return _alias(target, name, other, kind, form)
+        case "refresh":
+            return _refresh(name, repo, environment, form)
         case "show":
             return _show(_version(target, name, kind), form)
         case _:
@@ -101,6 +108,23 @@ def command(
                 by = tuple(one.strip() for one in key.split(",")) if key else ()
                 rows = compare_rows(target, project.engine_for(before.found.pipeline), before, after, by, sample)
             return _diff(difference, form, rows)
+
+
+def _refresh(text: str, repo: str, environment: str | None, form: str) -> int:
+    name = versioned_name(text)
+    if name.version is None:
+        raise ReconcileError("U818", f"{text!r} names no version", f"reconcile versions refresh {text}@v0")
+    with project_of(repo, environment) as project:
+        found = find_object(project.target, name)
+        engine, boundary = project.engine_for(found.pipeline), boundary_from_environment(os.environ)
+        done = refresh_version(project.target, name, Applying(engine, ProgressLines(), note, boundary))
+    if form == "json":
+        said = {"pipeline": done.pipeline, "name": done.name, "version": f"v{done.number}"}
+        rows = done.refreshed.result.get("rows")
+        show_json({"form": "reconciler/refresh/v1", **said, "step": done.refreshed.step, "rows": rows})
+        return 0
+    say(f"{done.pipeline}.{done.name}@v{done.number} is up to date as of step {done.refreshed.step}")
+    return 0
 
 
 def _alias(target: Target, text: str, version: str | None, kind: str | None, form: str) -> int:
@@ -166,6 +190,7 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
             [words] if number == active else ["staged"] if number == staged else ["pruned"] if number in found.pruned else []
         )
         told += ["maintained"] if number in found.maintained else []
+        told += [f"refreshed at step {found.refreshed[number]}"] if number in found.refreshed else []
         return ", ".join([*told, *names.get(number, ())])
 
     rows = [
@@ -201,6 +226,7 @@ def _list_as_json(found: VersionList, moves: Sequence[AliasMove]) -> dict[str, A
                 "active": one.number == active,
                 "maintained": one.number in found.maintained,
                 "pruned": _pruned_as_json(found.pruned.get(one.number)),
+                "refreshed": found.refreshed.get(one.number),
             }
             for one in found.versions
         ],

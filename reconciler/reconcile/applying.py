@@ -62,6 +62,7 @@ from reconciler.reconcile.versions.column_types import require_recorded_types, w
 from reconciler.reconcile.versions.held_objects import held_numbers
 from reconciler.reconcile.versions.kept_rows import KeptRows
 from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after
+from reconciler.reconcile.versions.refreshed import refreshed_after
 from reconciler.reconcile.versions.staged import describe_promotion, staged_folders
 from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.registry.model import (
@@ -388,6 +389,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         versions=versions,
         held=held_numbers(program) if journal.record is not None else {},
         staged=None,
+        refreshed=refreshed_after(head.refreshed, versions) if journal.record is not None else {},
     )
     switch = Switch(
         published.step,

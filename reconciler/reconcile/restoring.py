@@ -45,6 +45,7 @@ from reconciler.reconcile.steps import record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.held_objects import held_numbers
 from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_restored
+from reconciler.reconcile.versions.refreshed import refreshed_after
 from reconciler.reconcile.withdrawing import RESTORE as RESTORE
 from reconciler.reconcile.withdrawing import view_transaction
 from reconciler.registry.codec import foreign_from_json, placement_from_json
@@ -78,6 +79,7 @@ def carry_out_restore(
             boundary(f"restore:{EFFECTED}")
     check()
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    versions = _versions(target, head, snapshot)
     done = replace(
         head,
         applied=_applied(details, now),
@@ -86,7 +88,8 @@ def carry_out_restore(
         outputs=_outputs(head, program, work.placements),
         intent=None,
         last_step=intent.step,
-        versions=_versions(target, head, snapshot),
+        versions=versions,
+        refreshed=refreshed_after(head.refreshed, versions),
         held=held_numbers(program),
         # What was staged was to follow what was in force; its folders go when old files go.
         staged=None,

@@ -30,6 +30,7 @@ from reconciler.registry.model import (
     Placement,
     Published,
     Readers,
+    Refreshed,
     Seek,
     Sending,
     Staged,
@@ -49,6 +50,8 @@ def head_to_json(head: Head) -> JsonObject:
         del value["held"]
     if head.staged is None:
         del value["staged"]
+    if not head.refreshed:
+        del value["refreshed"]
     if head.published is not None:
         value["published"]["relations"] = _placements_to_json(head.published.relations)
         _put_foreign(value["published"], head.published.foreign)
@@ -117,6 +120,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             versions=_versions(value.get("versions", {})),
             held=value.get("held", {}),
             staged=_staged(value["staged"]) if "staged" in value else None,
+            refreshed={key: Refreshed(**one) for key, one in value.get("refreshed", {}).items()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

@@ -15,6 +15,8 @@
   the files said of them stands with the applied definitions.
 - `staged` is what was built beside what is in force and awaits its promotion. It changes nothing else of the head, but that
   the numbers of its versions are given.
+- `refreshed` are rows of versions that are not active, computed once from what was published by then (`ObjectVersions.id`
+  and number: `view:revenue@v1`). They change nothing else of the head.
 - `epoch` rises with every takeover of the lease; a writer whose epoch is not the head's has lost the pipeline.
 
 Snapshots themselves (all definitions) are stored apart, by digest: the head stays small. So are the controls: what people
@@ -299,6 +301,22 @@ class Staged:
 
 
 @dataclass(frozen=True, slots=True)
+class Refreshed:
+    """Rows of a version that is not active, computed once: in the folder `staging` below the view's own (`location`), as of
+    the published `step`, under the `name` that `record` (a stored program) has for the version. `result` is what is known
+    of them, as a journal records it."""
+
+    location: str
+    staging: str
+    name: str
+    record: str
+    step: int
+    at: str
+    by: str
+    result: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """See the module."""
 
@@ -314,6 +332,7 @@ class Head:
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
     held: Mapping[str, int | None] = field(default_factory=dict)
     staged: Staged | None = None
+    refreshed: Mapping[str, Refreshed] = field(default_factory=dict)
 
 
 class Wish(StrEnum):

@@ -29,6 +29,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.reconcile.versions.references import version_references
+from reconciler.reconcile.versions.refreshed import refreshed_key
 from reconciler.reconcile.versions.retention import (
     Held,
     Known,
@@ -133,10 +134,19 @@ def _versions(
     programs: dict[str, Program] = {}
     for (key, number), span in sorted(last.items()):
         kind, state = key.partition(":")[0], states.at.get(span.last)
-        if kind == "function" or state is None or pruned.get((key, number), -1) >= state.step:
+        if kind == "function":
             continue
-        places = _places(target, head, state, span.name, programs)
-        if not places or not all(states.stands(state.step, place.location) for place in places):
+        places: frozenset[Place] = frozenset()
+        if state is not None and pruned.get((key, number), -1) < state.step:
+            places = _places(target, head, state, span.name, programs)
+            if not all(states.stands(state.step, place.location) for place in places):
+                places = frozenset()
+        refreshed = head.refreshed.get(refreshed_key(key, number))
+        ended = span.ended
+        if refreshed is not None and ended is not None:
+            places |= {Place(join_location(refreshed.location, refreshed.staging), 0)}
+            ended = max(ended, datetime.fromisoformat(refreshed.at))
+        if not places:
             continue
         by_checkpoints = [
             f"checkpoint {one.name}"
@@ -144,7 +154,7 @@ def _versions(
             if any(number == other and it.first <= one.step <= it.last for other, it in spans[key])
         ]
         held_by = (*references.get((key, number), ()), *sorted(by_checkpoints))
-        yield KnownVersion(key, kind, names.get(key, span.name), number, span.ended, places, held_by)
+        yield KnownVersion(key, kind, names.get(key, span.name), number, ended, places, held_by)
 
 
 def _places(target: Target, head: Head, state: PastState, name: str, programs: dict[str, Program]) -> frozenset[Place]:

@@ -84,7 +84,8 @@ class ObjectVersion:
 @dataclass(frozen=True, slots=True)
 class VersionList:
     """The last versions of an object, oldest first. `is_whole`: there are no others. `aliases` are all there are; `pruned`
-    are those (by number) that have lost their rows, `maintained` those that are kept up to date beside the active one."""
+    are those (by number) that have lost their rows, `maintained` those that are kept up to date beside the active one,
+    `refreshed` those that were brought up to date once, by number the step."""
 
     found: FoundObject
     versions: tuple[VersionSummary, ...]
@@ -92,6 +93,7 @@ class VersionList:
     aliases: Mapping[str, int] = field(default_factory=dict)
     pruned: Mapping[int, Pruned] = field(default_factory=dict)
     maintained: frozenset[int] = frozenset()
+    refreshed: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,11 @@ def list_versions(target: Target, found: FoundObject, limit: int | None = None) 
     shown = tuple(_summary(row) for row in (rows if limit is None else rows[-limit:]))
     # Numbers begin with 0.
     aliases, pruned = aliases_of(target, found), pruned_now(target, found)
-    return VersionList(found, shown, not shown or shown[0].number == 0, aliases, pruned, _maintained(target, found))
+    prefix = f"{found.versions.id}@v"
+    refreshed = {int(key[len(prefix) :]): one.step for key, one in found.head.refreshed.items() if key.startswith(prefix)}
+    is_whole = not shown or shown[0].number == 0
+    pruned = {number: one for number, one in pruned.items() if number not in refreshed}
+    return VersionList(found, shown, is_whole, aliases, pruned, _maintained(target, found), refreshed)
 
 
 def _maintained(target: Target, found: FoundObject) -> frozenset[int]:

@@ -41,6 +41,7 @@ from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import Retention, duration
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary, no_boundary
+from reconciler.reconcile.effects import remove
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import program_in_force
@@ -48,6 +49,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.keeping import read_known
 from reconciler.reconcile.versions.pruned import FOLDER, VERSION
 from reconciler.reconcile.versions.references import kept_staging_folders
+from reconciler.reconcile.versions.refreshed import refreshed_key
 from reconciler.reconcile.versions.retention import Decision, Known, KnownVersion, Left, decide
 from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
@@ -166,11 +168,16 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
         registry.append(History.PRUNES, pipeline, rows, None)
     run.boundary("prune:told")
     check()
-    registry.replace_head(stored.token, stored.value, str(uuid.uuid4()))
+    gone = {refreshed_key(one.object, one.number) for one in found.decision.pruned}
+    left = {key: one for key, one in stored.value.refreshed.items() if key not in gone}
+    registry.replace_head(stored.token, replace(stored.value, refreshed=left), str(uuid.uuid4()))
     for location in sorted(cared_for & set(found.decision.left)):
         check()
         keep_log(join_location(target.warehouse, location), _first(found.decision.left[location]))
     run.boundary(f"prune:{RECORDED}")
+    for key in sorted(gone & {*stored.value.refreshed}):
+        one = stored.value.refreshed[key]
+        remove(run.engine, join_location(target.warehouse, one.location, one.staging))
     return found
 
 

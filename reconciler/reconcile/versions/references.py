@@ -12,6 +12,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import find_in_head
+from reconciler.reconcile.versions.refreshed import refreshed_folders
 from reconciler.reconcile.versions.staged import staged_folders
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key, pins_of
@@ -32,10 +33,14 @@ def version_references(target: Target, head: Head, program: Program) -> dict[tup
 
 
 def kept_staging_folders(head: Head) -> frozenset[str]:
-    """The staging folders (below the warehouse) that open work refers to, and what is staged."""
+    """The staging folders (below the warehouse) that open work refers to, and those of what is staged or was refreshed."""
     entries = head.journal.entries if head.journal is not None else ()
     intents: list[Mapping[str, str]] = [entry.intent for entry in entries if "staging" in entry.intent]
-    return frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents) | staged_folders(head)
+    return (
+        frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents)
+        | staged_folders(head)
+        | refreshed_folders(head)
+    )
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:

@@ -178,6 +178,9 @@ def _why(version: KnownVersion, known: Known, ranks: Mapping[tuple[str, int], in
 
 
 def _as_past_step(version: KnownVersion, left: Mapping[str, Left]) -> tuple[str, ...]:
+    # Rows that were computed once, below the folder of their view, are no past step of anything.
+    if any(place.location.rpartition("/")[0] in left for place in version.places):
+        return ()
     # What is not in a folder that is in use is not removed here.
     readable = all(place.location not in left or left[place.location].has(place.version) for place in version.places)
     return (AS_PAST_STEP,) if readable else ()

@@ -4,6 +4,7 @@
   rows are in Delta's history, for as long as retention keeps them. The answer says which step that was.
 - With an earlier step asked for, it is the last such step that is not later; the version that was active then is read then.
 - One that is kept up to date (`maintained`) is read as any view is, at the query's own step.
+- One that was brought up to date once (`refreshing`) has those rows, as of the step that they were computed from.
 - One that is staged (`staging`) has the rows that it was staged with, as of the step that they were built from.
 - A view that is computed in place is computed from what it read then, as its program said then, by the functions of then.
 - One whose rows were pruned is an error that says so (X735), be the files there or not: they may be going.
@@ -30,6 +31,7 @@ from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
 from reconciler.reconcile.versions.maintained import maintained_name
 from reconciler.reconcile.versions.pruned import require_version_kept
+from reconciler.reconcile.versions.refreshed import refreshed_key, refreshed_placement
 from reconciler.reconcile.versions.staged import staged_placements
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
@@ -77,9 +79,11 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
     staged = _staged_state(target, head, found, given.version or "", at_step)
     maintained = _maintained_state(target, head, found, given.version or "", program, at_step)
-    state, spelled = maintained or staged or last_state(target, head, found, given.version or "", at_step)
+    refreshed = _refreshed_state(target, head, found, given.version or "", at_step)
+    state, spelled = maintained or staged or refreshed or last_state(target, head, found, given.version or "", at_step)
     then = read_snapshot(target, head.pipeline, state.record).program
-    if maintained is None and staged is None and (head.published is None or state.step != head.published.step):
+    is_past = head.published is None or state.step != head.published.step
+    if is_past and not (maintained or staged or refreshed):
         number = number_of(target, found, given.version or "")
         shown = f"{found.pipeline}.{found.name}@v{number}"
         require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
@@ -137,6 +141,18 @@ def _staged_state(
         return None
     state = read_step(target.registry, head, staged.step)
     return replace(state, record=staged.record, relations={**state.relations, **staged_placements(staged)}), found.name
+
+
+def _refreshed_state(
+    target: Target, head: Head, found: FoundObject, version: str, at_step: int
+) -> tuple[StepState, str] | None:
+    """The state that a version was brought up to date at, and its name there; None where it was not, or not by then."""
+    number = number_of(target, found, version)
+    one = head.refreshed.get(refreshed_key(found.versions.id, number)) if number is not None else None
+    if one is None or one.step > at_step:
+        return None
+    state = read_step(target.registry, head, one.step)
+    return replace(state, record=one.record, relations={**state.relations, **refreshed_placement(one)}), one.name
 
 
 def published_state(target: Target, head: Head, begin: int, end: int) -> StepState:
