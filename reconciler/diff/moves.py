@@ -10,6 +10,10 @@ Rules:
 - A column or connector moves within its relation, which may itself have moved. Connectors of a moved relation follow it
   without a move of their own.
 
+- Columns of a table that trade names do so once: what is applied says which trades it has been through. Both names must be
+  applied, and the columns must stand where they stood, under their new names, so that the table is seen to be another.
+  Where that is not so, or a column has been part of another trade, it is an error rather than a guess.
+
 What a move says by itself (that its new name is declared and its old one is not) is judged by `program.moves`.
 """
 
@@ -18,6 +22,7 @@ from dataclasses import dataclass, field
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import Move
+from reconciler.manifest.trades import Trade, trades_of
 from reconciler.names import closest, fold
 from reconciler.program.model import Program
 
@@ -74,10 +79,16 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
                 relations[target] = source
     parts = Renames(relations)
     columns: dict[str, dict[str, str]] = {}
+    trading: set[str] = set()
+    for trade in trades_of(desired.moves):
+        trading |= {source for source, _ in trade}
+        for source, target in _traded(trade, applied, desired, found):
+            relation, _, name = target.partition(".")
+            columns.setdefault(relation, {})[name] = source.partition(".")[2]
     connectors: dict[str, str] = {}
     for move in desired.moves:
         source, target = fold(move.source), fold(move.target)
-        if "." not in source or "." not in target:
+        if "." not in source or "." not in target or source in trading:
             continue
         relation, _, name = target.partition(".")
         old_relation, _, old_name = source.partition(".")
@@ -93,6 +104,37 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
             if _is_move(move, known, old_name, name, found):
                 columns.setdefault(relation, {})[name] = old_name
     return ResolvedMoves(Renames(relations, columns, connectors), tuple(found))
+
+
+def _traded(trade: Trade, applied: Program, desired: Program, found: list[Diagnostic]) -> list[tuple[str, str]]:
+    """The pairs of a trade that is still to be done; none where it is done, or is wrong about what is applied."""
+    names = dict(sorted(trade))
+    first = next(move for move in desired.moves if fold(move.source) in names)
+    table = next(iter(names)).partition(".")[0]
+    before, after = applied.tables.get(table), desired.tables.get(table)
+    done = [dict(one) for one in applied.settings.traded]
+    if before is None or after is None or names in done:
+        return []
+    listed = ", ".join(names)
+
+    def problem(code: str, message: str, hint: str) -> list[tuple[str, str]]:
+        found.append(Diagnostic(code, message, first.location, hint))
+        return []
+
+    if any(not names.keys().isdisjoint(one) for one in done):
+        hint = "remove the entries of that trade and apply, then write the new ones"
+        return problem("P334", f"of {listed}, some have traded names already, in another way", hint)
+    stood = [key for column in before.columns if (key := f"{table}.{fold(column.name)}") in names]
+    stand = [key for column in after.columns if (key := f"{table}.{fold(column.name)}") in names]
+    if len(stood) < len(names):
+        missing = ", ".join(sorted(names.keys() - set(stood)))
+        return problem(
+            "P333", f"{missing} is not applied, and can't trade names", "columns that trade names are all applied"
+        )
+    if stand != [names[key] for key in stood]:
+        hint = f"declare them in this order: {', '.join(names[key].partition('.')[2] for key in stood)}"
+        return problem("P335", f"{listed} trade names, and do not stand where they stood under the new ones", hint)
+    return sorted(trade)
 
 
 def _judge_unknown(

@@ -239,9 +239,10 @@ class Settings:
     relations, sorted. `version_reads`: queries may read versions that are not active.
     `pins` say which versions tables and views (folded) are to have, whatever their SQL says, `function_pins` the same of
     functions; `maintained` which versions of views are kept up to date beside that, by number, sorted.
-    `used_by` names who reads a relation (folded) from outside, in the author's words, sorted. `held` are the objects that
-    were rolled back, by `kind:folded name`: no file says that, it is kept with what is applied. `retention` is that of the
-    pipeline; a relation (folded) of `relation_retention` has its own `versions` and `keep` instead.
+    `used_by` names who reads a relation (folded) from outside, in the author's words, sorted. `traded` are the columns that
+    trade names (`trades`): where they are applied, they have done so. `held` are the objects that were rolled back, by
+    `kind:folded name`: no file says that, it is kept with what is applied. `retention` is that of the pipeline; a relation
+    (folded) of `relation_retention` has its own `versions` and `keep` instead.
     """
 
     name: str
@@ -263,6 +264,7 @@ class Settings:
     function_pins: Mapping[str, Pin] = field(default_factory=dict)
     maintained: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     used_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    traded: tuple[tuple[tuple[str, str], ...], ...] = ()
     held: Mapping[str, Held] = field(default_factory=dict)
     retention: Retention = Retention()
     relation_retention: Mapping[str, Retention] = field(default_factory=dict)

@@ -13,7 +13,7 @@ What it does not do: read files (it gets texts), resolve names between relations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from reconciler.cache import Cache, NoCache
@@ -34,6 +34,7 @@ from reconciler.manifest.model import (
 )
 from reconciler.manifest.sources import with_sources
 from reconciler.manifest.sql_files import read_sql_file
+from reconciler.manifest.trades import trades_of
 from reconciler.names import closest, fold
 from reconciler.sql.declared import SqlFile
 
@@ -175,6 +176,8 @@ def _assembled(
     found += problems
     settings = _settings(folder, value)
     moves = _moves(value, document)
+    traded = tuple(tuple(sorted(trade)) for trade in trades_of(moves))
+    settings = replace(settings, traded=traded)
     return Manifest(settings, tables, views, declarations, document.of_value(()), functions, moves), found
 
 

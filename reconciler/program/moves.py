@@ -9,7 +9,8 @@ Rules:
 - What a move leads to is declared; what it comes from is not declared any more.
 - Both are relations, or both are parts (columns or connectors) of relations. A part stays in its relation; it leads to
   another one only if that is what its relation is called now.
-- No two moves have the same `from`, or the same `to`; none begins where another ends. Entries may stay once they have done
+- No two moves have the same `from`, or the same `to`; none begins where another ends, but for columns of one table that
+  trade names (`manifest.trades`), each of which is both. Entries may stay once they have done
   their work (another environment may still need them); a name moves a second time when its first move is applied wherever
   it is needed, and the entry is rewritten.
 - A name that is both a column and a connector of its relation says not which of them moved.
@@ -22,6 +23,7 @@ from collections.abc import Mapping, Sequence
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import Move
+from reconciler.manifest.trades import trades_of
 from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Program, Table, View
 
@@ -40,11 +42,12 @@ def check_moves(
     real = [move for move in moves if fold(move.source) != fold(move.target)]
     sources = Counter(fold(move.source) for move in real)
     targets = Counter(fold(move.target) for move in real)
+    trading = {name for trade in trades_of(moves) for name, _ in trade}
     seen: set[str] = set()
     for move in moves:
         source, target = fold(move.source), fold(move.target)
-        found = _by_itself(move, names, relations)
-        if source != target and target in sources:
+        found = _by_itself(move, names, relations, trading)
+        if source != target and target in sources and source not in trading:
             found = _chain(move)
         elif found is None:
             twice = source if sources[source] > 1 else target if targets[target] > 1 else None
@@ -67,8 +70,8 @@ class _Declared:
         self.parts = {**self.columns, **self.connectors}
 
 
-def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str]) -> Diagnostic | None:
-    """What is wrong with one move whatever the others say, but for the relations that move."""
+def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str], trading: set[str]) -> Diagnostic | None:
+    """What is wrong with one move whatever the others say, but for the relations that move, and what trades names."""
     source, target = fold(move.source), fold(move.target)
 
     def problem(code: str, message: str, hint: str | None = None) -> Diagnostic:
@@ -87,6 +90,8 @@ def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str]) -> Di
         return problem("P322", f"{move.target!r} is not declared", hint)
     if target in names.columns and target in names.connectors:
         return problem("P328", f"{move.target!r} is a column and a connector", "give the connector another name")
+    if source in trading and source in names.columns and source.partition(".")[0] not in relations:
+        return None
     if source in declared or _where_it_would_be(source, relations) in declared:
         hint = "a move says that a name is gone: remove the entry, or the declaration"
         return problem("P323", f"{move.source!r} is still declared", hint)

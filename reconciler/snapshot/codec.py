@@ -7,7 +7,8 @@ desired with the same eyes and an upgrade never plans a change by itself (the se
 Of other pipelines' relations, what was known of them is stored, so that a program can be read without them.
 
 What has its default is not stored, so that a new part of a definition changes no record that is there already. What is
-stored of a program is its content: `moves`, which only say how it came to be, are not.
+stored of a program is its content: `moves`, which only say how it came to be, are not, but for columns that traded names
+(`manifest.trades`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -104,6 +105,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "function_pins": {name: Pin(**pin) for name, pin in settings.get("function_pins", {}).items()},
                 "maintained": {view: tuple(numbers) for view, numbers in settings.get("maintained", {}).items()},
                 "held": {key: Held(**held) for key, held in settings.get("held", {}).items()},
+                "traded": tuple(tuple((source, target) for source, target in trade) for trade in settings.get("traded", ())),
                 "retention": Retention(**settings.get("retention", {})),
                 "relation_retention": {
                     relation: Retention(**one) for relation, one in settings.get("relation_retention", {}).items()
@@ -135,6 +137,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "pins": {relation: _pin(pin) for relation, pin in settings.pins.items()},
         "function_pins": {function: _pin(pin) for function, pin in settings.function_pins.items()},
         "maintained": {view: list(numbers) for view, numbers in settings.maintained.items()},
+        "traded": [[list(pair) for pair in trade] for trade in settings.traded],
         "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
         "retention": _retention(settings.retention),
         "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},

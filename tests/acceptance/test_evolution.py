@@ -133,6 +133,25 @@ def test_not_null_dropped(shop: Shop) -> None:
     assert (None, None, "x") in (shop.rows() or [])
 
 
+def test_columns_trade_names_once(shop: Shop) -> None:
+    moved = "  moved: [{from: orders.price, to: orders.note}, {from: orders.note, to: orders.price}]\n"
+    program = "CREATE TABLE orders (id INT NOT NULL, note DECIMAL(5,2), price VARCHAR(10));\n"
+    total = "CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(note) AS paid FROM orders;\n"
+    reader = "CREATE MATERIALIZED VIEW prices AS SELECT id, price FROM orders;\n"
+    steps = shop.apply(program + total + reader, moved)
+    assert "evolve_table" in steps
+    assert shop.rows() == ROWS
+    assert shop.schema() == [("id", "integer", False), ("note", "decimal(5,2)", True), ("price", "string", True)]
+    assert shop.rows("prices") == [(1, "a"), (2, None)]
+    shop.pipeline.execute("INSERT INTO orders VALUES (3, 2.50, 'c')")
+    # The entries are still there, and have done their work.
+    assert shop.apply(program + total + reader.replace("price FROM", "upper(price) AS price FROM"), moved) == [
+        *("bootstrap_view", "publish_view", "commit_snapshot")
+    ]
+    assert shop.rows() == [*ROWS, (3, Decimal("2.50"), "c")]
+    assert shop.rows("prices") == [(1, "A"), (2, None), (3, "C")]
+
+
 def test_a_renamed_column_takes_its_values_along(shop: Shop) -> None:
     moved = "  moved: [{from: orders.price, to: orders.amount}]\n"
     program = ORDERS.replace("price", "amount") + TOTAL.replace("sum(price)", "sum(amount)")
