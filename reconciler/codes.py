@@ -126,6 +126,7 @@ _PROGRAM: Final[dict[str, str]] = {
     "P340": "an input names a column that its table does not have",
     "P341": "one field for two columns",
     "P342": "a source of a column, of what has no names",
+    "P345": "an input waits for one that never ends",
     "P370": "a relation of another pipeline that can't be read",
     "P371": "a relation of this pipeline is named with its pipeline",
     "P372": "a relation of an unknown pipeline",
@@ -310,6 +311,7 @@ _HAZARDS: Final = {
     "H930": "a rollback ends",
     "H931": "a renamed column's input goes on under another name",
     "H932": "an input's fields and a table's columns part",
+    "H936": "an input may wait for ever",
     "H940": "a view reads rows that nobody keeps up to date",
 }
 

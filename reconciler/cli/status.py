@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import clear_screen, say, say_painted, show_error, show_json, show_table
-from reconciler.digest import canonical_json, short
+from reconciler.digest import JsonObject, canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.pipelines import known_pipelines
@@ -96,6 +96,7 @@ def _show_one(status: PipelineStatus) -> None:
         say(f"  applied: {short(applied.digest or '')} at {applied.at} by {applied.by or 'unknown'}{commit}")
         say(f"  approval: {applied.approval.kind}{f' by {applied.approval.by}' if applied.approval.by else ''}")
     say(f"  pending: {status.pending}")
+    _show_changes(status.pending_diff or {})
     if status.rolled_back:
         say(f"  rolled back: {', '.join(status.rolled_back)}")
     if status.staged:
@@ -114,6 +115,14 @@ def _show_one(status: PipelineStatus) -> None:
         show_table(names, [_line(connector) for connector in status.connectors])
         for connector in status.connectors:
             _show_troubles(connector)
+
+
+def _show_changes(diff: JsonObject) -> None:
+    """What the files would change, by what becomes of what: only what there is."""
+    lists = {**(diff.get("program_diff") or {}), **{name: names for name, names in diff.items() if name != "program_diff"}}
+    for name, names in sorted(lists.items()):
+        if names:
+            say(f"    {name.replace('_', ' ')}: {', '.join(names)}")
 
 
 def _show_steps(run: RunStatus) -> None:

@@ -141,6 +141,12 @@ def sink_can_delete(settings: JsonObject) -> bool:
     return transport is not None and transport.sink_can_delete(settings)
 
 
+def ends(settings: JsonObject) -> bool | None:
+    """Whether an input comes to an end; None: that can't be told from its settings."""
+    transport = transport_of(settings)
+    return transport.ends(settings) if transport is not None else None
+
+
 def secret_paths(settings: JsonObject) -> tuple[Path, ...]:
     """The paths of all values that are secret by schema or by name, or hold a reference to a secret, sorted."""
     transport = transport_of(settings)

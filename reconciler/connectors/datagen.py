@@ -4,7 +4,9 @@ Plans run one after the other; each says how many rows, how fast, and what stand
 seed and its number, so that whatever is read again is the same. Whether the columns exist is known when rows are made.
 """
 
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from collections.abc import Mapping, Sequence
+
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.places import Path, Places
@@ -33,6 +35,14 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
     return tuple(found)
 
 
+def _ends(settings: JsonObject) -> bool | None:
+    plans = config_of(settings).get("plan", ())
+    if not isinstance(plans, Sequence):
+        return None
+    # Without a plan, there is one without limit.
+    return bool(plans) and all(isinstance(plan, Mapping) and "limit" in plan for plan in plans)
+
+
 TRANSPORT = Transport(
     name="datagen",
     direction=Direction.INPUT,
@@ -43,4 +53,5 @@ TRANSPORT = Transport(
         (("transport", "config", "transaction_size"), None): "max_batch_size says how many rows are made at once",
     },
     check_further=_check_further,
+    ends=_ends,
 )

@@ -5,7 +5,7 @@ It reads the table as it stands at one version (named, by time, or the newest wh
 (`snapshot_and_follow`). A table of change records in rows (`cdc`) is refused, not ignored.
 """
 
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.places import Places
@@ -39,6 +39,14 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
     return tuple(found)
 
 
+def _ends(settings: JsonObject) -> bool | None:
+    config = config_of(settings)
+    mode = config.get("mode")
+    if mode in _FOLLOWING:
+        return "end_version" in config
+    return True if mode == "snapshot" else None
+
+
 TRANSPORT = Transport(
     name="delta_table_input",
     direction=Direction.INPUT,
@@ -51,4 +59,5 @@ TRANSPORT = Transport(
         ((*_CONFIG, "cdc_order_by"), None): "it belongs to mode cdc, which is not supported by this version",
     },
     check_further=_check_further,
+    ends=_ends,
 )

@@ -3,13 +3,31 @@
 Files that change after they were read are an error. JSON holds rows (`raw`) or changes (`insert_delete`, `debezium`).
 """
 
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
+from reconciler.digest import JsonObject
+
+_PATTERN = frozenset("*?[")
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path has wildcards (`*`, `?`, `[…]`)."""
+    return bool(_PATTERN & set(path))
+
+
+def _ends(settings: JsonObject) -> bool | None:
+    """A pattern may always match more, and a folder get more; one file is all there will be."""
+    path = config_of(settings).get("path")
+    if not isinstance(path, str):
+        return None
+    return False if is_pattern(path) or path.endswith("/") else None
+
 
 TRANSPORT = Transport(
     name="file_input",
     direction=Direction.INPUT,
     takes_format=True,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
+    ends=_ends,
     not_yet={
         (("format", "name"), "avro"): "Avro is not supported by this version",
     },

@@ -3,7 +3,7 @@
 import re
 
 from reconciler.connectors.references import holds_reference
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, always_ends
 from reconciler.diagnostics import Diagnostic, Severity
 from reconciler.digest import JsonObject
 from reconciler.places import Path, Places
@@ -36,4 +36,5 @@ TRANSPORT = Transport(
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},
     check_further=_check_further,
+    ends=always_ends,
 )

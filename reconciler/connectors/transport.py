@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
@@ -26,6 +27,23 @@ def never(settings: JsonObject) -> bool:
     return False
 
 
+def always_ends(settings: JsonObject) -> bool | None:
+    """For inputs that are read once."""
+    return True
+
+
+def never_ends(settings: JsonObject) -> bool | None:
+    """For inputs that go on, and for outputs."""
+    return False
+
+
+def config_of(settings: JsonObject) -> Mapping[str, Any]:
+    """The settings of the transport itself; nothing where they are not what they should be."""
+    transport = settings.get("transport")
+    config = transport.get("config") if isinstance(transport, Mapping) else None
+    return config if isinstance(config, Mapping) else {}
+
+
 def tells_deletions(settings: JsonObject) -> bool:
     """For sinks of JSON changes: whether these can say that a row goes. Those of `raw` only say that one comes."""
     form = settings.get("format")
@@ -42,7 +60,8 @@ class Transport:
     reason; all others reset the connector when they change. `not_yet` maps a path and a value that the seeds' systems
     know to why this version refuses it; the value None stands for any. `check_further` reports what a schema can't say;
     it gets settings that fit the schema.
-    `sink_can_delete` says whether an output with these settings can take rows back.
+    `sink_can_delete` says whether an output with these settings can take rows back. `ends` says whether an input with these
+    settings comes to an end, for whoever waits for that; None: only what is there can tell.
     """
 
     name: str
@@ -52,6 +71,7 @@ class Transport:
     not_yet: Mapping[tuple[Path, str | None], str]
     check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
     sink_can_delete: Callable[[JsonObject], bool] = never
+    ends: Callable[[JsonObject], bool | None] = never_ends
 
     @property
     def schema_file(self) -> str:

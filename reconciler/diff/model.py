@@ -360,7 +360,8 @@ def names_of(diff: Diff, action: Action, kind: RelationKind) -> tuple[str, ...]:
 
 
 def approval_diff(diff: Diff) -> JsonObject:
-    """The seed's diff object, member for member (`deployment_runtime_status_details`)."""
+    """The seed's diff object, member for member (`deployment_runtime_status_details`). Functions and safeguards, which the
+    seed does not know there, stand in it where any changed: it is empty only where nothing has to be approved."""
 
     def connectors(action: Action, direction: Direction) -> list[str]:
         return sorted(c.name for c in diff.connectors if c.action is action and c.direction is direction)
@@ -373,4 +374,12 @@ def approval_diff(diff: Diff) -> JsonObject:
         for action in Action
         for direction in Direction
     }
+    if diff.functions:
+        program |= {f"{action.value}_functions": _functions(diff, action) for action in Action}
+    if diff.loosened:
+        found["loosened_safeguards"] = [f"{one.safeguard.value} of {one.subject}" for one in diff.loosened]
     return found | {"program_diff": program, "program_diff_error": None}
+
+
+def _functions(diff: Diff, action: Action) -> list[str]:
+    return sorted(change.name for change in diff.functions if change.action is action)

@@ -14,11 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.connectors.file_input import is_pattern
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available
 from reconciler.errors import EngineError
-
-_PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -36,11 +35,6 @@ class Listing:
 
     files: tuple[File, ...]
     is_single: bool
-
-
-def is_pattern(path: str) -> bool:
-    """Whether a path has wildcards (`*`, `?`, `[…]`)."""
-    return bool(_PATTERN & set(path))
 
 
 def is_hidden(name: str) -> bool:

@@ -73,6 +73,7 @@ def render_text(
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
         page.line("  no changes in meaning; what is written is updated")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
+        _hazards(page, plan, whole)
         return page.text()
     page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     _relations(page, plan, whole)

@@ -6,6 +6,7 @@ looks twice before it believes a setting to be what it should.
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.connectors.catalogue import ends
 from reconciler.connectors.columns import field_of, has_fields, written_sources
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, Severity
@@ -117,6 +118,15 @@ def _texts(value: object) -> tuple[str, ...]:
     return ()
 
 
+def _waits_for_ever(connector: Connector, other: Connector, label: str) -> Diagnostic:
+    message = (
+        f"{connector.qualified_name} starts after {label!r}, and {other.qualified_name}, which has that label, never ends: "
+        "it would wait for ever"
+    )
+    hint = "give the label to an input that ends: a snapshot, a table with end_version, one file, a query"
+    return Diagnostic("P345", message, connector.declaration.location, hint)
+
+
 def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> None:
     labelled: dict[str, list[str]] = {}
     for key in sorted(found):
@@ -133,6 +143,9 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
                 message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
                 into.append(Diagnostic("P309", message, connector.declaration.location, hint))
             waits[key] += tuple(labelled.get(label, ()))
+            for other in labelled.get(label, ()):
+                if ends(found[other].settings) is False:
+                    into.append(_waits_for_ever(connector, found[other], label))
     for cycle in cycles(waits):
         place: Location | None = found[cycle[0]].declaration.location
         chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))

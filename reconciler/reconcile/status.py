@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from reconciler.diff.model import approval_diff
 from reconciler.digest import JsonObject
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.plan.model import RolledBack
@@ -87,7 +88,8 @@ class RunStatus:
 class PipelineStatus:
     """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
     are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
-    `failed_command` the last command that failed, if nothing went well since."""
+    `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
+    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan."""
 
     pipeline: str
     environment: str
@@ -105,6 +107,7 @@ class PipelineStatus:
     staged: str = ""
     rolled_back: tuple[str, ...] = ()
     failed_command: FailedCommand | None = None
+    pending_diff: JsonObject | None = None
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -117,9 +120,9 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     found = target.registry.lease(pipeline)
     lease = found.value if found and not is_free(found.value, datetime.now(UTC), here) else None
     if before is not None and before.applied == (head.applied if head else None):
-        pending, refusal = before.pending, before.refusal
+        pending, refusal, changes = before.pending, before.refusal, before.pending_diff
     else:
-        pending, refusal = _pending(target, pipeline, applied)
+        pending, refusal, changes = _pending(target, pipeline, applied)
     controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
     run = _run(report, lease, here) if "state" in report else None
     failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
@@ -152,6 +155,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         staged=_staged(head),
         rolled_back=_rolled_back(head),
         failed_command=failed,
+        pending_diff=changes,
     )
 
 
@@ -246,29 +250,34 @@ def _trouble(run: RunStatus | None) -> str:
     return f"; {run.error['code']}: {run.error['message']}; trying again"
 
 
-def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str]:
-    """The plan in a line, and why it would be refused for want of an approval (empty: it would not)."""
+def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str, JsonObject | None]:
+    """The plan in a line, why it would be refused for want of an approval (empty: it would not), and what it changes."""
     try:
         desired = read_desired(target, pipeline, applied.snapshot)
         if desired is None and applied.snapshot is None:
-            return "no changes", ""
+            return "no changes", "", None
         plan = plan_between(target, pipeline, applied, desired)
         summary = summarise(plan)
+        changes = None if plan.diff.is_empty else approval_diff(plan.diff)
     except ManifestInvalid as error:
-        return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", ""
+        return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", "", None
     except ReconcileError as error:
-        return f"{error.code}: {error.message}", ""
+        return f"{error.code}: {error.message}", "", None
     staged = applied.head.value.staged if applied.head is not None else None
     if staged is not None and staged.plan_digest == plan.digest:
         # It was approved when it was staged.
-        return summary, ""
+        return summary, "", changes
     try:
         require_approval(target, plan, measure_hazards(target, plan, applied, desired))
     except ApprovalRequired as error:
-        return summary, error.message
+        return summary, error.message, changes
     except PlanRejected as error:
-        return f"{summary}; {'denied by policy.yaml' if error.code == 'A508' else 'rejected by bootstrap_policy'}", ""
-    return summary, ""
+        return (
+            f"{summary}; {'denied by policy.yaml' if error.code == 'A508' else 'rejected by bootstrap_policy'}",
+            "",
+            changes,
+        )
+    return summary, "", changes
 
 
 def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:

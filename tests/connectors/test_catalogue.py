@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.connectors.catalogue import TRANSPORTS, canonical_settings, check_connector, secret_paths, sink_can_delete
+from reconciler.connectors.catalogue import (
+    TRANSPORTS,
+    canonical_settings,
+    check_connector,
+    ends,
+    secret_paths,
+    sink_can_delete,
+)
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import errors_among
 from reconciler.places import OnePlace
@@ -187,3 +194,34 @@ def test_references_to_secrets_are_no_secrets_in_clear_text() -> None:
     problems = check_connector(_config(DELTA, aws_secret_access_key="${var:K}"), OnePlace(None))
     assert [problem.code for problem in problems] == ["C412"]
     assert errors_among(problems) == ()
+
+
+def _made_up(*plans: dict[str, Any]) -> dict[str, Any]:
+    return {"transport": {"name": "datagen", "config": {"plan": list(plans)}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "answer"),
+    [
+        (DELTA, True),
+        (_config(DELTA, mode="follow"), False),
+        (_config(DELTA, mode="snapshot_and_follow"), False),
+        (_config(DELTA, mode="snapshot_and_follow", end_version=7), True),
+        (_config(DELTA, mode="follow", end_version="${var:end}"), True),
+        (KAFKA, False),
+        ({"transport": {"name": "postgres_input", "config": {"uri": "postgresql://h/d", "table": "t"}}}, True),
+        (FILES, None),
+        (_config(FILES, path="in/orders.csv"), None),
+        (_config(FILES, path="in/*.csv"), False),
+        (_config(FILES, path="in/"), False),
+        (_made_up({"limit": 10}), True),
+        (_made_up({"limit": 10}, {"rate": 1}), False),
+        (_made_up(), False),
+        ({"transport": {"name": "datagen"}}, False),
+        # What does not fit the schema is told elsewhere.
+        ({"transport": "datagen"}, None),
+        ({"transport": {"name": "file_input", "config": 7}}, None),
+    ],
+)
+def test_whether_an_input_ends(settings: dict[str, Any], answer: bool | None) -> None:
+    assert ends(settings) is answer

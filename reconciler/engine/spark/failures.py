@@ -85,6 +85,8 @@ def translated(doing: str) -> Iterator[None]:
     except ReconcileError:
         raise
     except (PySparkException, Py4JJavaError) as error:
+        if _wraps_the_end(error):
+            raise _ended(f"{doing}: ") from error
         raise _as_engine_error(doing, error) from error
     except JVM_GONE as error:
         if _was_answered(error):
@@ -104,6 +106,21 @@ def jvm_watched() -> Iterator[None]:
         if _was_answered(error):
             raise
         raise _ended() from error
+    except PySparkException as error:
+        if not _wraps_the_end(error):
+            raise
+        raise _ended() from error
+
+
+def _wraps_the_end(error: BaseException) -> bool:
+    """Whether pyspark noticed the end of the JVM and tells of something else: it makes exceptions of its own of whatever a
+    call raised (a schema that can't be parsed, say). What we raised ourselves before is another matter."""
+    seen = error.__cause__ or error.__context__
+    while seen is not None and not isinstance(seen, ReconcileError):
+        if isinstance(seen, JVM_GONE) and not _was_answered(seen):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
 def _was_answered(error: Exception) -> bool:

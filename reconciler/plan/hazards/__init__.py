@@ -15,7 +15,7 @@ from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
-from reconciler.plan.hazards.connectors import inputs_read_again, sinks_left_stale
+from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale
 from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
@@ -58,6 +58,7 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     views_removed,
     inputs_read_again,
     inputs_lose_fields,
+    inputs_may_wait,
     sinks_left_stale,
     public_columns_changed,
     undetermined_views,

@@ -1,8 +1,9 @@
-"""What moves between the pipeline and the world: rows that come in twice (H904), sinks that keep old ones (H905)."""
+"""What moves between the pipeline and the world: rows that come in twice (H904), sinks that keep old ones (H905),
+inputs that may wait for ever (H936)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from reconciler.connectors.catalogue import canonical_settings, on_bootstrap, sink_can_delete
+from reconciler.connectors.catalogue import canonical_settings, ends, on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
 from reconciler.digest import JsonObject
@@ -52,6 +53,32 @@ def _removed_alike(diff: Diff, applied: Program, relation: str, settings: JsonOb
     ]
     alike = [one for one in removed if fold(one.relation) == relation and canonical_settings(one.settings) == wanted]
     return alike[0].qualified_name if alike else ""
+
+
+def inputs_may_wait(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H936: an input starts after another one of which its settings do not say that it ends; told when either is new or
+    changes. One that surely never ends is an error of the files (P345)."""
+    touched = {fold(change.name) for change in diff.connectors if change.action is not Action.REMOVED}
+    touched |= {fold(one.subject) for one in diff.metadata if one.what in ("start_after", "labels")}
+    for key, connector in sorted(desired.connectors.items()):
+        after = _texts(connector.settings.get("start_after"))
+        for other_key, other in sorted(desired.connectors.items()):
+            shared = sorted(after & _texts(other.settings.get("labels")))
+            if not shared or other.direction is not Direction.INPUT or not touched & {key, other_key}:
+                continue
+            if ends(other.settings) is None:
+                yield Hazard(
+                    "H936",
+                    connector.qualified_name,
+                    f"{connector.qualified_name} starts after {shared[0]!r}, and the settings of {other.qualified_name} "
+                    "do not say whether it ever ends (a file does, a folder does not)",
+                )
+
+
+def _texts(value: object) -> frozenset[str]:
+    if isinstance(value, str):
+        return frozenset({value})
+    return frozenset(one for one in value if isinstance(one, str)) if isinstance(value, Sequence) else frozenset()
 
 
 def sinks_left_stale(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

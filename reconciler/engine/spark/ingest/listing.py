@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from reconciler.engine.files import File, Listing, is_hidden, is_pattern, local_file, local_listing
+from reconciler.connectors.file_input import is_pattern
+from reconciler.engine.files import File, Listing, is_hidden, local_file, local_listing
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path
 from reconciler.errors import EngineError
 
