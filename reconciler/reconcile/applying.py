@@ -20,7 +20,7 @@ Rules:
 
 import getpass
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -100,10 +100,12 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What is to be in force; `commit` looks up which commit that is of (`commits.commit_of`)."""
+    """What is to be in force; `commit` looks up which commit that is of (`commits.commit_of`). `files` are the pipeline's as
+    they were read, where it comes from files: what stands there later is not what is applied."""
 
     snapshot: Snapshot | None
     commit: Callable[[], str]
+    files: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:
     """What the files say. Raises ManifestInvalid with every error."""
     files = files_of(target.root, pipeline)
     snapshot = compile_desired(target, pipeline, files, applied=applied.snapshot)
-    return Desired(snapshot, lambda: commit_of(target.root, pipeline, files))
+    return Desired(snapshot, lambda: commit_of(target.root, pipeline, files), files or {})
 
 
 def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, beside: Prebuilding) -> Plan | None:
@@ -151,7 +153,8 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
         head = applied.head.value if applied.head is not None else None
         if head is not None and head.journal is not None:
             return None
-        desired = wanted.desired(applied).snapshot
+        found = wanted.desired(applied)
+        desired = found.snapshot
         try:
             plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
         except LeaseHeld:
@@ -159,7 +162,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             continue
         if plan.changes_nothing:
             return plan
-        approval_for(target, plan, head, desired, measure_hazards(target, plan, applied, desired))
+        approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
         pinned = pinned_apply(target, plan, applied, desired)
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
             return None
@@ -191,7 +194,7 @@ def _apply_under_lease(
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     head = applied.head.value if applied.head is not None else None
-    approval = approval_for(target, plan, head, desired, measure_hazards(target, plan, applied, desired))
+    approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
@@ -269,15 +272,13 @@ def _summary(plan: Plan, promotes: str) -> str:
     return f"promote: {promotes} ({summarise(plan)})" if promotes else summarise(plan)
 
 
-def approval_for(
-    target: Target, plan: Plan, head: Head | None, desired: Snapshot | None, measured: Sequence[Hazard]
-) -> Approval:
+def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
     """The approval under which a plan may be applied: where the very same was staged, the one that was given for that. What
     was staged may mean the same and have other settings, which nobody agreed to. Raises as `require_approval` does."""
-    staged = head.staged if head is not None else None
+    staged, desired = head.staged if head is not None else None, found.snapshot
     if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
         return staged.approval
-    return require_approval(target, plan, measured)
+    return require_approval(target, plan, measured, found.files)
 
 
 def pinned_apply(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> PinnedApply:

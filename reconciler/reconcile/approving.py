@@ -44,15 +44,18 @@ from reconciler.registry.model import Approval
 from reconciler.registry.protocol import History
 
 
-def require_approval(target: Target, plan: Plan, measured: Sequence[Hazard] = ()) -> Approval:
-    """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509).
-    `measured` are hazards of size, which are no part of the plan."""
+def require_approval(
+    target: Target, plan: Plan, measured: Sequence[Hazard] = (), files: Mapping[str, str] | None = None
+) -> Approval:
+    """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509,
+    A580). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of (None:
+    as they stand)."""
     if plan.changes_nothing:
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)
-    approval = _bootstrap_approval(target, plan)
-    _require_more(target, plan, judgements, approval)
+    approval = _bootstrap_approval(target, plan, files)
+    _require_more(target, plan, judgements, approval, files)
     return approval
 
 
@@ -72,7 +75,13 @@ def _words(judgement: Judgement) -> str:
     return f"{judgement.hazard.code} {judgement.hazard.message}{reason}"
 
 
-def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], approval: Approval) -> None:
+def _require_more(
+    target: Target,
+    plan: Plan,
+    judgements: Sequence[Judgement],
+    approval: Approval,
+    files: Mapping[str, str] | None = None,
+) -> None:
     """Raises ApprovalRequired (A509) unless as many people approved as policy asks for."""
     wanted = approvals_demanded(judgements)
     if wanted == 0:
@@ -83,7 +92,7 @@ def _require_more(target: Target, plan: Plan, judgements: Sequence[Judgement], a
     authors = {person(name) for name in _authors(target, plan)}
     others = {known: name for known, name in approvers.items() if known not in authors}
     missing = wanted - len(others)
-    if approval.kind == "recorded" and lock_problem(target, plan) is not None:
+    if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
         missing = max(missing, wanted + 1 - len(approvers))
     if missing <= 0:
         return
@@ -128,7 +137,7 @@ def person(name: str) -> str:
     return " ".join(name.casefold().split()).partition("@")[0]
 
 
-def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
+def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | None) -> Approval:
     """What `bootstrap_policy` and the environment ask for."""
     if plan.is_rejected:
         raise PlanRejected(
@@ -137,7 +146,7 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
             "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
         )
     if not plan.needs_approval:
-        _require_vouched(target, plan)
+        _require_vouched(target, plan, files)
         if plan.is_empty:
             return Approval("empty")
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
@@ -145,23 +154,23 @@ def _bootstrap_approval(target: Target, plan: Plan) -> Approval:
     if recorded:
         if told_metadata(plan.diff):
             # The digest that was approved does not cover it.
-            _require_vouched(target, plan)
+            _require_vouched(target, plan, files)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
         raise _awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
-    reason = lock_problem(target, plan)
+    reason = lock_problem(target, plan, files)
     if reason is None:
         return Approval("lock")
     raise _awaiting(plan, reason)
 
 
-def _require_vouched(target: Target, plan: Plan) -> None:
+def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
     """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: without an
     approval, that is all that vouches for them."""
     branches = required_branches(target)
     if plan.rollback or not branches:
         return
-    reason = unmerged(target, plan.pipeline) or _outdated(target, plan.pipeline)
+    reason = unmerged(target, plan.pipeline, files=files) or _outdated(target, plan.pipeline)
     if reason is not None:
         what = summarise(plan) if not plan.is_empty else "what is written besides changes"
         raise ApprovalRequired(
@@ -204,19 +213,24 @@ def read_lock_state(target: Target, plan: Plan) -> LockState:
     return judge_lock(read_optional(lock_path(target.root, plan.pipeline), target.root), plan, __version__)
 
 
-def lock_problem(target: Target, plan: Plan) -> str | None:
-    """Why the lock does not approve the plan, or None when it does."""
+def lock_problem(target: Target, plan: Plan, files: Mapping[str, str] | None = None) -> str | None:
+    """Why the lock does not approve the plan, or None when it does; `files` as for `require_approval`."""
     state = read_lock_state(target, plan)
     if not isinstance(state, Matches):
         return describe_lock(state)
-    return unmerged(target, plan.pipeline, (lock_path(target.root, plan.pipeline),))
+    return unmerged(target, plan.pipeline, (lock_path(target.root, plan.pipeline),), files)
 
 
-def unmerged(target: Target, pipeline: str, more: tuple[Path, ...] = ()) -> str | None:
-    """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None."""
+def unmerged(
+    target: Target, pipeline: str, more: tuple[Path, ...] = (), files: Mapping[str, str] | None = None
+) -> str | None:
+    """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None. `files` as
+    for `require_approval`."""
     others = {path.relative_to(target.root).as_posix(): read_optional(path, target.root) for path in more}
     others[PROJECT_FILE] = read_optional(target.root / PROJECT_FILE, target.root)
-    changed = uncommitted(target.root, pipeline, files_of(target.root, pipeline) or {}, others)
+    changed = uncommitted(
+        target.root, pipeline, files if files is not None else files_of(target.root, pipeline) or {}, others
+    )
     if changed is None:
         return "this is not a git repository, so nobody can have merged anything"
     if changed:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ApprovalRequired, PlanRejected, ReconcileError
+from reconciler.reconcile.applying import from_files
+from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.commits import authors_since, commit_of
+from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.policies import policy_in_force
 from reconciler.reconcile.repository import MAXIMUM_FILE, open_repository
 from reconciler.reconcile.source import files_of
@@ -221,3 +224,15 @@ def test_where_git_is_not_installed_nothing_counts_as_merged(cell: Cell, monkeyp
     assert refusal.value.code == "A581"
     assert "PATH" in GIT
     assert os.environ["PATH"] == str(cell.home)
+
+
+def test_what_is_compared_is_what_was_read(cell: Cell) -> None:
+    """Files that are put back while an apply looks at them are not those that it applies."""
+    THINGS["a description"].edit(cell.root)
+    target = cell.project().target
+    applied = read_applied(target, "shop")
+    found = from_files(target, "shop", applied)
+    plan = plan_between(target, "shop", applied, found.snapshot)
+    cell.git("checkout", "-q", "--", ".")
+    with pytest.raises(ApprovalRequired, match=r"not committed: pipelines/shop/pipeline\.yaml"):
+        require_approval(target, plan, (), found.files)

@@ -125,7 +125,7 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     if in_the_way or desired is None:
         message = f"{pipeline}: only new versions of views can be staged; in the way: {'; '.join(in_the_way)}"
         raise ReconcileError("A570", message, "apply that first, in a change of its own")
-    approval = approval_for(target, plan, head, desired, measure_hazards(target, plan, applied, desired))
+    approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
     return _Approved(plan, applied, desired, found.commit, approval, head)
 
 
