@@ -1,4 +1,4 @@
-"""`reconcile connector`: pause, resume or put one connector somewhere."""
+"""`reconcile connector`: pause, resume or put one connector somewhere, or have it go on without a file."""
 
 import getpass
 import os
@@ -11,36 +11,46 @@ from reconciler.cli.output import note, say
 from reconciler.connectors.transport import Direction
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.emitting import Place
-from reconciler.reconcile.pausing import Put, pause_connector, put_connector
+from reconciler.reconcile.pausing import Put, pause_connector, put_connector, skip_file
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.seeking import seek_value
 
 
 @click.command()
-@click.argument("action", type=click.Choice(["pause", "resume", "seek"]), metavar="pause|resume|seek")
+@click.argument("action", type=click.Choice(["pause", "resume", "seek", "skip"]), metavar="pause|resume|seek|skip")
 @pipeline_argument
 @click.argument("connector", metavar="CONNECTOR")
 @target_options
 @click.option(
     "--to", metavar="VALUE", help="seek: earliest, latest, a version, offsets as JSON; an output: snapshot, latest."
 )
-def command(action: str, pipeline: str, connector: str, repo: str, environment: str | None, to: str | None) -> int:
-    """Pause or resume one connector, or have it go on from elsewhere. Needs no Java.
+@click.option("--file", metavar="FILE", help="skip: the file that a file_input is to go on without.")
+def command(
+    action: str, pipeline: str, connector: str, repo: str, environment: str | None, to: str | None, file: str | None
+) -> int:
+    """Pause or resume one connector, have it go on from elsewhere, or without a file. Needs no Java.
 
     CONNECTOR is named table.connector, or by its own name where no other has it. What is said of a connector holds over
     restarts. Rows that were read stay, wherever an input is put. An output put at snapshot sends its sink all that its view
-    holds; one put at latest sends what changes from then on.
+    holds; one put at latest sends what changes from then on. A file that is skipped is never read, whatever it will hold;
+    status and the event log show it.
 
     Example: reconcile connector pause lineitem lineitem.live
     """
     if (action == "seek") != (to is not None):
         raise click.UsageError("seek needs --to VALUE" if to is None else f"{action} takes no --to")
+    if (action == "skip") != (file is not None):
+        raise click.UsageError("skip needs --file FILE" if file is None else f"{action} takes no --file")
     target, user = target_of(repo, environment), getpass.getuser()
     require_known(target, pipeline)
     if to is not None:
         place, boundary = seek_value(to), boundary_from_environment(os.environ)
         put = put_connector(target, pipeline, connector, place, user, note, boundary)
         say(_input_words(put, to) if put.connector.direction is Direction.INPUT else _output_words(put, place))
+        return 0
+    if file is not None:
+        put = skip_file(target, pipeline, connector, file, user, note, boundary_from_environment(os.environ))
+        say(f"{put.connector.qualified_name} goes on without {file}, {'now' if put.done else _when(put)}")
         return 0
     found = pause_connector(target, pipeline, connector, action == "pause", user)
     say(f"{found.qualified_name} is {'paused' if action == 'pause' else 'resumed'}")

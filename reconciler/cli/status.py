@@ -156,6 +156,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
         say(f"  {connector.name}: no column takes {fields}")
     if connector.missing_fields:
         say(f"  {connector.name}: what it reads has no {', '.join(connector.missing_fields)}")
+    if connector.skipped_files:
+        files = connector.skipped_files
+        say(f"  {connector.name}: goes on without {len(files)} file(s): {', '.join(files)}")
     if connector.dropped:
         say(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
     error = connector.last_error

@@ -5,12 +5,15 @@
 - A position is all files read so far: `{"base": "/in/", "files": {"a.json": [120, 1767225600000]}}`, paths below `base`.
 - A file that changed after it was read is an error that names it: reading it again would double its rows, passing over it
   would lose some. A file that is gone is none of our business any more.
+- A file that somebody has the connector go on without is part of the position with a size that none has: it is passed over,
+  whatever it holds.
 - A path that names one file ends with it; a folder or pattern may grow.
 """
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,8 @@ from reconciler.connectors.file_input import is_pattern
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available
 from reconciler.errors import EngineError
+
+_SKIPPED = -1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,7 +73,7 @@ def unread(found: Listing, position: JsonObject | None, at_most: int | None = No
         known = read_before.get(file.path)
         if known is None:
             new.append(file)
-        elif known != file:
+        elif known != file and known.size != _SKIPPED:
             raise changed(file)
     if not new:
         return None
@@ -77,6 +82,25 @@ def unread(found: Listing, position: JsonObject | None, at_most: int | None = No
     after = sorted([*read_before.values(), *new])
     files = [{"path": file.path, "size": file.size, "modified": file.modified} for file in new]
     return Available({"files": files}, _position(after), end_of_input=found.is_single, backlog=backlog)
+
+
+def without_files(position: JsonObject | None, paths: Sequence[str]) -> JsonObject:
+    """The position that passes over these files from now on."""
+    others = [file for file in _read_before(position).values() if file.path not in paths]
+    skipped = [File(path, _SKIPPED, _SKIPPED) for path in dict.fromkeys(paths)]
+    return {**(position or {}), **_position(sorted([*others, *skipped]))}
+
+
+def files_read(position: JsonObject | None) -> tuple[str, ...]:
+    """The files that a position has behind it, sorted."""
+    return tuple(sorted(_read_before(position)))
+
+
+def skipped_files(position: JsonObject | None) -> tuple[str, ...]:
+    """The files that a position passes over without their having been read, sorted."""
+    if position is None or not isinstance(position.get("files"), Mapping):
+        return ()
+    return tuple(sorted(file.path for file in _read_before(position).values() if file.size == _SKIPPED))
 
 
 def files_of(range_: JsonObject) -> list[File]:
@@ -89,7 +113,8 @@ def changed(file: File) -> EngineError:
     return EngineError(
         "X711",
         f"the file {file.path} changed after it was read",
-        "give new rows a new file; to read all anew, beside what is there: reconcile connector seek … --to earliest",
+        "give new rows a new file; to go on without what changed in it: reconcile connector skip PIPELINE CONNECTOR --file "
+        f"{shlex.quote(file.path)}; to read all anew, beside what is there: reconcile connector seek … --to earliest",
     )
 
 

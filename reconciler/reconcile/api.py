@@ -39,7 +39,7 @@ from reconciler.reconcile.controls import want
 from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.history import PastApply, PastProgram, list_applies, program_at
-from reconciler.reconcile.pausing import pause_connector, put_connector
+from reconciler.reconcile.pausing import pause_connector, put_connector, skip_file
 from reconciler.reconcile.pipeline_order import apply_order
 from reconciler.reconcile.pipelines import known_pipelines, require_known
 from reconciler.reconcile.planning import plan_pipeline
@@ -306,6 +306,11 @@ class Pipeline:
         """Have an input read on from `to`, or an output go on from there; whether that is done: a live run does it between
         two steps."""
         return put_connector(self._project.target, self.name, connector, to, getpass.getuser()).done
+
+    def skip_file(self, connector: str, file: str) -> bool:
+        """Have an input of files go on without one of them, whatever it holds; whether that is done: a live run does it
+        between two steps."""
+        return skip_file(self._project.target, self.name, connector, file, getpass.getuser()).done
 
     def events(self, limit: int | None = None) -> tuple[LoggedEvent, ...]:
         """What happened to the pipeline while it ran: the last events, oldest first."""

@@ -31,6 +31,11 @@ def without_root(value: Any, root: Path) -> Any:
     return _replaced(value, lambda text: _MARK + text.removeprefix(prefix) if text.startswith(prefix) else text)
 
 
+def told_path(text: str) -> str:
+    """A path that was written down, for people: relative to the repository's root where it lies below."""
+    return text.removeprefix(_MARK)
+
+
 def with_root(value: Any, root: Path) -> Any:
     """A JSON value that was written down, as it is in this checkout."""
     return _replaced(value, lambda text: f"{root}/{text.removeprefix(_MARK)}" if text.startswith(_MARK) else text)

@@ -1,4 +1,4 @@
-"""What people say of connectors of a pipeline that may or may not run: pause, resume, seek.
+"""What people say of connectors of a pipeline that may or may not run: pause, resume, seek, skip a file.
 
 Names are those of what is applied. A pause or resume is written down, and a live run heeds it between two steps. So is a
 seek; where no run is live it is carried out at once, under the lease.
@@ -6,10 +6,12 @@ seek; where no run is live it is carried out at once, under the lease.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from reconciler.connectors.transport import Direction
-from reconciler.errors import LeaseHeld
+from reconciler.engine.files import files_read
+from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.names import fold
 from reconciler.program.model import Connector
 from reconciler.reconcile.boundaries import Boundary, no_boundary
@@ -18,9 +20,10 @@ from reconciler.reconcile.emitting import Place
 from reconciler.reconcile.events import EventLog
 from reconciler.reconcile.lagging import lagging_steps
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.locations import with_root, without_root
 from reconciler.reconcile.orchestration import find_connector
 from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.seeking import carry_out_seeks, require_place
+from reconciler.reconcile.seeking import WITHOUT, carry_out_seeks, require_place
 from reconciler.reconcile.stopping import live_run
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head
@@ -42,6 +45,34 @@ class Put:
     done: bool
     live: bool = False
     lagged_steps: int | None = None
+
+
+def skip_file(
+    target: Target,
+    pipeline: str,
+    connector: str,
+    file: str,
+    by: str,
+    tell: Callable[[str], None] = lambda message: None,
+    boundary: Boundary = no_boundary,
+) -> Put:
+    """Have an input of files go on without one of them: named as messages name it, or relative to the repository's root.
+    Raises NotFound (A506, A511) and ReconcileError (A512)."""
+    stored, program = program_in_force(target, pipeline)
+    found = find_connector(program, connector)
+    if found.transport != "file_input":
+        raise ReconcileError(
+            "A512", f"{found.qualified_name} ({found.transport}) reads no files", "see: reconcile connector seek"
+        )
+    path = file if "://" in file or file.startswith("/") else str(target.root / file)
+    position = with_root(stored.value.positions.get(fold(found.qualified_name)), target.root)
+    if "://" not in path and not Path(path).is_file() and path not in files_read(position):
+        raise ReconcileError("A512", f"there is no file {path}", "name it as the message of the connector does")
+    wish = read_controls(target.registry, pipeline).seeks.get(fold(found.qualified_name))
+    # One wish replaces another: those that wait go along.
+    waiting = wish.to.get(WITHOUT, []) if wish is not None and isinstance(wish.to, dict) else []
+    paths = [*waiting, without_root(path, target.root)]
+    return put_connector(target, pipeline, connector, {WITHOUT: paths}, by, tell, boundary)
 
 
 def put_connector(

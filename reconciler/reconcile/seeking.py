@@ -4,6 +4,7 @@
 |---|---|---|
 | `delta_table_input` that follows | a version, or `latest` | its position is that version |
 | `kafka_input` | `earliest`, `latest`, `{"offsets": […]}`, `{"timestamp": …}`: what `start_from` takes | its start |
+| `file_input` | `{"without": [path]}` (`connector skip --file`) | what it was, and it passes over these files |
 | any input | `earliest` | no position: it begins as it did at first, and reads again what it has read |
 | any output | `snapshot` | its sink is sent all that the view holds at the published step (`on_bootstrap: full`) |
 | any output | `latest` | its sink is sent what changes after the published step |
@@ -34,10 +35,12 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from reconciler.connectors.transport import Direction
 from reconciler.digest import JsonObject
+from reconciler.engine.files import without_files
 from reconciler.errors import ReconcileError
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, Boundary, no_boundary
@@ -45,11 +48,14 @@ from reconciler.reconcile.controls import take_away_seeks
 from reconciler.reconcile.emitting import Place, put_output
 from reconciler.reconcile.events import Event, Happened
 from reconciler.reconcile.lagging import lagging_steps
+from reconciler.reconcile.locations import with_root, without_root
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Seek, Stored
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
+WITHOUT: Final = "without"
+"""The only key of a place that is the present one of a `file_input`, without the files that it lists."""
 SEEK: Final = "seek"
 """The only key of a position that a user gave a transport whose positions have a form of their own: it is to begin there."""
 
@@ -77,13 +83,16 @@ def sought_place(connector: Connector, to: Any) -> Place:
     return Place(to)
 
 
-def sought_position(connector: Connector, to: Any) -> JsonObject | None:
-    """The position from which an input reads on. Raises ReconcileError (A512) for a place that it can't go to."""
+def sought_position(connector: Connector, to: Any, now: JsonObject | None = None) -> JsonObject | None:
+    """The position from which an input reads on that stands at `now`. Raises ReconcileError (A512) for a place that it can't
+    go to."""
     match connector.transport, to:
         case "kafka_input", "earliest" | "latest" | dict():
             return {SEEK: to}
         case "kafka_input", _:
             raise _refusal(connector, to, 'earliest, latest, {"offsets": [42]} with all partitions, or {"timestamp": …}')
+        case "file_input", {"without": list(paths), **more} if paths and not more:
+            return without_files(now, [str(path) for path in paths])
         case _, "earliest":
             return None
         case "delta_table_input", _ if _config(connector).get("mode", "snapshot") == "snapshot":
@@ -128,7 +137,7 @@ def carry_out_seeks(
             if connector.direction is Direction.OUTPUT:
                 put, details = _output_put(target, head, program, key, connector, seek)
             else:
-                put, details = _input_put(head, key, connector, seek)
+                put, details = _input_put(target.root, head, key, connector, seek)
         except ReconcileError as error:
             tell(f"{error.code}: {error.message}")
             continue
@@ -146,11 +155,11 @@ def carry_out_seeks(
     return stored, tuple(happened)
 
 
-def _input_put(head: Head, key: str, connector: Connector, seek: Seek) -> tuple[Head, JsonObject]:
-    sought = sought_position(connector, seek.to)
+def _input_put(root: Path, head: Head, key: str, connector: Connector, seek: Seek) -> tuple[Head, JsonObject]:
+    sought = sought_position(connector, with_root(seek.to, root), with_root(head.positions.get(key), root))
     positions = {name: position for name, position in head.positions.items() if name != key}
     if sought is not None:
-        positions[key] = sought
+        positions[key] = without_root(sought, root)
     return replace(head, positions=dict(sorted(positions.items()))), {"from": head.positions.get(key)}
 
 

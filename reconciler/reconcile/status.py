@@ -12,6 +12,7 @@ from typing import Any
 
 from reconciler.diff.model import approval_diff
 from reconciler.digest import JsonObject
+from reconciler.engine.files import skipped_files
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
@@ -22,6 +23,7 @@ from reconciler.reconcile.controls import read_controls
 from reconciler.reconcile.failed_commands import FailedCommand, died, told_failure
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.lifecycle import Evidence, State, state_of
+from reconciler.reconcile.locations import told_path
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
@@ -45,7 +47,8 @@ class RelationStatus:
 class ConnectorStatus:
     """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
     are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
-    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked."""
+    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
+    `skipped_files` are those that somebody had it go on without."""
 
     name: str
     direction: str
@@ -64,6 +67,7 @@ class ConnectorStatus:
     backlog: Mapping[str, int] = field(default_factory=dict)
     unknown_fields: Mapping[str, int] = field(default_factory=dict)
     missing_fields: tuple[str, ...] = ()
+    skipped_files: tuple[str, ...] = ()
     last_error: JsonObject | None = None
     retry_at: str | None = None
 
@@ -336,6 +340,7 @@ def _connector(
         backlog=told.get("backlog") or {},
         unknown_fields=told.get("unknown_fields") or {},
         missing_fields=tuple(told.get("missing_fields") or ()),
+        skipped_files=tuple(map(told_path, skipped_files(position))),
         last_error=told.get("last_error"),
         retry_at=told.get("retry_at") if alive else None,
     )
