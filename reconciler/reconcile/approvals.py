@@ -13,7 +13,6 @@ from typing import Final
 from reconciler.digest import digest_text
 from reconciler.errors import PlanRejected, ReconcileError
 from reconciler.plan.model import Plan
-from reconciler.plan.words import told_metadata
 from reconciler.reconcile.approving import forbid_denied, lock_problem, made_the_change, person, recorded_approvals
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.planning import plan_pipeline
@@ -84,5 +83,6 @@ def _notes(target: Target, plan: Plan, by: str) -> Iterator[str]:
             message = f"{by} made the change, and does not count among {policy}: nothing was recorded"
             raise ReconcileError("A582", message, "let somebody else approve it")
         yield f"{by} made the change: this stands for plan.lock, and does not count among {policy}"
-    if not plan.rollback and told_metadata(plan.diff) and required_branches(target):
-        yield "it does not cover what is changed in writing only: that has to be merged to be applied"
+    branches = required_branches(target)
+    if branches and not plan.rollback:
+        yield f"it stands for plan.lock: {plan.environment} applies files that are merged to {' and '.join(branches)}"

@@ -10,9 +10,9 @@ Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
 the authors of what is applied don't count, as far as git tells who they are; and where no lock was merged, the recorded
 approval that stands for it is one more.
-Where the environment names a branch, whatever is written comes from there: plans that need no approval are applied from that
-branch only, and from no commit that is older than what is applied; a recorded approval stands for what its digest covers,
-and what is written besides has to be merged. The branch is what the base branch's reconcile.yaml says (`bases`).
+Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
+one stands for the lock, never for the merge. What needs none is applied from no commit that is older than what is applied.
+The branch is what the base branch's reconcile.yaml says (`bases`).
 A rollback brings what was applied before; the files have no part in it.
 """
 
@@ -28,7 +28,7 @@ from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
-from reconciler.plan.words import summarise, told_metadata
+from reconciler.plan.words import summarise
 from reconciler.printing import printable
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import authors_since, is_before, is_on_branch, short_commit, uncommitted
@@ -152,9 +152,8 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
     recorded = recorded_approvals(target, plan)
     if recorded:
-        if told_metadata(plan.diff):
-            # The digest that was approved does not cover it.
-            _require_vouched(target, plan, files)
+        # A digest does not cover all that is written: descriptions, and settings of what is new.
+        _require_vouched(target, plan, files)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
         raise _awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
@@ -165,14 +164,14 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
 
 
 def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
-    """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: without an
-    approval, that is all that vouches for them."""
+    """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: but for a
+    lock, that is all that vouches for them."""
     branches = required_branches(target)
     if plan.rollback or not branches:
         return
     reason = unmerged(target, plan.pipeline, files=files) or _outdated(target, plan.pipeline)
     if reason is not None:
-        what = summarise(plan) if not plan.is_empty else "what is written besides changes"
+        what = summarise(plan) if not plan.is_empty else "what is written changes"
         raise ApprovalRequired(
             "A580",
             f"{plan.pipeline}: not applied ({what}): {reason}",

@@ -157,6 +157,29 @@ def with_an_edited_lock(cell: Cell, thing: Thing) -> None:
     cell.commit("edited")
 
 
+def approved(cell: Cell, thing: Thing) -> None:
+    """Somebody has approved the plan by its digest, if it needs that."""
+    pipeline = cell.project().pipeline(thing.pipeline)
+    plan = pipeline.plan()
+    if plan.needs_approval:
+        pipeline.approve(plan.digest, "Bob")
+
+
+def approved_and_merged(cell: Cell, thing: Thing) -> None:
+    merged_without_its_lock(cell, thing)
+    approved(cell, thing)
+
+
+def approved_and_dirty(cell: Cell, thing: Thing) -> None:
+    change(cell, thing, locked=False)
+    approved(cell, thing)
+
+
+def approved_on_a_side_branch(cell: Cell, thing: Thing) -> None:
+    on_side(cell, thing, locked=False)
+    approved(cell, thing)
+
+
 def dirty(cell: Cell, thing: Thing) -> None:
     change(cell, thing)
 
@@ -442,6 +465,9 @@ PLACES: Final = {
     "pushed to origin's main": Place(True, True, pushed),
     "beside a tag `main`": Place(True, True, beside_a_tag),
     "checked out with other ends of lines": Place(True, True, with_crlf),
+    "approved by its digest, merged": Place(True, True, approved_and_merged),
+    "approved by its digest, dirty": Place(False, False, approved_and_dirty),
+    "approved by its digest, on a side branch": Place(False, False, approved_on_a_side_branch),
     "merged without its lock": Place(True, False, merged_without_its_lock),
     "the lock of another environment": Place(True, False, with_the_lock_of_another_environment),
     "an edited lock": Place(True, False, with_an_edited_lock),

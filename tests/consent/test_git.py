@@ -184,7 +184,7 @@ def test_what_an_approval_does_not_cover_has_to_be_merged(cell: Cell) -> None:
     with pytest.raises(ApprovalRequired) as refusal:
         pipeline.apply()
     assert refusal.value.code == "A580"
-    cell.git("checkout", "-q", "pipelines/shop/pipeline.yaml")
+    cell.commit("merged")
     cell.project().pipeline("shop").apply()
 
 
