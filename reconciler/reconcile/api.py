@@ -66,6 +66,7 @@ from reconciler.reconcile.versions.looking import (
     versioned_name,
 )
 from reconciler.reconcile.versions.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
+from reconciler.reconcile.versions.refreshing import RefreshResult, refresh_version
 from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
 from reconciler.reconcile.versions.rolling_back import plan_rollback, roll_back
 from reconciler.reconcile.versions.rows import RowDifference, compare_rows
@@ -216,6 +217,18 @@ class Pipeline:
         """Drop what is staged; what was."""
         applying = Applying(self._project.engine_for(self.name), boundary=boundary)
         return drop_staged(self._project.target, self.name, applying)
+
+    def refresh_version(
+        self,
+        name: str,
+        report: Callable[[Progress], None] = lambda progress: None,
+        tell: Callable[[str], None] = lambda message: None,
+        boundary: Boundary = no_boundary,
+    ) -> RefreshResult:
+        """Compute a version of a view that is not active (`revenue@v1`) once, from what is published now."""
+        given = versioned_name(name)
+        applying = Applying(self._project.engine_for(self.name), report, tell, boundary)
+        return refresh_version(self._project.target, VersionedName(self.name, given.name, given.version), applying)
 
     def _staged(self, name: str | None) -> Staged:
         target = self._project.target

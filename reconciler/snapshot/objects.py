@@ -81,12 +81,12 @@ def pins_of(program: Program) -> dict[str, Pin]:
 def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:
     """The objects with these keys."""
     stored = {f"{one['kind']}:{one['name']}": one["definition"] for one in encode_program(program) if one["kind"] in KINDS}
-    return {key: _versioned(program, key, stored[key]) for key in sorted(keys)}
+    return {key: _versioned(program, key, stored) for key in sorted(keys)}
 
 
-def _versioned(program: Program, key: str, definition: JsonObject) -> VersionedObject:
+def _versioned(program: Program, key: str, stored: Mapping[str, JsonObject]) -> VersionedObject:
     kind, _, name = key.partition(":")
-    definition = {part: value for part, value in definition.items() if part != "functions"}
+    definition = {part: value for part, value in stored[key].items() if part != _FUNCTIONS}
     rules = (True,) if program.names_are_data else (False, True)
     meanings = {rule: _meaning(program, kind, name, rule) for rule in rules}
     around = {"definition": definition, **_around(program, kind, name)}
@@ -95,7 +95,7 @@ def _versioned(program: Program, key: str, definition: JsonObject) -> VersionedO
     written_alone = f"written:{digest_json(around)}"
     if calls:
         recorded_as = tuple(f"{_RULE[rule]}:{digest_json(one)}" for rule, one in meanings.items())
-        written = f"written:{digest_json({**around, 'functions': _written_functions(program, calls)})}"
+        written = f"written:{digest_json({**around, 'functions': _written_functions(program, calls, stored)})}"
     else:
         recorded_as, written = alone_as, written_alone
     return VersionedObject(
@@ -125,14 +125,14 @@ def _calls(program: Program, kind: str, key: str) -> tuple[str, ...]:
     return tuple(call for call in calls if call in program.functions)
 
 
-def _written_functions(program: Program, calls: Iterable[str]) -> JsonObject:
+def _written_functions(program: Program, calls: Iterable[str], stored: Mapping[str, JsonObject]) -> JsonObject:
     """The functions that are called, directly or through others, as they are stored."""
-    wanted = called_closely(program.functions, calls)
-    rows = [one for one in encode_program(program) if one["kind"] == "function" and one["name"] in wanted]
-    leaving = ("name", "functions", "description")
+    leaving = ("name", _FUNCTIONS, "description")
     return {
-        without_version(row["name"]): {part: value for part, value in row["definition"].items() if part not in leaving}
-        for row in rows
+        without_version(key): {
+            part: value for part, value in stored[object_key("function", key)].items() if part not in leaving
+        }
+        for key in sorted(called_closely(program.functions, calls))
     }
 
 

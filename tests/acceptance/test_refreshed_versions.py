@@ -195,10 +195,9 @@ def test_retention_knows_it(shop: Shop) -> None:
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 def test_a_crash_on_the_way_leaves_either_rows(shop: Shop, boundary: str) -> None:
     before = shop.read("total@v0")[0]
-    target = Project.open(shop.root).target
-    quiet = Applying(shop.engine, lambda one: None, lambda one: None, crash_at(boundary))
+    pipeline = Project.open(shop.root, engine=shop.engine).pipeline("shop")
     with pytest.raises(Crash):
-        refresh_version(target, versioned_name("total@v0"), quiet)
+        pipeline.refresh_version("total@v0", boundary=crash_at(boundary))
     is_done = boundary in ("refresh:recorded", "refresh:told")
     assert (shop.read("total@v0")[0] != before) is is_done
     assert "no changes" in shop("plan", "shop")
