@@ -14,8 +14,8 @@ Not here: calls of chance and the clock (`determinism`), and sums that round (`r
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias
 
@@ -26,6 +26,7 @@ from reconciler.sql.lineage_values import GENERATORS
 from reconciler.sql.places import written_name
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
+from reconciler.sql.row_keys import Block, Given, Key, renamed_by
 from reconciler.sql.words import spark_functions
 
 _TAKING_ONE: Final = frozenset({"any_value", "first", "first_value", "last", "last_value"})
@@ -39,20 +40,10 @@ _REGARDLESS: Final = frozenset(
 _CALLED: Final = sorted(_TAKING_ONE | _LISTING | _ESTIMATING | _BY_ANOTHER | _COUNTING_OFF | {"mode"})
 _CANDIDATE: Final = re.compile(rf"\b(?:{'|'.join(_CALLED)}|limit|offset|tablesample|rows)\b", re.IGNORECASE)
 _MOST_KEYS: Final = 8
+# A query that is longer was written by a program, and to parse it again takes longer than it is worth.
+_LONGEST: Final = 100_000
 # What the parser calls by names that Spark does not have, and does not remember the name of.
 _PARSED_AS: Final[dict[type[exp.Expr], str]] = {exp.GroupConcat: "listagg", exp.ApproxQuantile: "percentile_approx"}
-
-Key: TypeAlias = frozenset[tuple[str, str]]
-"""What tells rows apart: columns (source, column), or expressions ("", text)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a relation or a query gives: folded names of its columns (empty: unknown), and sets of them of which each tells
-    its rows apart."""
-
-    columns: tuple[str, ...] = ()
-    keys: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +62,8 @@ Relations: TypeAlias = Callable[[str], Given]
 
 
 def undetermined_parts(query: str, relations: Relations) -> Undetermined:
-    """See the module. A query that can't be parsed holds nothing that is known."""
-    if not _CANDIDATE.search(query):
+    """See the module. Of a query that can't be parsed, or is too long or too deep to be looked at twice, nothing is said."""
+    if len(query) > _LONGEST or not _CANDIDATE.search(query):
         return NOTHING_FOUND
     walk = _Walk(query, relations)
     if walk.whole() is None:
@@ -82,46 +73,12 @@ def undetermined_parts(query: str, relations: Relations) -> Undetermined:
 
 def given_by(query: str, relations: Relations) -> Given:
     """What a query gives."""
+    if len(query) > _LONGEST:
+        return Given()
     return _Walk(query, relations).whole() or Given()
 
 
 Named: TypeAlias = dict[str, Given]
-
-
-@dataclass(slots=True)
-class _Block:
-    """One SELECT: what stands in its FROM, the keys of its rows, before it is grouped and after."""
-
-    sources: dict[str, Given] = field(default_factory=dict)
-    aliases: dict[str, exp.Expr] = field(default_factory=dict)
-    items: list[exp.Expr] = field(default_factory=list)
-    keys: list[Key] = field(default_factory=list)
-    before: list[Key] = field(default_factory=list)
-    grouped_by: Key | None = None
-
-    def part(self, node: exp.Expr, depth: int = 0) -> tuple[str, str]:
-        """An expression as a part of a key."""
-        while isinstance(node, (exp.Paren, exp.Ordered, exp.Alias)):
-            node = node.this
-        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-            index = int(str(node.this)) - 1
-            if depth == 0 and 0 <= index < len(self.items):
-                return self.part(self.items[index], 1)
-        if isinstance(node, exp.Column) and not node.is_star:
-            name, head = fold(node.name), fold(node.table)
-            if head:
-                return (head, name) if head in self.sources else ("", f"{head}.{name}")
-            holders = [key for key, one in self.sources.items() if name in one.columns]
-            if len(holders) == 1:
-                return (holders[0], name)
-            if not holders and name in self.aliases and depth < 3:
-                return self.part(self.aliases[name], depth + 1)
-            return (next(iter(self.sources)), name) if len(self.sources) == 1 else ("", name)
-        return ("", node.sql().lower())
-
-    def tells_apart(self, nodes: Iterable[exp.Expr], keys: list[Key]) -> bool:
-        parts = {self.part(node) for node in nodes}
-        return any(key <= parts for key in keys)
 
 
 class _Walk:
@@ -148,7 +105,7 @@ class _Walk:
             for cte in clause.expressions:
                 if clause.recursive:
                     named[fold(cte.alias)] = Given()
-                named[fold(cte.alias)] = _renamed(self.query(cte.this, named), cte.args.get("alias"))
+                named[fold(cte.alias)] = renamed_by(self.query(cte.this, named), cte.args.get("alias"))
         match node:
             case exp.Select():
                 return self._select(node, named)
@@ -165,7 +122,7 @@ class _Walk:
         return Given()
 
     def _limited(self, node: exp.Expr, given: Given) -> Given:
-        block = _Block({"": given}, keys=[frozenset(("", name) for name in key) for key in given.keys])
+        block = Block({"": given}, keys=[frozenset(("", name) for name in key) for key in given.keys])
         whole: list[exp.Expr] = [exp.column(name) for name in given.columns]
         self._cut_off(node, block, whole)
         return given
@@ -191,14 +148,14 @@ class _Walk:
                 return Given()
             key = relation_key(node)
             known = named[key] if key in named and node.args.get("db") is None else self.relations(key)
-            return _renamed(known, alias)
+            return renamed_by(known, alias)
         if isinstance(node, exp.Query):
-            return _renamed(self.query(node, named), alias)
+            return renamed_by(self.query(node, named), alias)
         self._below(node, named)
         return Given()
 
-    def _from(self, node: exp.Select, named: Named) -> _Block:
-        block = _Block(items=list(node.expressions))
+    def _from(self, node: exp.Select, named: Named) -> Block:
+        block = Block(items=list(node.expressions))
         origin = node.args.get("from_")
         keys: list[Key] = [frozenset()]
         waiting = [] if origin is None else [(origin.this, None)]
@@ -222,7 +179,7 @@ class _Walk:
         block.keys = block.before = keys
         return block
 
-    def _is_of_one(self, block: _Block, join: exp.Join, name: str, given: Given) -> bool:
+    def _is_of_one(self, block: Block, join: exp.Join, name: str, given: Given) -> bool:
         """Whether a join finds at most one row on the right for each on the left."""
         if join.side in ("RIGHT", "FULL"):
             return False
@@ -261,7 +218,7 @@ class _Walk:
         self._cut_off(node, block, node.expressions)
         return outputs
 
-    def _group(self, node: exp.Select, block: _Block) -> None:
+    def _group(self, node: exp.Select, block: Block) -> None:
         group = node.args.get("group")
         if group is None:
             if any(self._name(one) and _is_aggregate(one) for item in node.expressions for one in _own(item)):
@@ -276,7 +233,7 @@ class _Walk:
         else:
             block.keys = [block.grouped_by]
 
-    def _outputs(self, node: exp.Select, block: _Block) -> Given:
+    def _outputs(self, node: exp.Select, block: Block) -> Given:
         columns: list[str] = []
         shown: dict[tuple[str, str], str] = {}
         for item in node.expressions:
@@ -297,7 +254,7 @@ class _Walk:
         keys = tuple(frozenset(shown[part] for part in key) for key in block.keys if all(part in shown for part in key))
         return Given(tuple(columns), keys)
 
-    def _cut_off(self, node: exp.Expr, block: _Block, outputs: list[exp.Expr]) -> None:
+    def _cut_off(self, node: exp.Expr, block: Block, outputs: list[exp.Expr]) -> None:
         word = next((word for word in ("limit", "offset") if node.args.get(word) is not None), None)
         if word is None or isinstance(node.parent, exp.Exists):
             return
@@ -312,7 +269,7 @@ class _Walk:
         if not block.tells_apart(keys, block.keys):
             self.ties.add(word.upper())
 
-    def _look(self, node: exp.Expr, block: _Block, select: exp.Select) -> None:
+    def _look(self, node: exp.Expr, block: Block, select: exp.Select) -> None:
         """Look at the calls of one clause, but not into its subqueries."""
         for one in _own(node):
             if isinstance(one, exp.Window):
@@ -322,7 +279,7 @@ class _Walk:
             if name is not None and not _is_windowed(one):
                 self._aggregate(one, name, block)
 
-    def _aggregate(self, node: exp.Expr, name: str, block: _Block) -> None:
+    def _aggregate(self, node: exp.Expr, name: str, block: Block) -> None:
         arguments = [one for one in node.iter_expressions() if not isinstance(one, exp.Query)]
         first = arguments[0] if arguments else None
         while isinstance(first, (exp.Distinct, exp.IgnoreNulls, exp.RespectNulls)):
@@ -352,7 +309,7 @@ class _Walk:
             parent = parent.parent
         return isinstance(parent, exp.Func) and (self._any_name(parent) in _REGARDLESS)
 
-    def _window(self, node: exp.Window, block: _Block, select: exp.Select) -> None:
+    def _window(self, node: exp.Window, block: Block, select: exp.Select) -> None:
         function = node.this
         while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.WithinGroup)):
             function = function.this
@@ -418,18 +375,3 @@ def _is_sorted_by(node: exp.Expr, argument: exp.Expr | None) -> bool:
     item = argument.this if isinstance(argument, exp.Order) else argument
     listed = within.expressions if isinstance(within, exp.Order) else []
     return any((one.this if isinstance(one, exp.Ordered) else one) == item for one in listed)
-
-
-def _renamed(given: Given, alias: exp.Expr | None) -> Given:
-    names = [fold(one.name) for one in alias.args.get("columns") or ()] if alias is not None else []
-    return renamed(given, tuple(names))
-
-
-def renamed(given: Given, names: tuple[str, ...]) -> Given:
-    """What is given, under other names of columns (folded), if there are any."""
-    if not names:
-        return given
-    if len(names) != len(given.columns):
-        return Given(names)
-    new = dict(zip(given.columns, names, strict=True))
-    return Given(names, tuple(frozenset(new[name] for name in key) for key in given.keys))

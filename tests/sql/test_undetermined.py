@@ -2,7 +2,8 @@
 
 import pytest
 
-from reconciler.sql.undetermined import Given, Undetermined, given_by, undetermined_parts
+from reconciler.sql.row_keys import Given
+from reconciler.sql.undetermined import Undetermined, given_by, undetermined_parts
 
 RELATIONS = {
     "t": Given(("id", "name", "day"), (frozenset({"id"}),)),

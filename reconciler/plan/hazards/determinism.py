@@ -21,7 +21,8 @@ from reconciler.sql.determinism import (
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     non_deterministic_calls,
 )
-from reconciler.sql.undetermined import Given, Relations, given_by, renamed, undetermined_parts
+from reconciler.sql.row_keys import Given, renamed
+from reconciler.sql.undetermined import Relations, given_by, undetermined_parts
 
 _WORDS = sorted(NON_DETERMINISTIC | NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS)
 _CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNORECASE)
