@@ -359,7 +359,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
 
 
 _EDITS: Final = (
-    *("rename column",) * 8,
+    *(*("rename column",) * 8, "trade columns"),
     *("add column", "add column", "drop column", "drop column", "turn columns", "widen"),
     *("rename relation", "function", "function", "word", "word", "query", "literal"),
 )
@@ -392,6 +392,14 @@ def _edited(
             found = replace(program, moved=(*program.moved, (f"{table.name}.{old}", f"{table.name}.{new}")))
             if chance.random() < 0.4:
                 found = _rewritten(found, old, new, None if chance.random() < 0.3 else table.name)
+            return _with_table(found, at, columns)
+        case "trade columns" if len(columns) > 1 and table in before.tables and not program.moved:
+            (old, kind), (other, second) = columns[place], columns[place - 1]
+            columns[place], columns[place - 1] = (other, kind), (old, second)
+            pairs = [(old, other), (other, old)]
+            found = replace(program, moved=tuple((f"{table.name}.{one}", f"{table.name}.{new}") for one, new in pairs))
+            if chance.random() < 0.5:
+                found = _rewritten(_rewritten(_rewritten(found, old, "zz", None), other, old, None), "zz", other, None)
             return _with_table(found, at, columns)
         case "add column":
             columns.insert(chance.choice([place, len(columns)]), (chance.choice(free), "INT"))
