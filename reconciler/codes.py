@@ -260,6 +260,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X752": "an output's table exists already",
     "X753": "an output's table has other columns than its view",
     "X754": "an output's view lacks a column that it names",
+    "X780": "another version of Spark or Python than was planned for",
 }
 
 _USAGE: Final[dict[str, str]] = {
@@ -303,6 +304,7 @@ _HAZARDS: Final = {
     "H913": "a table's column is removed with its values",
     "H914": "a table gets a Delta feature that its readers must know",
     "H915": "what is read elsewhere is removed or loses columns",
+    "H920": "a setting that decides what is read changed",
     "H925": "bootstrap_policy is loosened",
     "H926": "protection is lifted",
     "H927": "evolution changes",

@@ -19,7 +19,7 @@ Beyond the seed:
 - LOCAL views never appear, though their changes flow on to their readers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -48,6 +48,7 @@ from reconciler.diff.model import (
     ColumnNamesChanged,
     ColumnRemoved,
     ColumnRetyped,
+    ConnectorChange,
     DefaultChanged,
     Diff,
     Fate,
@@ -60,11 +61,13 @@ from reconciler.diff.model import (
     RelationChange,
     RelationKind,
     RelationRenamed,
+    SettingsChanged,
     Spared,
     TableCause,
     ViewCause,
 )
 from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import has_the_same_text, own_causes, own_extent, under_desired_names
@@ -113,18 +116,44 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
     ]
     shown = [change for key, change in found.changes.items() if not _is_local(after, key) and key not in after.foreign]
     spared = sorted(found.spared, key=lambda one: (fold(one.view), fold(one.relation)))
+    connectors = compare_connectors(applied, desired, renames)
     return Diff(
         relations=tuple(sorted([*shown, *removed], key=lambda change: (fold(change.name), change.kind, change.action))),
-        connectors=compare_connectors(applied, desired, renames),
+        connectors=connectors,
         local_views=dict(sorted(local_views.items())),
         metadata_changed=applied.record != desired.record,
         functions=functions,
         spared=tuple(one for one in spared if not _is_local(after, fold(one.view))),
         local_changes=tuple(sorted(local_changes, key=lambda change: (fold(change.name), change.action))),
         local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
-        metadata=compare_metadata(before, after) if applied.record != desired.record else (),
+        metadata=(
+            compare_metadata(before, after, _told([*shown, *removed, *local_changes], functions, connectors, renames))
+            if applied.record != desired.record
+            else ()
+        ),
         loosened=safeguards_loosened(before, after, renames),
     )
+
+
+def _told(
+    relations: Sequence[RelationChange],
+    functions: Sequence[FunctionChange],
+    connectors: Sequence[ConnectorChange],
+    renames: Renames,
+) -> Told:
+    """What the diff tells of by itself. A view that changes only because of what it uses may be written otherwise, too."""
+    found = [change for change in relations if not _is_affected_only(change)]
+    changes: list[RelationChange | FunctionChange | ConnectorChange] = [*found, *functions, *connectors]
+    return Told(
+        changed=frozenset(fold(change.name) for change in changes),
+        new_or_gone=frozenset(fold(change.name) for change in changes if change.action is not Action.MODIFIED),
+        renamed={old: new for new, old in renames.relations.items()},
+    )
+
+
+def _is_affected_only(change: RelationChange) -> bool:
+    causes = change.causes
+    return bool(causes) and all(isinstance(one, ReadsChanged | FunctionChanged | SettingsChanged) for one in causes)
 
 
 def relation_changes(

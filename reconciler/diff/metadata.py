@@ -3,15 +3,17 @@ nothing. Told in a plan, never approved. What decides how later plans are judged
 
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
+from reconciler.diff.recorded import Told, untold_changes
+from reconciler.diff.settings import compare_settings
 from reconciler.manifest.model import Held, Pin, Retention
 from reconciler.names import fold
 from reconciler.program.model import Program
 
 
-def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange, ...]:
-    """The changes of metadata that can be named, sorted by subject."""
+def compare_metadata(applied: Program, desired: Program, told: Told) -> tuple[MetadataChange, ...]:
+    """The changes of metadata, sorted by subject. `told` is what the rest of the diff tells of."""
     before, after = applied.settings, desired.settings
-    found: list[MetadataChange] = []
+    found = list(compare_settings(applied, desired))
     for what in ("description", "owner", "tags", "workers", "memory", "driver_memory"):
         if getattr(before, what) != getattr(after, what):
             found.append(MetadataChange(desired.name, what))
@@ -64,9 +66,10 @@ def compare_metadata(applied: Program, desired: Program) -> tuple[MetadataChange
     for key in sorted({*desired.connectors} & {*applied.connectors}):
         old, new = applied.connectors[key].settings, desired.connectors[key].settings
         if old != new:
-            told = {"transport", "format"} | ({COLUMNS} if canonical_columns(old) != canonical_columns(new) else set())
-            skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - told
+            elsewhere = {"transport", "format"} | ({COLUMNS} if canonical_columns(old) != canonical_columns(new) else set())
+            skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - elsewhere
             found += [MetadataChange(desired.connectors[key].qualified_name, name) for name in sorted(skipped)]
+    found += untold_changes(applied, desired, told, found)
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
 
 

@@ -158,9 +158,11 @@ class StorageChanged:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """Spark settings that decide results changed: names, sorted."""
+    """Spark settings that decide results changed, or its version did: names, sorted, each with its values, or None where
+    these are not to be shown."""
 
     settings: tuple[str, ...]
+    values: tuple[tuple[str, str] | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

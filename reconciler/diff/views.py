@@ -21,9 +21,12 @@ from reconciler.diff.model import (
     ViewCause,
 )
 from reconciler.diff.moves import Renames
+from reconciler.manifest.model import Settings
+from reconciler.manifest.spark_settings import is_harmless
 from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Program, Read, Table, View
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import DEFAULTS, SPARK, differing_settings, minor
+from reconciler.redaction import masked
 from reconciler.snapshot.functions import call_closures
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
@@ -55,9 +58,9 @@ def own_causes(
         causes.append(KindChanged(applied.kind, desired.kind))
     elif applied.is_stored is not desired.is_stored and unrepeatable(desired.lineage) != NOTHING:
         causes.append(StorageChanged(desired.is_stored))
-    differing = differing_settings(before, after)
-    if differing:
-        causes.append(SettingsChanged(differing))
+    settings = settings_cause(before.settings, after.settings)
+    if settings is not None:
+        causes.append(settings)
     paths = [path for call in desired.calls if (path := _changed_call(call, applied, before, after, functions)) is not None]
     causes += [
         FunctionChanged(path[0], path, _is_new(path[-1], before), _computed_by(desired, without_version(fold(path[0]))))
@@ -94,10 +97,22 @@ def _computed_by(view: View, function: str) -> tuple[str, ...] | None:
     return tuple(sorted(fold(one.name) for one in view.lineage.outputs if function in one.functions)) or None
 
 
-def differing_settings(applied: Program, desired: Program) -> tuple[str, ...]:
-    """The names of Spark settings that decide results and differ, sorted."""
-    before, after = meaning_settings(applied.settings.spark), meaning_settings(desired.settings.spark)
-    return tuple(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
+def settings_cause(before: Settings, after: Settings) -> SettingsChanged | None:
+    """What decides results beside queries and differs, with values where these are known to be no secret."""
+    names = differing_settings(before, after)
+    if not names:
+        return None
+    return SettingsChanged(names, tuple(_values(name, before, after) for name in names))
+
+
+def _values(name: str, applied: Settings, desired: Settings) -> tuple[str, str] | None:
+    if name == SPARK:
+        return minor(applied.spark_version), minor(desired.spark_version)
+    if not is_harmless(name):
+        return None
+    written = [{**(one.environment or {}), **one.spark} for one in (applied, desired)]
+    default = DEFAULTS.get(name, "not set")
+    return masked(written[0].get(name, default)), masked(written[1].get(name, default))
 
 
 def _query_cause(

@@ -75,13 +75,19 @@ def _describe_cause(cause: Cause) -> str:
         case StorageChanged():
             return _STORAGE_CHANGED[cause.is_stored]
         case SettingsChanged():
-            return f"settings that decide results changed: {', '.join(cause.settings)}"
+            return f"settings that decide results changed: {', '.join(_settings(cause))}"
         case ReadsChanged():
             return _describe_reads(cause)
         case MeaningChanged():
             return "it means something else"
         case _:
             assert_never(cause)
+
+
+def _settings(cause: SettingsChanged) -> list[str]:
+    values = cause.values or (None,) * len(cause.settings)
+    pairs = zip(cause.settings, values, strict=True)
+    return [name if shown is None else f"{name}: {shown[0]} → {shown[1]}" for name, shown in pairs]
 
 
 _STORAGE_CHANGED = {

@@ -13,7 +13,7 @@ executor never gets more cores than there are workers, or a cluster would wait f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.program.settings import OF_A_CALL
+from reconciler.program.settings import OF_A_CALL, is_of_queries_only, is_recorded
 
 _MASTER = "spark.master"
 _CORES = "spark.executor.cores"
@@ -22,17 +22,29 @@ _CORES = "spark.executor.cores"
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What a pipeline asks for; None: whatever the environment says. `settings` are further settings of Spark, of which
-    those that belong to a query are left out: they come with each call of the engine."""
+    those that belong to a query are left out: they come with each call of the engine. `environment` are the environment's
+    settings as they are applied; None where nobody recorded them."""
 
     workers: int | None = None
     memory: str | None = None
     driver_memory: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
 
 
 def is_local(master: str) -> bool:
     """Whether a master means threads of the driver's own process."""
     return master == "local" or master.startswith("local[")
+
+
+def process_settings(environment: Mapping[str, str], asked: Resources) -> dict[str, str]:
+    """The settings of Spark that a process starts with. `environment` are the environment's as reconcile.yaml has them here,
+    which nobody need have merged: of these hold the ones that are known to harm nobody, and credentials. The others hold as
+    they were applied."""
+    chosen = dict(environment)
+    if asked.environment is not None:
+        chosen = {name: text for name, text in environment.items() if not is_recorded(name)} | dict(asked.environment)
+    return with_resources({name: text for name, text in chosen.items() if not is_of_queries_only(name)}, asked)
 
 
 def with_resources(environment: Mapping[str, str], asked: Resources) -> dict[str, str]:

@@ -179,6 +179,8 @@ class ConnectorDeclaration:
 DEFAULT_CHECKPOINT_INTERVAL: Final = 60
 DEFAULT_STEPS_SECONDS: Final = 7 * 86400
 """Seconds."""
+FIRST_SPARK: Final = "4.2.0"
+"""The version of Spark of programs that recorded none: there was no other when they were applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,10 @@ class Settings:
     trade names (`trades`): where they are applied, they have done so. `held` are the objects that were rolled back, by
     `kind:folded name`: no file says that, it is kept with what is applied. `retention` is that of the pipeline; a relation
     (folded) of `relation_retention` has its own `versions` and `keep` instead.
+
+    Two parts come from where a program is compiled, not from its files. `spark_version` is that of the Spark that computes
+    its views. `environment` holds those of the environment's settings of Spark that come into force with an apply only
+    (name → text); None of a program that was applied before they were recorded.
     """
 
     name: str
@@ -268,6 +274,8 @@ class Settings:
     held: Mapping[str, Held] = field(default_factory=dict)
     retention: Retention = Retention()
     relation_retention: Mapping[str, Retention] = field(default_factory=dict)
+    spark_version: str = FIRST_SPARK
+    environment: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

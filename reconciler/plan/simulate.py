@@ -53,7 +53,7 @@ from reconciler.plan.model import (
     Step,
 )
 from reconciler.program.model import Program, Table, View
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import decisive_settings
 from reconciler.snapshot.fingerprint import function_content
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
@@ -481,7 +481,7 @@ def _around(program: Program, calls: Iterable[str], as_spelled: bool) -> str:
         if name not in functions and name in program.functions:
             functions[name] = function_content(program.functions[name], as_spelled)
             waiting += program.functions[name].calls
-    return digest_json([dict(meaning_settings(program.settings.spark)), functions])
+    return digest_json([dict(decisive_settings(program.settings)), functions])
 
 
 def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> dict[str, Definition]:

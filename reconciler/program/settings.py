@@ -5,12 +5,17 @@ or whose effect nobody looked into, modifies views when it changes: a wrong "unc
 
 Values are compared as Spark reads them: surrounding blanks say nothing, nor does the letter case of `true` and `false` and
 of words from a fixed list. A setting that says what holds without it, surely, is no setting (`DEFAULTS`).
+
+What decides results besides is judged like a setting: the environment's settings, and the minor version of Spark. Python's
+belongs to the functions that are written in it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from reconciler.manifest.spark_settings import is_harmless, is_neutral
+from reconciler.manifest.model import FIRST_SPARK, Settings
+from reconciler.manifest.spark_settings import CREDENTIALS, is_harmless, is_neutral
 
 DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.ansi.enabled": "true",
@@ -76,6 +81,67 @@ def meaning_settings(spark: Mapping[str, str]) -> Mapping[str, str]:
     """Those of the settings that can change results, by name, values made comparable."""
     comparable = {name: comparable_value(name, spark[name]) for name in sorted(spark) if not is_neutral(name)}
     return {name: value for name, value in comparable.items() if DEFAULTS.get(name) != value}
+
+
+SPARK: Final = "Spark"
+"""Under this name stands the minor version of Spark among what decides results."""
+
+
+def decisive_settings(settings: Settings) -> Mapping[str, str]:
+    """All that decides what queries mean beside their text, by name: Spark's settings, the pipeline's before the
+    environment's, and Spark's minor version where it is not the first one's."""
+    found = dict(meaning_settings({**(settings.environment or {}), **settings.spark}))
+    if minor(settings.spark_version) != minor(FIRST_SPARK):
+        found[SPARK] = minor(settings.spark_version)
+    return found
+
+
+def differing_settings(applied: Settings, desired: Settings) -> tuple[str, ...]:
+    """The names of what decides results and differs, sorted. What was not recorded on a side is no difference."""
+    before, after = decisive_settings(applied), decisive_settings(desired)
+    unknown = {*_unrecorded(applied, desired), *_unrecorded(desired, applied)}
+    return tuple(sorted(name for name in {*before, *after} - unknown if before.get(name) != after.get(name)))
+
+
+def minor(version: str) -> str:
+    """4.2 of 4.2.1."""
+    return ".".join(version.split(".")[:2])
+
+
+def is_recorded(name: str) -> bool:
+    """Whether an environment's setting comes into force with an apply only, and is recorded with what is applied: all but
+    those that are known to be neutral and harmless, and credentials, which are recorded nowhere."""
+    return name not in CREDENTIALS and not (is_neutral(name) and is_harmless(name))
+
+
+def recorded_environment(spark: Mapping[str, str]) -> dict[str, str]:
+    """Those of an environment's settings that are recorded."""
+    return {name: text for name, text in sorted(spark.items()) if is_recorded(name)}
+
+
+def before_environments(settings: Settings) -> Settings:
+    """The settings as they were recorded before environments were."""
+    environment = settings.environment or {}
+    inherited = {name for name, text in environment.items() if is_of_a_call(name) and not is_of_queries_only(name)}
+    spark = {
+        name: text
+        for name, text in settings.spark.items()
+        if name not in inherited or text != comparable_value(name, environment[name])
+    }
+    return replace(settings, spark=spark, environment=None)
+
+
+def _unrecorded(settings: Settings, other: Settings) -> frozenset[str]:
+    """The names of the other's environment of which is not known whether they held here."""
+    if settings.environment is not None:
+        return frozenset()
+    return frozenset(
+        name
+        for name, text in (other.environment or {}).items()
+        if not is_of_queries_only(name)
+        and name not in settings.spark
+        and other.spark.get(name) in (None, comparable_value(name, text))
+    )
 
 
 def comparable_value(name: str, text: str) -> str:

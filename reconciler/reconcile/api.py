@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.delta.opening import is_on_s3
 from reconciler.engine.protocol import Engine, Rows
-from reconciler.engine.resources import Resources, with_resources
+from reconciler.engine.resources import Resources, process_settings
 from reconciler.plan.model import Plan
-from reconciler.program.settings import is_of_queries_only
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.checkpoints import (
@@ -112,11 +111,9 @@ class Project:
         if self._engine is None:
             from reconciler.engine.spark.engine import spark_engine
 
-            # What decides results comes with each call, from what is applied; the rest is the session's.
             settings = self.target.environment.spark
-            ours = {name: value for name, value in settings.items() if not is_of_queries_only(name)}
             is_far = is_on_s3(self.target.warehouse)
-            self._engine = spark_engine(lambda: with_resources(ours, resources()), is_far, lives_long)
+            self._engine = spark_engine(lambda: process_settings(settings, resources()), is_far, lives_long)
         return self._engine
 
     def pipelines(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
@@ -162,6 +163,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             continue
         if plan.changes_nothing:
             return plan
+        _require_planned_engine(target, desired)
         approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
         pinned = pinned_apply(target, plan, applied, desired)
         if head is None or plan.digest == beside.plan_digest or not run_is_live(target, pipeline):
@@ -193,6 +195,7 @@ def _apply_under_lease(
     plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
     if plan.changes_nothing:
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
+    _require_planned_engine(target, desired)
     head = applied.head.value if applied.head is not None else None
     approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
     if head is not None:
@@ -201,6 +204,12 @@ def _apply_under_lease(
     stored = _open_journal(target, plan, approval, applied, found, applying, wanted.promotes)
     steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
+
+
+def _require_planned_engine(target: Target, desired: Snapshot | None) -> None:
+    """Raises EngineError (X780). A removal computes nothing."""
+    if desired is not None:
+        require_planned_engine(target, desired.program)
 
 
 def _finish_open_work(
@@ -295,6 +304,13 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         take_back(target, work, applying.engine)
         return ()
     desired, program = _desired(target, head, journal)
+    try:
+        _require_planned_engine(target, desired)
+    except EngineError:
+        # It was opened before an upgrade.
+        if can_take_back(journal):
+            take_back(target, work, applying.engine)
+        raise
     placements = head.published.relations if head.published else {}
     kept_rows = KeptRows(target, head, program, journal.versions)
     staged = head.staged.views if head.staged is not None else {}

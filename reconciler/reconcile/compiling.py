@@ -20,7 +20,7 @@ from reconciler.manifest.model import Manifest
 from reconciler.manifest.read import read_manifest
 from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
-from reconciler.program.settings import comparable_value, is_of_queries_only
+from reconciler.program.settings import before_environments, comparable_value, is_of_a_call, recorded_environment
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
@@ -84,13 +84,17 @@ def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = Tru
 
 
 def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
-    """Settings of the environment that decide results are part of what the pipeline means there: they are planned,
-    approved and recorded with it, and the engine gets them from what is applied only."""
-    inherited = {
-        name: comparable_value(name, text) for name, text in target.environment.spark.items() if is_of_queries_only(name)
-    }
-    spark = dict(sorted({**inherited, **manifest.settings.spark}.items()))
-    return replace(manifest, settings=replace(manifest.settings, spark=spark)) if inherited else manifest
+    """What the environment adds is part of what the pipeline means there: it is planned, approved and recorded with it, and
+    the engine gets it from what is applied only. Settings that belong to queries stand beside the pipeline's own."""
+    spark = target.environment.spark
+    inherited = {name: comparable_value(name, text) for name, text in spark.items() if is_of_a_call(name)}
+    settings = replace(
+        manifest.settings,
+        spark=dict(sorted({**inherited, **manifest.settings.spark}.items())),
+        environment=recorded_environment(spark),
+        spark_version=target.spark_version,
+    )
+    return replace(manifest, settings=settings)
 
 
 def read_desired(target: Target, pipeline: str, applied: Snapshot | None = None) -> Snapshot | None:
@@ -136,9 +140,19 @@ def compile_desired(
 
         program = with_settled_foreign(target, program, visit)
     snapshot = take_snapshot(program)
+    if applied is not None and applied.program.settings.environment is None:
+        snapshot = _as_recorded_before(snapshot, applied)
     pinned = program.settings.pins or program.settings.function_pins
     if program is from_files and not pinned and not program.foreign:
         # What these stand for is in the registry, which is another one elsewhere.
         target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
     flush(target.cache)
     return snapshot
+
+
+def _as_recorded_before(desired: Snapshot, applied: Snapshot) -> Snapshot:
+    """What was applied before environments were recorded is not recorded again for that alone: the next apply of anything
+    else does it. So the desired snapshot is the applied one where nothing else differs."""
+    program = desired.program
+    former = take_snapshot(replace(program, settings=before_environments(program.settings)))
+    return former if former.record == applied.record else desired

@@ -11,7 +11,8 @@ from reconciler.snapshot.outline import Outline, outline_from_json
 def files_key(target: Target, pipeline: str, files: Mapping[str, str]) -> str:
     """The key of everything that a pipeline's snapshot depends on: its files, and what the environment adds."""
     environment = target.environment
-    known = sha256(json.dumps([pipeline, sorted(environment.variables.items()), sorted(environment.spark.items())]).encode())
+    added = [sorted(environment.variables.items()), sorted(environment.spark.items()), target.spark_version]
+    known = sha256(json.dumps([pipeline, *added]).encode())
     for path in sorted(files):
         # Lengths keep one file's end from passing for another's beginning.
         content = files[path].encode("utf-8", "surrogatepass")

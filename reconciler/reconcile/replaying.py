@@ -1,7 +1,8 @@
 """What is in force: the applied program, and the step that a dead writer may have left open in its head.
 
 Rules: who makes steps starts from a head without an open step and without an open journal. A step left open is replayed
-first, with the inputs that its intent pins; one that the engine refuses is withdrawn, and its input is offered again.
+first, with the inputs that its intent pins; one that the engine refuses is withdrawn, and its input is offered again. No
+step is made with another version of Spark or Python than was planned for (`planned_engine`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.printing import printable
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
+from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.restoring import RESTORE
 from reconciler.reconcile.snapshots import read_snapshot
@@ -60,9 +62,12 @@ def ready_for_steps(
         except EngineError as error:
             # Its input is offered again; who asks now gets an answer of its own.
             running.tell(f"nothing of it stays: {error.message}")
-            return program_in_force(target, pipeline)
+            stored, program = program_in_force(target, pipeline)
+            require_planned_engine(target, program)
+            return stored, program
         running.tell(describe_step_result(pipeline, result))
         steps.append(result)
+    require_planned_engine(target, program)
     return stored, program
 
 

@@ -31,6 +31,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.reconcile.effects import staging_folder
 from reconciler.reconcile.emitting import pin_emissions
+from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.reading import (
     foreign_placements,
     functions_for,
@@ -164,6 +165,7 @@ class _Restore:
             columns = table_columns(table)
             names = tuple(column.name for column in columns)
             return self._engine.build_table(TableBuild(table.name, source, columns, names, staging))
+        require_planned_engine(self._target, self._program)
         view = self._program.views[key]
         reads = [read.relation for read in view.reads]
         placements = {**self.placements, **foreign_placements(self.foreign)}

@@ -30,6 +30,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.restoring import RESTORE, carry_out_restore
 from reconciler.reconcile.step_effects import StepEffects
 from reconciler.reconcile.steps import next_step, record_step
@@ -113,6 +114,7 @@ def _carry_out(
     try:
         if intent.kind == RESTORE:
             return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
+        require_planned_engine(target, program)
         work = StepEffects(target, program, engine, head, boundary, check, clock)
         work.write_tables()
         views = work.compute_views()

@@ -1,5 +1,5 @@
-"""The target: one environment of a repository, with its warehouse as an absolute location, its registry, and the
-cache of compiled objects."""
+"""The target: one environment of a repository, with its warehouse as an absolute location, its registry, the
+cache of compiled objects, and the version of the Spark that would do the work."""
 
 import json
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from pathlib import Path
 from reconciler.cache import Cache, NoCache
 from reconciler.delta.opening import is_local, is_on_s3, local_path
 from reconciler.diagnostics import errors_among
+from reconciler.engine.installed import installed_spark
 from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
 from reconciler.names import did_you_mean
@@ -28,6 +29,7 @@ class Target:
     warehouse: str
     registry: Registry
     cache: Cache = field(default_factory=NoCache)
+    spark_version: str = field(default_factory=installed_spark)
 
     @property
     def variables(self) -> Mapping[str, str]:

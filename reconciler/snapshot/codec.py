@@ -18,6 +18,7 @@ from typing import Any, assert_never
 from reconciler.cache import Cache
 from reconciler.manifest.model import (
     DEFAULT_CHECKPOINT_INTERVAL,
+    FIRST_SPARK,
     BootstrapPolicy,
     ColumnDeclaration,
     ConnectorDeclaration,
@@ -141,6 +142,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
         "retention": _retention(settings.retention),
         "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},
+        "spark_version": settings.spark_version if settings.spark_version != FIRST_SPARK else None,
     }
     return {
         "name": settings.name,
@@ -152,6 +154,8 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "spark": dict(settings.spark),
         "descriptions": dict(settings.descriptions),
         **{key: value for key, value in optional.items() if value},
+        # Nothing in it is something else than nothing known of it.
+        **({} if settings.environment is None else {"environment": dict(sorted(settings.environment.items()))}),
     }
 
 

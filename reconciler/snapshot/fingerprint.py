@@ -25,7 +25,7 @@ from reconciler.digest import digest_json
 from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
 from reconciler.names import fold, without_version
 from reconciler.program.model import Connector, Function, Table, View
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import decisive_settings
 from reconciler.sql.calls import canonical_expression
 
 
@@ -58,7 +58,7 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
         "kind": view.kind.value,
         "column_names": [_spelled(name, names_are_data) for name in view.declaration.column_names],
         "query": view.canonical,
-        "settings": dict(sorted(meaning_settings(settings.spark).items())),
+        "settings": dict(sorted(decisive_settings(settings).items())),
         **_bound(view.declaration.functions),
     }
 

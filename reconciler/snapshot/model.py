@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from reconciler.digest import canonical_json, digest_json
 from reconciler.program.model import Program
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import decisive_settings
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.fingerprint import connector_content, function_content, table_content, view_fingerprint
 
@@ -31,7 +31,7 @@ class Snapshot:
 def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
     """The snapshot of a compiled program. `record`: its record digest, where that is known."""
     as_spelled = program.names_are_data
-    settings = canonical_json(meaning_settings(program.settings.spark))
+    settings = canonical_json(decisive_settings(program.settings))
     fingerprints = {f"table:{key}": digest_json(table_content(one, as_spelled)) for key, one in program.tables.items()}
     for key, view in program.views.items():
         fingerprints[f"view:{key}"] = view_fingerprint(view, settings, as_spelled)

@@ -29,7 +29,7 @@ from reconciler.digest import JsonObject, digest_json
 from reconciler.manifest.model import Pin
 from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Function, Program, Table, View
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import decisive_settings
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.snapshot.functions import call_closures, called_closely
@@ -170,7 +170,7 @@ def _around(program: Program, kind: str, key: str) -> JsonObject:
     """What besides its definition decides what an object means."""
     if kind != "view":
         return {}
-    settings = dict(sorted(meaning_settings(program.settings.spark).items()))
+    settings = dict(sorted(decisive_settings(program.settings).items()))
     return {"columns": [fold(name) for name in program.views[key].column_names], "settings": settings}
 
 
@@ -179,7 +179,7 @@ def _content(program: Program, kind: str, key: str) -> JsonObject:
         case "table":
             return _of_table(program.tables[key])
         case "view":
-            return _of_view(program.views[key], meaning_settings(program.settings.spark))
+            return _of_view(program.views[key], decisive_settings(program.settings))
         case _:
             return _of_function(program.functions[key])
 

@@ -45,6 +45,8 @@ def test_no_setting_that_a_pipeline_may_set_names_code_or_a_place(spark_engine: 
 
 @pytest.mark.spark
 def test_no_option_of_kafka_s_client_that_names_a_class_is_taken(spark_engine: Engine) -> None:
+    from py4j.java_gateway import get_field
+
     jvm = _jvm(spark_engine)
     clients = jvm.org.apache.kafka.clients
     definitions = (
@@ -52,9 +54,13 @@ def test_no_option_of_kafka_s_client_that_names_a_class_is_taken(spark_engine: E
         clients.producer.ProducerConfig.configDef(),
         clients.admin.AdminClientConfig.configDef(),
     )
-    keys = [key for definition in definitions for key in definition.configKeys().values()]
-    naming = {str(key.name) for key in keys if str(key.type()) == "CLASS"}
-    naming |= {str(key.name) for key in keys if str(key.type()) == "LIST" and "class" in str(key.documentation).lower()}
+    keys = {str(name): one.configKeys().get(name) for one in definitions for name in one.names()}
+    naming = {
+        name
+        for name, key in keys.items()
+        if (kind := str(get_field(key, "type"))) == "CLASS"
+        or (kind == "LIST" and "class" in str(get_field(key, "documentation")).lower())
+    }
     assert len(naming) > 10
     assert {name for name in naming if not names_code(name)} == set()
 

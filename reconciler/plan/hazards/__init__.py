@@ -23,6 +23,7 @@ from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protection_broken
 from reconciler.plan.hazards.readers import ForeignReader, readers_lose
+from reconciler.plan.hazards.reading import reading_changed
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
 from reconciler.plan.hazards.rolled_back import rollbacks_ended
 from reconciler.plan.hazards.safeguards import safeguards_lifted
@@ -65,6 +66,7 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     cross_joins_added,
     features_added,
     protection_broken,
+    reading_changed,
     safeguards_lifted,
     rollbacks_ended,
     versions_are_read,

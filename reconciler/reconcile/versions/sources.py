@@ -22,7 +22,7 @@ from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.program.model import Program
-from reconciler.program.settings import meaning_settings
+from reconciler.program.settings import differing_settings
 from reconciler.reconcile.reading import foreign_placements, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import StepState, read_step
@@ -99,7 +99,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
 
 def _require_same_settings(name: str, program: Program, then: Program) -> None:
     """What is computed now has to be computed as it was then."""
-    if meaning_settings(program.settings.spark) != meaning_settings(then.settings.spark):
+    if differing_settings(then.settings, program.settings):
         raise ReconcileError("X722", f"{name} is computed where it is read, and settings that decide results changed since")
 
 
