@@ -24,16 +24,17 @@ Text that can't be cut into tokens is its own canonical text. Any text is accept
 import re
 from typing import Final
 
+from reconciler.sql.keywords import sure_keywords
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.parentheses import without_redundant
 from reconciler.sql.rewrites import aliases, joins, operators, ordering, quantifiers, set_operators, type_names
 from reconciler.sql.rewrites.changes import Changes
 from reconciler.sql.shapes import shapes_of
-from reconciler.sql.spelling import is_surely_no_name, reflects
+from reconciler.sql.spelling import reflects
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
-CANONICALISER_VERSION: Final = 2
+CANONICALISER_VERSION: Final = 3
 # Raise it with every change of what canonical_query gives, for any query: caches of canonical texts are keyed by it.
 
 _PLAIN: Final = re.compile(r"`[A-Za-z_][A-Za-z0-9_]*`\Z")
@@ -59,7 +60,7 @@ def canonical_query(query: str, names_are_data: bool = False) -> str:
         return query.strip()
     present = frozenset(shapes)
     if names_are_data or reflects(present):
-        texts = [_text(token, is_surely_no_name(tokens, index)) for index, token in enumerate(tokens)]
+        texts = _kept_texts(tokens, shapes)
     else:
         texts = _folded_texts(tokens, shapes)
     changes = Changes()
@@ -89,6 +90,15 @@ def _folded_texts(tokens: list[Token], shapes: list[str]) -> list[str]:
         if before == ":" or (before == "." and index - 2 not in heads):
             texts[index] = _text(tokens[index], False)
     return texts
+
+
+def _kept_texts(tokens: list[Token], shapes: list[str]) -> list[str]:
+    """The texts, spelled as they are but for keywords and the names of functions."""
+    keywords = sure_keywords(shapes)
+    last = len(tokens) - 1
+    return [
+        _text(token, index in keywords or (index < last and shapes[index + 1] == "(")) for index, token in enumerate(tokens)
+    ]
 
 
 def _text(token: Token, fold: bool) -> str:

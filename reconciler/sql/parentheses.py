@@ -39,15 +39,17 @@ _BEFORE_A_QUERY: Final = frozenset({"", "(", ")", "union", "except", "intersect"
 
 
 def without_redundant(texts: list[str]) -> list[str]:
-    """The tokens' texts (keywords in lower case) without such parentheses."""
+    """The tokens' texts without such parentheses. A word counts as it reads in lower case, however it is spelled."""
+    keys = [text.lower() if text[0].isalpha() and text[-1] not in "'\"" else text for text in texts]
     while True:
-        pairs = _pairs(texts)
+        pairs = _pairs(keys)
         if not pairs:
             return texts
-        drop = _redundant(texts, pairs)
+        drop = _redundant(keys, pairs)
         if not drop:
             return texts
         texts = [text for index, text in enumerate(texts) if index not in drop]
+        keys = [key for index, key in enumerate(keys) if index not in drop]
 
 
 def _pairs(texts: list[str]) -> dict[int, int] | None:

@@ -38,14 +38,6 @@ REFLECTING: Final = frozenset(
 _MAKING_MAPS: Final = frozenset(
     {"from_csv", "from_json", "from_xml", "json_tuple", "parse_json", "transform_keys", "transform_values", "try_parse_json"}
 )
-# Keywords that hardly anyone names a column after. Spark's others (`key`, `name`, `year`, `last` …) name things in most
-# places, so they are kept as spelled everywhere.
-_SHAPING_WORDS: Final = (
-    "all and anti as asc between by case cast cross desc distinct else end except exists false from group grouping having "
-    "ilike in inner intersect interval is join lateral left like limit natural not null nulls offset on or order outer over "
-    "partition qualify right rlike select semi tablesample then true union using when where with within"
-)
-_SHAPING: Final = frozenset(_SHAPING_WORDS.split())
 
 
 def bare(token: Token) -> str:
@@ -89,11 +81,3 @@ def may_make_names_data(query: str) -> bool:
 
 def _may_make_maps(name: str) -> bool:
     return name in _MAKING_MAPS or "variant" in name or ("map" in name and "map" in name.split("_"))
-
-
-def is_surely_no_name(tokens: list[Token], index: int) -> bool:
-    """Whether a token is a keyword in its place, or names a function: its spelling can't become data."""
-    if index + 1 < len(tokens) and tokens[index + 1].is_symbol("("):
-        return True
-    token = tokens[index]
-    return token.kind is Kind.WORD and token.text.lower() in _SHAPING and not (index and tokens[index - 1].is_word("AS"))

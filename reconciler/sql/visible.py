@@ -4,6 +4,8 @@
 head is sure when a FROM or JOIN of the same query block, or of one around it, introduces that name. Blocks are what
 parentheses and set operators divide. Anything else is left unsure.
 
+What follows a colon is a path into a variant (`v:a.Key`), never a relation.
+
 One thing can't be seen here: a map that is a column named like a relation (`SELECT m.Key FROM t m`, where t has a map m and
 no column key). Whoever knows the columns says that names are data when there is a map at all (`spelling.may_hold_names`).
 """
@@ -62,7 +64,7 @@ def visible_heads(shapes: list[str]) -> frozenset[int]:
         elif shape == ".":
             head = at(shapes, index - 1)
             key = None if head in _MARKS else _key(head)
-            if key is not None and at(shapes, index - 2) != ".":
+            if key is not None and at(shapes, index - 2) not in (".", ":"):
                 candidates.append((index - 1, key, block))
         elif shape in _SET_OPERATORS:
             block = _Block(block.around, block.opener)

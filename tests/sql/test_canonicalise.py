@@ -1,5 +1,6 @@
 """Canonical texts under random changes of layout, comments and letter case; and on texts that are no queries."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,60 @@ def test_depth_does_not_matter() -> None:
     assert (
         canonical_query("select " + "(" * 5000 + "x.a + 1" + ")" * 5000 + " from t x") == "select ( x . a + 1 ) from t as x"
     )
+
+
+# Keywords in capitals, names in small letters.
+SHAPES = (
+    "WITH c AS (SELECT a, b FROM t) SELECT c.a, count(*) AS n FROM c WHERE c.b IS NOT NULL GROUP BY c.a HAVING count(*) > 1",
+    "SELECT a FROM t INNER JOIN u ON t.a = u.a LEFT OUTER JOIN x USING (a) NATURAL JOIN y HAVING EXISTS (TABLE t)",
+    "SELECT CASE WHEN a = 1 THEN NULL ELSE TRUE END AS x, CASE b WHEN 2 THEN 3 END, coalesce(m.key, NULL, FALSE) FROM t",
+    "SELECT DISTINCT a FROM t WHERE a NOT IN (1, NULL) AND b BETWEEN 1 AND 2 OR NOT b = NULL ORDER BY a LIMIT 5 OFFSET 2",
+    "SELECT sum(a) OVER (PARTITION BY b ORDER BY c ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS x FROM t",
+    "SELECT a FROM t UNION ALL SELECT b FROM u EXCEPT (SELECT c FROM v) INTERSECT SELECT DISTINCT d FROM w",
+    "SELECT v:key AS x, a::INT AND b IS DISTINCT FROM c, INTERVAL 1 day + d FROM t LATERAL VIEW explode(m) e AS k HAVING k",
+    "SELECT count(DISTINCT a) FILTER (WHERE b LIKE 'x') AS n, CAST(a AS STRUCT<x: INT>) FROM t WHERE a IS TRUE GROUP BY ALL",
+)
+
+
+@pytest.mark.parametrize("query", SHAPES)
+def test_letter_case_of_keywords_does_not_matter_where_names_are_data(query: str) -> None:
+    small = re.sub(
+        r"\b(?!INT|STRUCT|UNBOUNDED|PRECEDING|CURRENT|ROW\b|ALL\Z)[A-Z]+\b", lambda word: word.group().lower(), query
+    )
+    assert canonical_query(small, True) == canonical_query(query, True)
+
+
+@pytest.mark.parametrize("query", SHAPES)
+def test_letter_case_of_names_matters_where_names_are_data(query: str) -> None:
+    def capitals(text: str) -> str:
+        return re.sub(r"(?<![\w'])(?:a|k|key|n)(?![\w'(])", lambda word: word.group().upper(), text)
+
+    assert capitals(query) != query
+    assert canonical_query(capitals(query), True) != canonical_query(query, True)
+
+
+def test_words_in_the_places_of_names_are_names() -> None:
+    places = (
+        "m.{}",
+        "v:{}",
+        "v:a.{}",
+        "struct(a {})",
+        "struct(a AS {}, b)",
+        "(a {}, b)",
+        "CAST(s AS STRUCT<{}: INT>)",
+        "{}, a",
+    )
+    relations = (
+        "t",
+        "t UNPIVOT (x FOR n IN ({}, b))",
+        "t UNPIVOT (x FOR n IN (b, c {}))",
+        "t LATERAL VIEW explode(m) e AS {}, x",
+    )
+    queries = [f"SELECT {place} FROM t" for place in places] + [f"SELECT * FROM {relation}" for relation in relations[1:]]
+    for word in sorted(spark_words() - {"null", "true", "false"}):
+        for query in queries:
+            spelled = [canonical_query(query.format(one), True) for one in (word, word.upper())]
+            assert spelled[0] != spelled[1], (query, word)
 
 
 def test_word_lists_are_in_order() -> None:

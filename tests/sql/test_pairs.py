@@ -26,14 +26,16 @@ def test_equal(path: Path) -> None:
 @pytest.mark.parametrize("path", DIFFERENT, ids=lambda path: path.stem)
 def test_different(path: Path) -> None:
     first, second = read_pair(path)
-    assert canonical_query(first) != canonical_query(second)
+    for names_are_data in (False, True):
+        assert canonical_query(first, names_are_data) != canonical_query(second, names_are_data)
 
 
 @pytest.mark.parametrize("path", [*EQUAL, *DIFFERENT], ids=lambda path: path.stem)
 def test_canonical_text_is_its_own_canonical_text(path: Path) -> None:
     for query in read_pair(path):
-        canonical = canonical_query(query)
-        assert canonical_query(canonical) == canonical
+        for names_are_data in (False, True):
+            canonical = canonical_query(query, names_are_data)
+            assert canonical_query(canonical, names_are_data) == canonical
 
 
 def test_there_are_enough_pairs() -> None:

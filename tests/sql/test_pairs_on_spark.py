@@ -2,13 +2,10 @@
 
 The tables are those of pairs/schema.sql, small, with NULLs and duplicates. Several rounds of data are loaded at once, in
 sessions of their own: round 0 is empty, round 1 follows ANSI. Rows are compared as multisets, so order is not looked at.
-
-And Spark's own parser judges the canonical texts: it makes one plan of a query and of its canonical text.
 """
 
 import datetime
 import random
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +14,6 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.sql.canonicalise import canonical_query
-from reconciler.sql.lexer import Dialect, tokens_of
 from reconciler.sql.words import spark_words
 from tests.sql.pairs_schema import tables
 from tests.sql.test_pairs import DIFFERENT, EQUAL, read_pair
@@ -26,7 +21,6 @@ from tests.sql.test_pairs import DIFFERENT, EQUAL, read_pair
 pytestmark = pytest.mark.spark
 
 ROUNDS = 3
-MUTANTS = 1500
 # Rows are few: what takes the time is to compile code and to schedule tasks.
 _SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
@@ -167,62 +161,6 @@ def test_different_pairs_give_different_results(path: Path, sessions: list[Any])
     else:
         assert found[0] != found[1]
         assert "rows" in (found[0][0], found[1][0])
-
-
-_TEXT = (
-    "select all order by asc desc nulls first last inner left right full outer semi anti join union distinct minus except "
-    "intersect as a b x `x` `order` ( ) , . from where group cast long int end case when then null date interval 'x' 1 = == "
-    "!= <> - + * and or not in is lateral view over partition rows limit values having on using rlike between exists key ! "
-    "tablesample pivot for unpivot struct window sort cluster natural cross [ ] : :: true if"
-)
-_WORDS = _TEXT.split()
-
-
-def _mutants(count: int) -> Iterator[str]:
-    """Queries of the pairs with a few tokens inserted, left out, replaced or taken from another: few are queries still."""
-    chance = random.Random(count)
-    queries = [query for path in (*EQUAL, *DIFFERENT) for query in read_pair(path)]
-    cut = [[token.text for token in tokens_of(query, Dialect.QUERY)] for query in queries]
-    for _ in range(count):
-        tokens = list(chance.choice(cut))
-        for _ in range(chance.randrange(1, 4)):
-            index, which = chance.randrange(len(tokens) + 1), chance.randrange(4)
-            if which == 0:
-                tokens.insert(index, chance.choice(_WORDS))
-            elif which == 1:
-                tokens[index : index + 1] = [chance.choice(_WORDS)]
-            elif which == 2:
-                tokens[index : index + 1] = []
-            else:
-                other = chance.choice(cut)
-                start = chance.randrange(len(other))
-                tokens[index:index] = other[start : start + chance.randrange(1, 5)]
-        yield " ".join(tokens)
-
-
-def test_spark_parses_the_canonical_text_like_its_query(sessions: list[Any]) -> None:
-    """So no two queries of different meaning have one canonical text, and what is no query is judged equal to none."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    parser = sessions[0]._jsparkSession.sessionState().sqlParser()
-    sessions[0].conf.set("spark.sql.debug.maxToStringFields", "1000")
-
-    def parsed(query: str) -> str | None:
-        try:
-            return re.sub(r"#\d+L?", "#", parser.parsePlan(query).toString()).lower()
-        except (Py4JJavaError, PySparkException):
-            return None
-
-    written = [query for path in (*EQUAL, *DIFFERENT) for query in read_pair(path)]
-    queries = 0
-    for query in [*written, *_mutants(MUTANTS)]:
-        # DESCRIBE keeps the text that it describes; it is no query.
-        if not query.lower().startswith(("desc", "explain")):
-            plan = parsed(query)
-            queries += plan is not None
-            assert parsed(canonical_query(query)) == plan, query
-    assert queries > len(written)
 
 
 def test_every_exception_is_a_pair() -> None:

@@ -1,0 +1,3 @@
+SELECT (a + b) * c AS x FROM t
+-- ~
+SELECT a + b * c AS x FROM t

@@ -1,0 +1,3 @@
+SELECT 'x1f' AS x
+-- ~
+SELECT 'X1F' AS x
