@@ -54,6 +54,9 @@ def own_causes(
     key_of = str if as_spelled else fold
     if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
         causes.append(ColumnNamesChanged(*names))
+    elif applied.has_output and desired.has_output and _only_respelled(applied.column_names, desired.column_names):
+        # What an output writes bears the names as spelled: the keys of JSON, a header.
+        causes.append(ColumnNamesChanged(applied.column_names, desired.column_names))
     if applied.kind is not desired.kind:
         causes.append(KindChanged(applied.kind, desired.kind))
     elif applied.is_stored is not desired.is_stored and unrepeatable(desired.lineage) != NOTHING:
@@ -87,6 +90,10 @@ def _changed_call(
 
 def _is_new(name: str, before: Program) -> bool:
     return fold(name) not in before.functions and not is_version(name)
+
+
+def _only_respelled(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return one != other and [fold(name) for name in one] == [fold(name) for name in other]
 
 
 def _computed_by(view: View, function: str) -> tuple[str, ...] | None:

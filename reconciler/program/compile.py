@@ -187,7 +187,10 @@ def _names_in_functions(functions: Mapping[str, Function]) -> bool:
     declared = [function.declaration for function in functions.values()]
     types = [kind for one in declared for kind in (one.returns, *(parameter.type for parameter in one.parameters))]
     bodies = [one.body.expression for one in declared if isinstance(one.body, SqlBody)]
-    return any(map(may_hold_names, types)) or any(map(may_make_names_data, bodies))
+    # Python gets a struct with the names of its fields.
+    given = [parameter.type for one in declared if not isinstance(one.body, SqlBody) for parameter in one.parameters]
+    sees_fields = any("STRUCT" in kind.upper() for kind in given)
+    return sees_fields or any(map(may_hold_names, types)) or any(map(may_make_names_data, bodies))
 
 
 def _views(

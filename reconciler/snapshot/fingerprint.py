@@ -8,7 +8,7 @@
   from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
-Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`).
+Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and of a view with an output.
 Not hashed: comments, layout, letter case of keywords, descriptions, owners, tags; of connectors also what cannot change
 which rows are read or written (labels, start_after, paused, batch limits: the table is in `connectors.catalogue`).
 Types inferred without Spark never enter. The rules are the seed's ("A table is considered modified if …", "A view is
@@ -59,28 +59,31 @@ def view_content(view: View, settings: Settings, names_are_data: bool = False) -
         "column_names": [_spelled(name, names_are_data) for name in view.declaration.column_names],
         "query": view.canonical,
         "settings": dict(sorted(decisive_settings(settings).items())),
-        **_bound(view.declaration.functions),
+        **_besides(view),
     }
+
+
+def _besides(view: View) -> dict[str, Any]:
+    """What few views have: functions that are bound to a version, and names that an output writes, where they are spelled
+    otherwise than they are looked up."""
+    functions = [list(one) for one in view.declaration.functions]
+    names = list(view.column_names) if view.has_output else []
+    bound = {"functions": functions} if functions else {}
+    return {**bound, "written_as": names} if names != [fold(name) for name in names] else bound
 
 
 def view_fingerprint(view: View, settings: str, names_are_data: bool = False) -> str:
     """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
     names = tuple([_spelled(name, names_are_data) for name in view.declaration.column_names])
-    bound = view.declaration.functions
-    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, bound)
+    besides = json.dumps(_besides(view))
+    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, besides)
 
 
 @lru_cache(maxsize=1 << 16)
-def _view_fingerprint(
-    name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str, bound: tuple[tuple[str, str], ...]
-) -> str:
+def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str, besides: str) -> str:
     """Remembered: most views are the same on both sides of a comparison."""
-    content = {"name": name, "kind": kind, "column_names": column_names, "query": query, **_bound(bound)}
-    return digest_json({**content, "settings": json.loads(settings)})
-
-
-def _bound(functions: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    return {"functions": [list(one) for one in functions]} if functions else {}
+    content = {"name": name, "kind": kind, "column_names": column_names, "query": query}
+    return digest_json({**content, "settings": json.loads(settings), **json.loads(besides)})
 
 
 def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:

@@ -54,6 +54,14 @@ DATA = {
         "create table t (id int); create view v (Total) as select id from t" + JSON + "v",
         "create table t (id int); create view v (total) as select id from t" + JSON + "v",
     ),
+    "a key of a map named like a word of SQL": (
+        MAPS + "create view v as select props.Offset as o from props",
+        MAPS + "create view v as select props.offset as o from props",
+    ),
+    "a path in a variant named like a word of SQL": (
+        "create table t (s string); create view v as select parse_json(s):Order as o from t",
+        "create table t (s string); create view v as select parse_json(s):order as o from t",
+    ),
     "a map that a view makes": (
         "create table t (id int, s string); create view v as select str_to_map(s) as m from t; "
         "create view w as select m.Key from v m",
