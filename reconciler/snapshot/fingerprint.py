@@ -8,7 +8,8 @@
   from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
-Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and of a view with an output.
+Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and where an output
+writes them.
 Not hashed: comments, layout, letter case of keywords, descriptions, owners, tags; of connectors also what cannot change
 which rows are read or written (labels, start_after, paused, batch limits: the table is in `connectors.catalogue`).
 Types inferred without Spark never enter. The rules are the seed's ("A table is considered modified if …", "A view is

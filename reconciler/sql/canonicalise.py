@@ -27,7 +27,7 @@ from typing import Final
 from reconciler.sql.keywords import sure_keywords
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.parentheses import without_redundant
-from reconciler.sql.rewrites import aliases, joins, operators, ordering, quantifiers, set_operators, type_names
+from reconciler.sql.rewrites import aliases, binaries, joins, operators, ordering, quantifiers, set_operators, type_names
 from reconciler.sql.rewrites.changes import Changes
 from reconciler.sql.shapes import shapes_of
 from reconciler.sql.spelling import reflects
@@ -67,6 +67,8 @@ def canonical_query(query: str, names_are_data: bool = False) -> str:
     for marks, rewrite in _REWRITES:
         if not marks.isdisjoint(present):
             rewrite(shapes, changes)
+    if not binaries.MARKS.isdisjoint(present):
+        binaries.even_binaries(tokens, shapes, changes)
     aliases.even_aliases(shapes, present, changes)
     return _alteration + " ".join(without_redundant(changes.applied_to(texts)))
 

@@ -88,9 +88,8 @@ def test_what_is_cut_short_does_not_raise(opening: str) -> None:
 
 
 def test_depth_does_not_matter() -> None:
-    assert (
-        canonical_query("select " + "(" * 5000 + "x.a + 1" + ")" * 5000 + " from t x") == "select ( x . a + 1 ) from t as x"
-    )
+    deep = "select " + "(" * 5000 + "x.a + 1" + ")" * 5000 + " * 2 from t x"
+    assert canonical_query(deep) == "select ( x . a + 1 ) * 2 from t as x"
 
 
 # Keywords in capitals, names in small letters.

@@ -4,9 +4,9 @@ Spark's grammar: `sortItem: expression (ASC | DESC)? (NULLS (FIRST | LAST))?`; S
 NullsFirst, Descending with NullsLast, and no setting changes them. So ASC is left out, NULLS FIRST unless it is DESC, and
 NULLS LAST after DESC.
 
-ORDER BY is surely the clause when an operand ends before it, or when it opens a window or WITHIN GROUP: `SELECT order by,
-a asc` names two columns. Inside, an operand can have no alias, so what stands after one is what it looks like, as long as
-the item ends there. The list is read up to the first word that may end it.
+ORDER BY is surely the clause when an operand ends before it, or when it opens a window, named or not, or WITHIN GROUP:
+`SELECT order by, a asc` names two columns. Inside, an operand can have no alias, so what stands after one is what it looks
+like, as long as the item ends there. The list is read up to the first word that may end it.
 """
 
 from typing import Final
@@ -31,7 +31,8 @@ def even_ordering(shapes: list[str], changes: Changes) -> None:
 def _is_clause(shapes: list[str], index: int) -> bool:
     if at(shapes, index - 1) == "(":
         opener = at(shapes, index - 2)
-        return opener == "over" or (opener == "group" and at(shapes, index - 3) == "within")
+        # `WINDOW w AS (ORDER BY …)`: no list of names and no query begins so.
+        return opener in ("over", "as") or (opener == "group" and at(shapes, index - 3) == "within")
     return ends_operand(shapes, index - 1)
 
 

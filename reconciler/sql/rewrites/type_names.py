@@ -1,8 +1,8 @@
 """Types with two names, as the target of a CAST: INTEGER is INT, LONG is BIGINT, DEC and NUMERIC are DECIMAL …
 
 Spark's parser makes one type of both (`AstBuilder.visitPrimitiveDataType`), and prints that type wherever it makes up a
-name. Only `CAST(… AS type)` and `TRY_CAST(… AS type)` count, and only the type itself: inside `ARRAY<…>` and the like the
-names stay as written. Anywhere else such a word may be an alias: `SELECT a AS long`.
+name. Only `CAST(… AS type)`, `TRY_CAST(… AS type)` and `…::type` count, and only the type itself: inside `ARRAY<…>` and the
+like the names stay as written. Anywhere else such a word may be an alias: `SELECT a AS long`.
 """
 
 from typing import Final
@@ -27,6 +27,8 @@ def even_type_names(shapes: list[str], changes: Changes) -> None:
     for index, shape in enumerate(shapes):
         if shape == "(":
             openings.append(index)
+        elif shape in _NAMES and at(shapes, index - 1) == "::":
+            changes.spelled[index] = _NAMES[shape]
         elif shape == ")" and openings:
             opening = openings.pop()
             if at(shapes, opening - 1) in ("cast", "try_cast") and at(shapes, opening - 2) != ".":

@@ -1,0 +1,3 @@
+SELECT sum(a) OVER w AS x FROM t WINDOW w AS (ORDER BY b ASC)
+-- ~
+SELECT sum(a) OVER w AS x FROM t WINDOW w AS (ORDER BY b)

@@ -1,0 +1,3 @@
+SELECT a, NOT (p) AS x FROM t WHERE NOT (q) AND NOT (r)
+-- ~
+SELECT a, NOT p AS x FROM t WHERE NOT q AND NOT r

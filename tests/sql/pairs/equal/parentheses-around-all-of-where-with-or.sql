@@ -1,0 +1,3 @@
+SELECT a FROM t WHERE (a = 1 OR NOT p) ORDER BY a
+-- ~
+SELECT a FROM t WHERE a = 1 OR NOT p ORDER BY a

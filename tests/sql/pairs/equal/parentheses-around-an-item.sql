@@ -1,0 +1,3 @@
+SELECT (a + b) AS c, (a * 2), (s || 'x') FROM t
+-- ~
+SELECT a + b AS c, a * 2, s || 'x' FROM t

@@ -1,0 +1,3 @@
+SELECT a, (b), (c) AS d FROM t
+-- ~
+SELECT a, b, c AS d FROM t

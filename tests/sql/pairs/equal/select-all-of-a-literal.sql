@@ -1,0 +1,3 @@
+SELECT ALL 'x' AS y, a FROM t
+-- ~
+SELECT 'x' AS y, a FROM t

@@ -1,0 +1,3 @@
+SELECT ALL * FROM t
+-- ~
+SELECT * FROM t

@@ -1,0 +1,3 @@
+SELECT ALL NULL AS x, a FROM t
+-- ~
+SELECT NULL AS x, a FROM t
