@@ -31,9 +31,10 @@ def required_branches(target: Target) -> tuple[str, ...]:
     return tuple(sorted({one.branch for one in (target.environment, *_as_merged(target)) if one.branch is not None}))
 
 
-def asks_for_first_apply(target: Target) -> bool:
-    """Whether even a first apply needs an approval."""
-    return any(one.first_apply == "await_approval" for one in (target.environment, *_as_merged(target)))
+def asks_for_first_apply(target: Target, repository: Repository | None) -> bool:
+    """Whether even a first apply needs an approval. `repository` is the target's; None outside of git."""
+    merged = _as_merged_in(repository, target) if repository is not None else ()
+    return any(one.first_apply == "await_approval" for one in (target.environment, *merged))
 
 
 def base_reference(repository: Repository, target: Target) -> str:
@@ -86,8 +87,11 @@ def _as_merged(target: Target) -> tuple[Environment, ...]:
     if repository is None:
         return ()
     with repository:
-        default = _default(repository)
-        project = _project(repository, target, default)
+        return _as_merged_in(repository, target)
+
+
+def _as_merged_in(repository: Repository, target: Target) -> tuple[Environment, ...]:
+    project = _project(repository, target, _default(repository))
     if project is None:
         return ()
     return tuple(one for name, one in project.environments.items() if name == target.environment.name or _is_at(target, one))

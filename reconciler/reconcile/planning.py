@@ -20,12 +20,11 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
-from reconciler.reconcile.bases import asks_for_first_apply
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.policies import policy_in_force
+from reconciler.reconcile.policies import what_is_asked
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
@@ -108,10 +107,10 @@ def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping
 
 def policies_for(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
     """The policies in force for what has these bootstrap policies on its two sides."""
-    policy, origin = policy_in_force(target)
+    policy, origin, approve_first_apply = what_is_asked(target)
     return Policies(
         bootstrap=stricter(bootstrap),
-        approve_first_apply=asks_for_first_apply(target),
+        approve_first_apply=approve_first_apply,
         policy=policy,
         origin=origin,
     )

@@ -95,7 +95,7 @@ class Repository:
     @property
     def has_no_commit(self) -> bool:
         """Whether nothing was ever committed: a branch without commits beside others that have some is not that."""
-        return self.head is None and not self.branches
+        return not self.branches and self.head is None
 
     @cached_property
     def branches(self) -> Mapping[str, str]:

@@ -431,9 +431,8 @@ def its_own_branch(cell: Cell, thing: Thing) -> None:
     """The change has its reconcile.yaml ask for no branch."""
     cell.git("checkout", "-q", "-b", "side")
     project = cell.root / "reconcile.yaml"
+    thing.edit(cell.root)
     project.write_text(project.read_text().replace("branch: main, ", ""))
-    cell.commit("no branch")
-    thing.edit(cell.root) if "branch" not in str(thing) else None
     cell.lock(thing.pipeline)
     cell.commit("side")
 
@@ -474,8 +473,8 @@ PLACES: Final = {
     "dirty": Place(False, False, dirty),
     "dirty, its lock merged": Place(False, False, lock_only),
     "staged, its lock merged": Place(False, False, staged),
-    "an ignored file beside it": Place(False, False, ignored),
-    "an untracked file beside it": Place(False, False, untracked),
+    "an ignored file beside it": Place(False, False, ignored, WAITS | {"A502"}),
+    "an untracked file beside it": Place(False, False, untracked, WAITS | {"A502"}),
     "a side branch": Place(False, False, side),
     "local main before origin's": Place(False, False, local_main_ahead),
     "origin's main is not known": Place(False, False, origin_without_the_branch, WAITS | {"U816"}),
