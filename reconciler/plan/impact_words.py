@@ -15,7 +15,8 @@ def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
 
 
 def describe_totals(impact: Impact) -> str:
-    """For example: `reads 1.2 M rows (340 MB) · deletes 12,000 rows · about 40 s (learnt from earlier runs)`."""
+    """For example: `reads 1.2 M rows (340 MB) · deletes 12,000 rows · about 40 s (learnt from earlier runs; Spark's start
+    comes on top)`."""
     known = "" if impact.is_complete else "at least "
     parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"]
     if not impact.is_complete and impact.rows_read == 0:
@@ -78,7 +79,7 @@ def seconds_words(seconds: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"{_about(seconds)} (learnt from earlier runs)"
+    return f"{_about(seconds)} (learnt from earlier runs; Spark's start comes on top)"
 
 
 def _sum_words(tables: list[TableImpact], rows: int | None = None) -> str:

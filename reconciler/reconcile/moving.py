@@ -68,7 +68,7 @@ class Moving:
         self.row_count = 0
 
     def start_from(self, lease: HeldLease, stored: Stored[Head], program: Program, replayed: list[StepResult]) -> None:
-        """Go on from a head that was read anew; `replayed` are steps that were finished on the way."""
+        """Go on from a head that was read anew; `replayed` are steps that were finished, and told, on the way."""
         self._lease, self.stored, self._program, self._dirty = lease, stored, program, False
         self._report.set_program(program, self.published_step)
         self._decisions = {key: one for key, one in self._decisions.items() if key in program.connectors}
@@ -76,7 +76,7 @@ class Moving:
         self._suspects.clear()
         self._refused_steps, self._refusal = {}, None
         for result in replayed:
-            self._stepped(result)
+            self._stepped(result, is_told=True)
 
     @property
     def published_step(self) -> int | None:
@@ -220,7 +220,13 @@ class Moving:
         step = intent.step if intent is not None else None
         try:
             self.stored, result = carry_out(
-                self._target, self.stored, self._program, self._running.engine, self._running.boundary, self._lease.check
+                self._target,
+                self.stored,
+                self._program,
+                self._running.engine,
+                self._running.boundary,
+                self._lease.check,
+                doing=self._report.doing,
             )
         except EngineError as error:
             connector = error.connector if isinstance(error, IngestFailed) else ""
@@ -230,6 +236,8 @@ class Moving:
                 raise
             self.stored = found
             return error
+        finally:
+            self._report.done()
         return result
 
     def _available(self, decisions: dict[str, Decision]) -> list[JsonObject]:
@@ -271,11 +279,12 @@ class Moving:
             self._running.tell(f"{result.code}: {result.message}; looking which input it is")
             self._suspects = set(keys)
 
-    def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None) -> None:
+    def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None, *, is_told: bool = False) -> None:
         self.steps.append(result)
         self.step_count += 1
         self.row_count += sum(result.rows.values())
-        self._running.tell(describe_step_result(self._pipeline, result))
+        if not is_told:
+            self._running.tell(describe_step_result(self._pipeline, result))
         self._report.stepped(result.step, result.seconds)
         happened = [Happened(Event.STEP_PUBLISHED, "", result.step, _details(result))]
         for name, rows in sorted(result.rows.items()):
@@ -345,7 +354,9 @@ class Moving:
         self._report.failed(key, error, None if self._once else failure.retry_at)
         self._tell_decisions()
         if failure.attempts == 1:
-            self._running.tell(f"{error.code}: {error.message}")
+            # With `once` the first failure is what the run ends with, and is told then.
+            if not (self._once and self.first_failure is error):
+                self._running.tell(f"{error.code}: {error.message}")
             details = {"code": error.code, "message": error.message}
             self._log.record(Event.CONNECTOR_FAILING, name, None, details)
 

@@ -26,13 +26,15 @@ from reconciler.program.model import Connector, Program
 
 
 class Activity(StrEnum):
-    """What a connector does. `failing` is told by the run, which knows of failures."""
+    """What a connector does. `failing` is told by the run, which knows of failures; `stopped` by `status`: nobody runs the
+    pipeline, and it would run otherwise."""
 
     RUNNING = "running"
     WAITING = "waiting"
     PAUSED = "paused"
     ENDED = "ended"
     FAILING = "failing"
+    STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from reconciler.reconcile.steps import read_step, step_at
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.pruned import require_kept
 from reconciler.reconcile.versions.sources import VersionSources, is_versioned, told_apart, version_sources
+from reconciler.reconcile.waiting import waiting_hint
 from reconciler.registry.model import ForeignStep, Head, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 
@@ -78,7 +79,7 @@ def query(target: Target, pipeline: str, sql: str, engine: Engine, at_step: int 
         rows = rows_without_engine(target, pipeline, select.sql, published.step)
         if rows is not None:
             return Answer(published.step, rows)
-    require_relations(published.program, replace(select, relations=plain))
+    require_relations(target, published.program, replace(select, relations=plain))
     versions = version_sources(target, published.head, published.program, versioned, published.step)
     beside = dead_letter_sources(target, pipeline, letters, published.step)
     rows = _select(target, published, replace(select, relations=plain), engine, versions, beside)
@@ -102,7 +103,7 @@ def read_relations(
     for name in relations:
         written = name if is_identifier(name) else f"`{name.replace('`', '``')}`"
         select = Select(f"SELECT * FROM {written}", (name,))
-        require_relations(published.program, select)
+        require_relations(target, published.program, select)
         found[name] = _select(target, published, select, engine)
     return StepRows(published.step, found)
 
@@ -170,7 +171,7 @@ def _require_data(
             raise EngineError(error.code, message, hint) from error
 
 
-def require_relations(program: Program, statement: Select | Insert | Delete) -> None:
+def require_relations(target: Target, program: Program, statement: Select | Insert | Delete) -> None:
     """Raise ReconcileError (X722) for a relation that is not there or can't be seen from outside."""
     visible = [table.name for table in program.tables.values()]
     visible += [view.name for view in program.views.values() if view.kind is not ViewKind.LOCAL]
@@ -179,4 +180,5 @@ def require_relations(program: Program, statement: Select | Insert | Delete) -> 
         if view is not None and view.kind is ViewKind.LOCAL:
             raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
         if program.relation(name) is None:
-            raise ReconcileError("X722", f"unknown table or view {name!r}", did_you_mean(name, visible))
+            hint = waiting_hint(target, program.name, name) or did_you_mean(name, visible)
+            raise ReconcileError("X722", f"unknown table or view {name!r}", hint)

@@ -10,6 +10,7 @@ told again; and nothing is told before that one was read. What a run that is kil
 counted. A report that can't be written stops nothing.
 """
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -89,6 +90,9 @@ class Reporter:
         self._steps = 0
         self._step: int | None = None
         self._error: JsonObject | None = None
+        self._doing: JsonObject | None = None
+        self._late: threading.Timer | None = None
+        self._writing = threading.Lock()
         self._state = State.INITIALIZING
         self._since = self._text()
         self._read_before()
@@ -170,6 +174,26 @@ class Reporter:
         """Why the run itself can't go on, or None when it can."""
         self._error = None if error is None else error_to_json(error, self._text())
 
+    def doing(self, step: int, what: str, number: int, of: int) -> None:
+        """A step comes to a part of it. Told when that takes long: nothing else is told until it is done."""
+        self.done()
+        self._doing = {"step": step, "what": what, "number": number, "of": of, "since": self._text()}
+        self._late = threading.Timer(_WRITE_EVERY_SECONDS, self._write_doing, (self._doing,))
+        self._late.daemon = True
+        self._late.start()
+
+    def done(self) -> None:
+        """That part is not under way any more, however it ended."""
+        with self._writing:
+            self._doing = None
+        if self._late is not None:
+            self._late.cancel()
+
+    def _write_doing(self, doing: JsonObject) -> None:
+        with self._writing:
+            if self._doing is doing:
+                self._write(at_once=True)
+
     def stepped(self, step: int, phases: Mapping[str, float]) -> None:
         """A step was published."""
         self._steps += 1
@@ -183,6 +207,10 @@ class Reporter:
 
     def write(self, *, at_once: bool = False) -> None:
         """Write the report, if there is something new and the last one is a second old."""
+        with self._writing:
+            self._write(at_once=at_once)
+
+    def _write(self, *, at_once: bool) -> None:
         now = self._clock()
         if not at_once and self._written_at is not None and now - self._written_at < _WRITE_EVERY_SECONDS:
             return
@@ -248,6 +276,7 @@ class Reporter:
             "steps": self._steps,
             "phases": {"last": _rounded(self._last_phases), "average": dict(sorted(averages.items()))},
             "error": self._error,
+            "doing": self._doing,
             "connectors": self._connectors(now),
         }
 

@@ -11,6 +11,7 @@ from reconciler.reconcile.querying import require_relations
 from reconciler.reconcile.replaying import Running, ready_for_steps
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.waiting import waiting_hint
 from reconciler.sql.adhoc import Delete, Insert, read_change
 
 
@@ -22,20 +23,21 @@ def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepRe
     with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell) as lease:
         steps: list[StepResult] = []
         stored, program = ready_for_steps(target, pipeline, running, steps, lease.check)
-        details = _statement(program, change, sql)
+        details = _statement(target, program, change, sql)
         running.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, "statement", details)
         return carry_out(target, stored, program, running.engine, running.boundary, lease.check)[1]
 
 
-def _statement(program: Program, change: Insert | Delete, sql: str) -> JsonObject:
+def _statement(target: Target, program: Program, change: Insert | Delete, sql: str) -> JsonObject:
     key = fold(change.table)
     table = program.tables.get(key)
     if table is None:
         names = [table.name for table in program.tables.values()]
         kind = "a view; only tables can be written" if key in program.views else "unknown"
-        raise ReconcileError("X722", f"table {change.table!r} is {kind}", did_you_mean(change.table, names))
+        hint = waiting_hint(target, program.name, change.table) or did_you_mean(change.table, names)
+        raise ReconcileError("X722", f"table {change.table!r} is {kind}", hint)
     if table.declaration.append_only and isinstance(change, Delete):
         raise ReconcileError("X722", f"table {table.name} is append_only: rows can't be deleted")
-    require_relations(program, change)
+    require_relations(target, program, change)
     return {"sql": sql, "table": key, "relations": list(change.relations)}

@@ -14,8 +14,9 @@ from reconciler.diff.model import approval_diff
 from reconciler.digest import JsonObject
 from reconciler.engine.files import skipped_files
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import RolledBack
-from reconciler.plan.words import describe_rolled_back, summarise
+from reconciler.plan.words import describe_rolled_back, describe_step, summarise
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
@@ -86,6 +87,7 @@ class RunStatus:
     steps: int
     phases: Mapping[str, Mapping[str, float]]
     error: JsonObject | None
+    doing: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ def _run(report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
             part: report[part]
             for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases", "error")
         },
+        doing=report.get("doing"),
     )
 
 
@@ -205,7 +208,8 @@ def _detail(
     failed: FailedCommand | None,
 ) -> str:
     if lease is not None:
-        return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{_trouble(run)}"
+        doing = _doing(head, run) if run is None or run.error is None else ""
+        return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{doing}{_trouble(run)}"
     if run is not None and run.alive:
         return f"the run on {run.host} waits for an apply to be finished"
     if head is not None and head.journal is not None:
@@ -227,6 +231,19 @@ def _detail(
     if head.applied.record is None:
         return "removed"
     return "the next run starts paused" if controls.wish is Wish.PAUSE else ""
+
+
+def _doing(head: Head | None, run: RunStatus | None) -> str:
+    """What is under way: of an apply the step of its plan, of a run what its step writes now."""
+    if head is not None and head.journal is not None:
+        entries = head.journal.entries
+        done = sum(entry.state is EntryState.DONE for entry in entries)
+        current = next((entry for entry in entries if entry.state is not EntryState.DONE), None)
+        return "" if current is None else f"; {done + 1} of {len(entries)}: {describe_step(step_from_json(current.step))}"
+    if run is None or not run.alive or run.doing is None:
+        return ""
+    doing = run.doing
+    return f"; step {doing['step']}, {doing['number']} of {doing['of']}: {doing['what']} since {doing['since']}"
 
 
 def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
@@ -322,6 +339,8 @@ def _connector(
     # What it would do is known without a run; that it fails, only from one.
     if told.get("activity") == Activity.FAILING.value and decision.activity is Activity.RUNNING:
         decision = Decision(Activity.FAILING, told["reason"])
+    elif not alive and decision.activity is Activity.RUNNING:
+        decision = Decision(Activity.STOPPED)
     output = head.outputs.get(key)
     position = head.positions.get(key)
     if output is not None:

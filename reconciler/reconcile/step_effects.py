@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import publish, statistics, table_version
@@ -65,6 +65,14 @@ DEFAULT_MAX_REJECTED = 100
 _LONGEST_LIST = 4
 
 
+Doing: TypeAlias = Callable[[int, str, int, int], None]
+"""Told before each part of a step that may take long: the step's number, what is done, the how many-th of how many."""
+
+
+def untold(step: int, what: str, number: int, of: int) -> None:
+    """Nobody wants to know."""
+
+
 class StepEffects:
     """The effects of the head's intent. `placements` moves along from the published step to the next; so do the counts."""
 
@@ -77,6 +85,7 @@ class StepEffects:
         boundary: Boundary,
         check: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
+        doing: Doing = untold,
     ) -> None:
         if head.intent is None or head.published is None:
             raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
@@ -87,6 +96,7 @@ class StepEffects:
         self._boundary = boundary
         self._check = check
         self._clock = clock
+        self._doing = doing
         self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self._before = dict(head.published.relations)
         self.placements: dict[str, Placement] = dict(self._before)
@@ -103,7 +113,9 @@ class StepEffects:
         """Bring in what the intent names."""
         match self._intent.kind:
             case "ingest":
-                for ingest in self._intent.details["ingests"]:
+                ingests = self._intent.details["ingests"]
+                for number, ingest in enumerate(ingests, start=1):
+                    self._doing(self._intent.step, f"read {ingest['connector']}", number, len(ingests))
                     self._ingest(ingest)
             case "statement":
                 self._execute(self._intent.details)
@@ -115,12 +127,12 @@ class StepEffects:
     def compute_views(self) -> tuple[str, ...]:
         """Bring every stored view up to date that reads what changed; their names."""
         computed = []
-        for key in self._program.order:
-            view = self._program.views.get(key)
-            if view is None or not view.is_stored:
-                continue
+        stored = [(key, self._program.views[key]) for key in self._program.order if key in self._program.views]
+        stored = [(key, view) for key, view in stored if view.is_stored]
+        for number, (key, view) in enumerate(stored, start=1):
             if not self._changed & {fold(name) for name in stored_reads(self._program, key)}:
                 continue
+            self._doing(self._intent.step, f"compute {view.name}", number, len(stored))
             self._compute(key)
             computed.append(view.name)
         return tuple(computed)

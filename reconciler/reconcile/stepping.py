@@ -32,7 +32,7 @@ from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
 from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.restoring import RESTORE, carry_out_restore
-from reconciler.reconcile.step_effects import StepEffects
+from reconciler.reconcile.step_effects import Doing, StepEffects, untold
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.withdrawing import put_step_back
@@ -79,6 +79,7 @@ def carry_out(
     boundary: Boundary,
     check: Callable[[], None] = unchecked,
     clock: Callable[[], float] = time.monotonic,
+    doing: Doing = untold,
 ) -> tuple[Stored[Head], StepResult]:
     """Do, or do again, what the head's intent says, and publish it.
 
@@ -86,7 +87,7 @@ def carry_out(
     LeaseHeld when `check` does.
     """
     try:
-        return _carry_out(target, stored, program, engine, boundary, check, clock)
+        return _carry_out(target, stored, program, engine, boundary, check, clock, doing)
     except RegistryError:
         # Most often, somebody who wrote first is somebody who took over; that says more.
         check()
@@ -101,6 +102,7 @@ def _carry_out(
     boundary: Boundary,
     check: Callable[[], None],
     clock: Callable[[], float],
+    doing: Doing,
 ) -> tuple[Stored[Head], StepResult]:
     head = stored.value
     intent = head.intent
@@ -115,7 +117,7 @@ def _carry_out(
         if intent.kind == RESTORE:
             return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
         require_planned_engine(target, program)
-        work = StepEffects(target, program, engine, head, boundary, check, clock)
+        work = StepEffects(target, program, engine, head, boundary, check, clock, doing)
         work.write_tables()
         views = work.compute_views()
     except EngineError:

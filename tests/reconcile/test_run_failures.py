@@ -134,7 +134,7 @@ def test_a_view_that_fails_finds_the_input_that_it_fails_over(tmp_path: Path) ->
     assert rows(root) == [(1, "a"), (2, "b"), (3, "c")]
     assert rows(root, "log") == []
     assert connector(root, "log.lines").activity == "failing"
-    assert connector(root, "lineitem.live").activity == "running"
+    assert connector(root, "lineitem.live").activity == "stopped"
 
 
 _WITH_LINES = """\

@@ -3,6 +3,7 @@ Delta tables and the recording engine."""
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 from datetime import UTC, datetime
@@ -12,7 +13,11 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
-from tests.reconcile.lineitem import YAML, connector, events, make, opened, put
+from reconciler.engine.recording import RecordingEngine
+from reconciler.reconcile.boundaries import Crash
+from tests.acceptance.faults import Fault, Faults, Style, run_with
+from tests.engine.delta_writer import DeltaWriter
+from tests.reconcile.lineitem import YAML, connector, events, live, make, opened, put, wait_until
 from tests.reconcile.runs import COMMAND, Reconcile, status
 
 
@@ -32,7 +37,7 @@ def test_counts_go_on_over_restarts_and_the_report_says_how_steps_spend_their_ti
     put(root, "log", "2.json", {"line": "three"})
     opened(root).run_once()
     lines = connector(root, "log.lines")
-    assert (lines.rows, lines.activity) == (3, "running")
+    assert (lines.rows, lines.activity) == (3, "stopped")
     found = status(root).run
     assert found is not None
     assert (found.steps, found.alive) == (1, False)
@@ -54,7 +59,7 @@ def test_status_as_prometheus_text_parses_and_says_what_the_report_says(
     assert samples["reconcile_pipeline_state", labels | {("state", "Running")}] == 0
     of = labels | {("connector", "log.lines"), ("direction", "input")}
     assert samples["reconcile_connector_rows_total", of] == 2
-    assert samples["reconcile_connector_activity", of | {("activity", "running")}] == 1
+    assert samples["reconcile_connector_activity", of | {("activity", "stopped")}] == 1
 
 
 def parsed(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -127,3 +132,70 @@ def test_events_as_json_and_the_last_of_them(root: Path, reconcile: Reconcile) -
     text = reconcile("events", "shop", "--limit", "1")
     assert "run stopped" in text
     assert datetime.fromisoformat(shown["events"][0]["at"]) <= datetime.now(UTC)
+
+
+def test_what_would_run_is_stopped_while_nobody_runs_the_pipeline(root: Path, reconcile: Reconcile) -> None:
+    assert connector(root, "log.lines").activity == "stopped"
+    with live(root):
+        wait_until(lambda: connector(root, "log.lines").activity == "running")
+        wait_until(lambda: connector(root, "lineitem.live").activity == "running")
+        reconcile("stop", "shop")
+    assert connector(root, "log.lines").activity == "stopped"
+    assert connector(root, "lineitem.history").activity == "ended"
+
+
+def test_an_error_and_a_replayed_step_are_told_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put(root, "log", "1.json", {"line": "one"})
+    faults = Faults(Fault("table:effected", 1, Style.BEFORE))
+    with pytest.raises(Crash):
+        run_with(root, "shop", RecordingEngine(DeltaWriter()), faults)
+    shutil.rmtree(root / "source/log")
+    capsys.readouterr()
+    engine = RecordingEngine(DeltaWriter())
+    assert run(["run", "shop", "--once", "--repo", str(root)], engine) == 1
+    told = capsys.readouterr().err
+    replayed = [line for line in told.splitlines() if re.search(r"shop step \d+: ", line)]
+    assert len(replayed) == len(set(replayed)) > 0, told
+    assert told.count("X710") == 1, told
+
+
+def test_a_long_step_says_what_it_is_doing(root: Path) -> None:
+    put(root, "log", "1.json", {"line": "one"})
+    with live(root):
+        wait_until(lambda: connector(root, "log.lines").rows == 1)
+        (root / "hold").touch()
+        put(root, "log", "2.json", {"line": "two"})
+
+        def doing() -> str:
+            return status(root).detail
+
+        wait_until(lambda: "read log.lines" in doing())
+        assert re.search(r"; step \d+, 1 of 1: read log\.lines since 20", doing())
+        (root / "hold").unlink()
+        put(root, "log", "3.json", {"line": "three"})
+        wait_until(lambda: connector(root, "log.lines").rows == 3)
+        wait_until(lambda: "read log.lines" not in doing())
+
+
+def test_a_long_apply_says_what_it_is_doing(root: Path) -> None:
+    program = root / "pipelines/shop/program.sql"
+    program.write_text(program.read_text() + "CREATE MATERIALIZED VIEW more AS SELECT id FROM lineitem;\n")
+    seen: list[str] = []
+
+    def look(name: str) -> None:
+        if name == "bootstrap_view:intended":
+            seen.append(status(root).detail)
+
+    opened(root).apply(boundary=look)
+    assert len(seen) == 1
+    assert re.search(r"; 1 of \d+: .*more", seen[0]), seen
+
+
+def test_a_statement_on_what_waits_says_that_a_plan_waits(root: Path, reconcile: Reconcile) -> None:
+    program = root / "pipelines/shop/program.sql"
+    program.write_text(program.read_text() + "CREATE TABLE fresh (id BIGINT);\n")
+    for words in (("execute", "shop", "INSERT INTO fresh VALUES (1)"), ("query", "shop", "SELECT * FROM fresh")):
+        told = reconcile(*words, code=1)
+        assert "X722" in told
+        assert "is not applied yet: reconcile plan shop" in told
+    assert "reconcile plan" not in reconcile("execute", "shop", "INSERT INTO nothing VALUES (1)", code=1)
