@@ -16,7 +16,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from reconciler.delta.tables import create_table
-from reconciler.engine.protocol import Available, ColumnType, Engine, Ingestion, Selection, TableTarget, Transaction
+from reconciler.engine.protocol import (
+    Available,
+    ColumnType,
+    DeadLetters,
+    Engine,
+    Ingestion,
+    Selection,
+    TableTarget,
+    Transaction,
+    Written,
+)
 from reconciler.engine.spark.ingest.delta_table import discover, read
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.writes import ORDER
@@ -480,3 +490,65 @@ def test_a_column_of_a_type_that_does_not_fit_is_named(
 
     message = "connector copy.history into copy: the values for column marks do not fit INT: they are of type array<int>"
     assert (error.code, error.message) == ("X712", message)
+
+
+@pytest.mark.parametrize("key", [(), ("Id",)])
+@pytest.mark.parametrize(
+    ("before", "after", "values"),
+    [
+        ("INT", "STRING", ["'0'", "'1'", "'many'", "NULL", "' 4 '"]),
+        ("STRING", "DATE", ["DATE '2026-01-01'", "NULL"]),
+        ("DECIMAL(20,2)", "STRING", ["'0.00'", "'9007199254740993.25'", "'NaN'"]),
+    ],
+)
+def test_values_of_a_column_that_changed_its_type_fit_or_are_rejected_one_by_one(
+    key: tuple[str, ...],
+    before: str,
+    after: str,
+    values: list[str],
+    spark_engine: Engine,
+    session: SparkSession,
+    tmp_path: Path,
+) -> None:
+    """As the values of any other input. What went and what stays as it was is known by its value, in whatever type."""
+    source = tmp_path / "t"
+    old = {"INT": "CAST(id AS INT)", "STRING": "if(id = 0, '2026-01-01', 'soon')"}
+    was = old.get(before, f"CAST(if(id = 1, 9007199254740993.25BD, 0.00BD) AS {before})")
+    session.sql(f"SELECT id, {was} AS amount FROM range(2)").write.format("delta").save(f"file://{source}")
+    kind = "INT" if before == "INT" else "STRING" if before == "STRING" else before
+    columns = (ColumnType("Id", "BIGINT", nullable=not key), ColumnType("amount", kind))
+    into = TableTarget("copy", str(tmp_path / "copy"), columns, primary_key=key)
+    create_table(into.location, columns, Transaction("create", 1))
+    config = {"uri": str(source), "mode": "snapshot_and_follow"}
+    wanted = {"transport": {"name": "delta_table_input", "config": config}}
+    letters = DeadLetters(str(tmp_path / "letters"), 1, 100)
+    position: Any = None
+
+    def follow(step: int) -> Written:
+        nonlocal position
+        found = spark_engine.discover("copy.history", wanted, position)
+        assert found is not None
+        position = found.position
+        ingestion = Ingestion(
+            into, "copy.history", wanted, found.range, Transaction("step", step), replace(letters, step=step)
+        )
+        return spark_engine.ingest(ingestion)
+
+    def stored(place: str) -> list[tuple[Any, ...]]:
+        return as_rows(session.read.format("delta").load(f"file://{place}").collect())
+
+    follow(1)
+    new = " UNION ALL ".join(
+        f"SELECT {number}L AS id, CAST({value} AS {after}) AS amount" for number, value in enumerate(values)
+    )
+    session.sql(new).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(f"file://{source}")
+    written = follow(2)
+
+    fits = [(number, session.sql(f"SELECT try_cast({value} AS {kind})").first()[0]) for number, value in enumerate(values)]  # type: ignore[index]
+    wrong = {number for number, value in enumerate(values) if value in ("'many'", "'NaN'")}
+    rejected = 0 if kind == "STRING" else len(wrong)
+    assert (written.rejected, written.unmatched) == (rejected, 0)
+    gone = {number for number in (0, 1) if number >= len(values)}
+    assert stored(into.location) == as_rows(row for row in fits if row[0] not in wrong | gone)
+    if rejected:
+        assert "amount does not fit" in str(stored(letters.location))

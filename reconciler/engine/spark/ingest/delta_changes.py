@@ -8,7 +8,8 @@ and changed back neither, and an overwrite touches the rows that really differ.
 - Where commits only added files, just these are read, as plain rows: no comparison, no shuffle, no `deletes`.
 - Columns are matched by name. Where the versions differ in the target's columns in a way that changes rows which no
   commit wrote (a column was dropped, renamed or retyped, or came where the target had put its default), all rows of both
-  versions are compared.
+  versions are compared. Values of a column whose type changed are compared, and made to fit, as texts: of the type that
+  Spark would make of the two, values need not be, and then no row could be read.
 - What can't be read any more (a vacuum or log clean-up went past it) is X747, another table in the same place X748.
 """
 
@@ -24,6 +25,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Ingestion, TableTarget
@@ -263,6 +265,23 @@ def _shape(column: JsonObject) -> Any:
     return column["type"], (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
 
 
+def _as_texts(rows: DataFrame, other: DataFrame) -> DataFrame:
+    """The rows, with those columns as texts which have another type there. Of nested ones Spark finds a common type."""
+    others = {part.name: part.dataType for part in other.schema.fields}
+    return rows.select(
+        *(
+            f.col(quoted(part.name)).cast("string").alias(part.name)
+            if part.dataType != others[part.name] and not _is_nested(part.dataType) and not _is_nested(others[part.name])
+            else f.col(quoted(part.name))
+            for part in rows.schema.fields
+        )
+    )
+
+
+def _is_nested(kind: DataType) -> bool:
+    return isinstance(kind, StructType | ArrayType | MapType | VariantType)
+
+
 def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
     """The rows that only one side has, as often as it has them more: deletes first."""
     names = removed.columns
@@ -271,7 +290,9 @@ def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
         rows = repeated(net(removed, added)).withColumn(DELETES, f.col(quoted(COPIES)) < 0).drop(COPIES)
     else:
         # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
+        removed, added = _as_texts(removed, added), _as_texts(added, removed)
         rows = removed.withColumn(DELETES, f.lit(True)).unionByName(added.withColumn(DELETES, f.lit(False)))
+        kinds = [part.dataType.simpleString() for part in rows.drop(DELETES).schema.fields]
     comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]
     order = f.struct((~f.col(quoted(DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
     return rows.withColumn(ORDER, order)
