@@ -5,6 +5,8 @@ next thing to do. The command line turns them into a line on stderr and an exit 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from reconciler.diagnostics import Diagnostic
 
@@ -66,8 +68,21 @@ class UpstreamDiffers(ReconcileError):
     exit_code = EXIT_PENDING
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What an error is about, where that stands in a pipeline's files: a view or a function, by name."""
+
+    kind: Literal["view", "function"]
+    name: str
+
+
 class EngineError(ReconcileError):
-    """Spark refused or failed. The journal keeps what was done; applying again goes on from there."""
+    """Spark refused or failed. The journal keeps what was done; applying again goes on from there. `about` is for whoever
+    knows where it is declared (`reconcile.declared`)."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None, about: Declared | None = None) -> None:
+        super().__init__(code, message, hint)
+        self.about = about
 
 
 class IngestFailed(EngineError):

@@ -39,6 +39,7 @@ from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog
@@ -129,6 +130,7 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wa
     command = "promote" if wanted.promotes else "rollback" if wanted.rollback else "apply"
     with (
         telling_of_failure(target.registry, pipeline, command, Event.APPLY_FAILED, applying.tell),
+        places_told(target, pipeline),
         prebuilding(target, applying, str(uuid.uuid4())) as beside,
     ):
         unchanged = _prepare(target, pipeline, wanted, applying, beside)

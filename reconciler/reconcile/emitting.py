@@ -41,6 +41,7 @@ from reconciler.names import fold
 from reconciler.plan.model import Outcome, Plan
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, Boundary
+from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.locations import with_absolute_location
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Journal, OutputState, Published, Sending
@@ -127,7 +128,8 @@ def emit_pinned(
         check()
         started = clock()
         try:
-            emitted = engine.emit(emission)
+            with places_told(target, pipeline):
+                emitted = engine.emit(emission)
         except EngineError as error:
             taken, error = clock() - started, _with_a_way_out(error, pipeline, connector)
             results.append(EmissionResult(connector.qualified_name, state.sending.step, error=error, seconds=taken))

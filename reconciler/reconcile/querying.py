@@ -17,6 +17,7 @@ from reconciler.names import did_you_mean, fold, is_foreign, is_identifier
 from reconciler.program.functions import called_functions
 from reconciler.program.model import Program
 from reconciler.reconcile.dead_letters import dead_letter_sources, is_dead_letters, rows_without_engine
+from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step, step_at
@@ -140,7 +141,8 @@ def _select(
             _require_data(target, published, version.sources, version.step, state.gone, state.foreign)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
     before = [source for version in versions for source in version.sources]
-    return engine.select(Selection(select.sql, (*before, *sources, *beside), program.settings.spark, functions))
+    with places_told(target, published.head.pipeline):
+        return engine.select(Selection(select.sql, (*before, *sources, *beside), program.settings.spark, functions))
 
 
 def _require_data(

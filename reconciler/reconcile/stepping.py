@@ -28,6 +28,7 @@ from reconciler.errors import EngineError, RegistryError
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE, INTENDED, RECORDED, Boundary
+from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
 from reconciler.reconcile.planned_engine import require_planned_engine
@@ -87,7 +88,8 @@ def carry_out(
     LeaseHeld when `check` does.
     """
     try:
-        return _carry_out(target, stored, program, engine, boundary, check, clock, doing)
+        with places_told(target, stored.value.pipeline):
+            return _carry_out(target, stored, program, engine, boundary, check, clock, doing)
     except RegistryError:
         # Most often, somebody who wrote first is somebody who took over; that says more.
         check()

@@ -135,6 +135,6 @@ def test_a_function_that_fails_publishes_nothing(
     code, said = reconcile("apply", "shop")
 
     assert code == 1
-    assert "X708" in said
+    assert "X708: pipelines/shop/program.sql:3:1: " in said
     assert "function tax: KeyError: 'FR' (udf/lib/rates.py, line 9)" in said
     assert "10.00" in reconcile("query", "shop", "SELECT taxes FROM taxes")[1]

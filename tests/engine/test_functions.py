@@ -21,7 +21,7 @@ from reconciler.engine.protocol import (
     Transaction,
     ViewBuild,
 )
-from reconciler.errors import EngineError
+from reconciler.errors import Declared, EngineError
 from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark
@@ -75,6 +75,7 @@ class TestSql:
         assert rows(engine, "SELECT f(1)", strict) == [(1,)]
         error = failure(engine, "SELECT f(nullif(id, 0)) FROM range(1)", strict)
         assert (error.code, "parameter amount is NOT NULL, and got NULL" in error.message) == ("X708", True)
+        assert error.about == Declared("function", "f")
         assert rows(engine, "SELECT f(2)", promising) == [(2,)]
         assert failure(engine, "SELECT f(int(id) + 1) FROM range(1)", promising).code == "X708"
 

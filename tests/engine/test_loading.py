@@ -51,7 +51,7 @@ def test_a_function_arrives_with_its_sources_where_this_package_is_not(tmp_path:
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
         "6",
-        "reconcile:X708: function tax: ValueError: negative (udf/taxes.py, line 5)",
+        "reconcile:X708@tax: function tax: ValueError: negative (udf/taxes.py, line 5)",
         "[]",
         "UTC",
     ]

@@ -24,7 +24,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.engine import SparkEngine
-from reconciler.errors import EngineError
+from reconciler.errors import Declared, EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
 from tests.engine.vacuum_contract import VacuumContract
 
@@ -193,7 +193,15 @@ class TestViews:
 
         assert raised.value.code == code
         assert raised.value.message.startswith("view v")
+        assert raised.value.about == Declared("view", "v")
         assert not build(engine, tmp_path / "v", "SELECT id FROM students", students).reused
+
+
+    def test_a_view_that_is_computed_where_it_is_read_is_told_by_name(self, engine: Engine, students: StoredSource) -> None:
+        with pytest.raises(EngineError) as raised:
+            rows(engine, "SELECT * FROM inner_one", students, InlineSource("inner_one", "SELECT nope FROM students"))
+
+        assert (raised.value.code, raised.value.about) == ("X703", Declared("view", "inner_one"))
 
 
 class TestStatements:

@@ -14,11 +14,13 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
-from reconciler.errors import EngineError, ReconcileError
+from reconciler.errors import Declared, EngineError, ReconcileError
 
 _MARKER = "reconcile:"
-_OWN = re.compile(rf"^(?:\[USER_RAISED_EXCEPTION\] )?{_MARKER}(X\d\d\d): (.*)", re.DOTALL)
-_RAISED_IN_PYTHON = re.compile(rf"^[\w.]+: {_MARKER}(X\d\d\d): (.*)$", re.MULTILINE)
+# After the code, the function of the pipeline that it is about, if there is one.
+_CODE = r"(X\d\d\d)(?:@(\w+))?"
+_OWN = re.compile(rf"^(?:\[USER_RAISED_EXCEPTION\] )?{_MARKER}{_CODE}: (.*)", re.DOTALL)
+_RAISED_IN_PYTHON = re.compile(rf"^[\w.]+: {_MARKER}{_CODE}: (.*)$", re.MULTILINE)
 _FILE = re.compile(r"(?:Encountered error while reading file|CSV file:) (\S+?)\.?(?:\s|$)")
 _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
 # What the system says of a disk that is full, and the exceptions of Java that hand it on.
@@ -62,9 +64,10 @@ _HINTS = {
 }
 
 
-def marked(code: str, message: str) -> str:
-    """The text that an expression raises (`raise_error`) so that it arrives as this code with this message."""
-    return f"{_MARKER}{code}: {message}"
+def marked(code: str, message: str, function: str | None = None) -> str:
+    """The text that an expression raises (`raise_error`) so that it arrives as this code with this message. `function`: of
+    the pipeline, that it is about."""
+    return f"{_MARKER}{code}{'' if function is None else f'@{function}'}: {message}"
 
 
 def raised(problem: str) -> str:
@@ -78,16 +81,21 @@ def refusal(code: str, message: str) -> AnalysisException:
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`."""
+def translated(doing: str, about: Declared | None = None) -> Iterator[None]:
+    """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`, and which is about `about`."""
     try:
         yield
+    except EngineError as error:
+        error.about = error.about or about
+        raise
     except ReconcileError:
         raise
     except (PySparkException, Py4JJavaError) as error:
         if _wraps_the_end(error):
             raise _ended(f"{doing}: ") from error
-        raise _as_engine_error(doing, error) from error
+        found = _as_engine_error(doing, error)
+        found.about = found.about or about
+        raise found from error
     except JVM_GONE as error:
         if _was_answered(error):
             raise
@@ -137,7 +145,8 @@ def _as_engine_error(doing: str, error: Exception) -> EngineError:
     condition, message, file = _reason(error)
     own = _OWN.search(message) or _RAISED_IN_PYTHON.search(message)
     if own is not None:
-        return EngineError(own.group(1), f"{doing}: {_readable(own.group(2))}")
+        function = None if own.group(2) is None else Declared("function", own.group(2))
+        return EngineError(own.group(1), f"{doing}: {_readable(own.group(3))}", about=function)
     refused = isinstance(error, AnalysisException | ParseException)
     code = _CODES.get((condition or "").split(".")[0], "X703" if refused else "X700")
     line = _first_line(message)

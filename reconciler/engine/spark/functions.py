@@ -35,7 +35,7 @@ from reconciler.engine.protocol import FunctionSource, PythonModule
 from reconciler.engine.spark import loading
 from reconciler.engine.spark.failures import marked, translated
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.errors import EngineError
+from reconciler.errors import Declared, EngineError
 from reconciler.names import fold
 
 _BEHIND: Final = "reconcile_python_"
@@ -59,7 +59,7 @@ cloudpickle.register_pickle_by_value(loading)  # type: ignore[no-untyped-call]
 def register_functions(session: SparkSession, functions: Iterable[FunctionSource]) -> None:
     """Make each callable under its name. Each comes after what it calls itself."""
     for function in functions:
-        with translated(f"function {function.name}"):
+        with translated(f"function {function.name}", Declared("function", function.name)):
             if isinstance(function.body, PythonModule):
                 _register_python(session, function, function.body)
                 arguments = ", ".join(quoted(parameter.name) for parameter in function.parameters)
@@ -78,12 +78,12 @@ def _declaration(function: FunctionSource, expression: str) -> str:
 def _guarded(function: FunctionSource, expression: str) -> str:
     """The expression, refusing NULL where it may not come. A comment may end it, so each part has its own lines."""
     if not function.returns_nullable:
-        message = literal(marked(_CODE, f"function {function.name} is declared NOT NULL, and gave NULL"))
+        message = literal(marked(_CODE, f"function {function.name} is declared NOT NULL, and gave NULL", function.name))
         expression = f"coalesce(\n{expression}\n, raise_error({message}))"
     for parameter in function.parameters:
         if not parameter.nullable:
             text = f"function {function.name}: parameter {parameter.name} is NOT NULL, and got NULL"
-            message = literal(marked(_CODE, text))
+            message = literal(marked(_CODE, text, function.name))
             expression = f"if({quoted(parameter.name)} IS NULL, raise_error({message}),\n{expression}\n)"
     return expression
 

@@ -30,7 +30,7 @@ from typing import Any
 Form = tuple[Any, ...]
 """A type: its kind, then what it consists of."""
 
-_MARKED = "reconcile:X708: "
+_MARKED = "reconcile:X708@"
 _PACKAGE = re.compile(r"reconcile_udf_[0-9a-f]{24}\.?")
 
 
@@ -78,7 +78,7 @@ class PythonFunction:
         except Exception as error:
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             text = f"function {self.name}: {said}{_place(error)}"
-        raise FunctionFailed(_MARKED + " ".join(_PACKAGE.sub("", text).split()))
+        raise FunctionFailed(f"{_MARKED}{self.name}: " + " ".join(_PACKAGE.sub("", text).split()))
 
     def _received(self, parameter: tuple[str, Form, bool], value: Any) -> Any:
         name, form, nullable = parameter

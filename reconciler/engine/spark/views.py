@@ -25,7 +25,7 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
-from reconciler.errors import EngineError
+from reconciler.errors import Declared, EngineError
 from reconciler.names import fold
 from reconciler.program.settings import DEFAULTS, OF_A_CALL
 
@@ -53,9 +53,11 @@ def register(session: SparkSession, sources: Iterable[Source], functions: Iterab
     functions = in_force = tuple(functions)
     register_functions(session, functions)
     for source in sources:
+        # A view that is computed where it is read is refused here, too.
+        about = Declared("view", source.name) if isinstance(source, InlineSource) else None
         if isinstance(source, InlineSource):
             in_force = _in_force(session, in_force, source.functions or functions)
-        with translated(f"reading {source.name}"):
+        with translated(f"reading {source.name}", about):
             _frame(session, source).createOrReplaceTempView(quoted(fold(source.name)))
     _in_force(session, in_force, functions)
 
@@ -86,7 +88,7 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
         return done
     session = isolated(sessions, wanted.settings)
     register(session, wanted.sources, wanted.functions)
-    with translated(f"view {wanted.view}"):
+    with translated(f"view {wanted.view}", Declared("view", wanted.view)):
         frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
         _check_columns(frame.schema, wanted.view)
         # Rebalancing makes few files of a small result and many of a large one, of even size.

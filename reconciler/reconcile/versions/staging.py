@@ -33,6 +33,7 @@ from reconciler.reconcile.applying import Applying, approval_for, from_files, pi
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.effects import remove
 from reconciler.reconcile.events import Event
 from reconciler.reconcile.failed_commands import telling_of_failure
@@ -177,7 +178,8 @@ def _build(
         applying.report(Progress(number, len(steps), words, done=False))
         staging, location = building.choose(step), building.folder(step.view)
         chosen.add((location, staging))
-        result = building.build(step)
+        with places_told(target, program.name):
+            result = building.build(step)
         require_recorded_types(target.registry, head, settled, program, step.view, result["columns"])
         applying.boundary(f"stage_view:{EFFECTED}")
         views[key] = StagedView(location, staging, builder, result)
