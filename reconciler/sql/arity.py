@@ -15,7 +15,7 @@ _EXACT: Final[dict[int, str]] = {
     0: "row_number cume_dist current_date pi e",
     1: (
         "sum avg min max abs upper lower ucase lcase length char_length sqrt exp ln year quarter month day dayofmonth "
-        "dayofweek dayofyear hour minute second weekofyear last_day stddev variance stddev_pop stddev_samp var_pop "
+        "dayofweek dayofyear weekofyear last_day stddev variance stddev_pop stddev_samp var_pop "
         "var_samp collect_list collect_set bool_and bool_or count_if isnull isnotnull isnan reverse initcap ascii md5 "
         "sha1 sign signum sin cos tan explode posexplode map_keys map_values array_distinct array_max array_min"
     ),
@@ -46,6 +46,10 @@ _BETWEEN: Final[dict[str, tuple[int, int | None]]] = {
     "ltrim": (1, 2),
     "rtrim": (1, 2),
     "date_format": (2, 2),
+    # Spark looks at the first argument only.
+    "hour": (1, None),
+    "minute": (1, None),
+    "second": (1, None),
     "max_by": (2, 3),
     "min_by": (2, 3),
 }
