@@ -150,7 +150,7 @@ class BlockWalker(SourceWalker):
         return Block(columns, frozenset(rows.sources), rows.repeatable)
 
     def _time_windows(self, node: exp.Select, scope: Scope, named: Named) -> None:
-        if "window" not in self.text.lower():
+        if not self.may_have_time_windows:
             return
         for name, call in called_time_windows(node):
             if any(name in source.by_key for source in scope.sources):

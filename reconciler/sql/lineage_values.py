@@ -61,6 +61,7 @@ class ValueWalker:
         self.functions = functions
         self.steady = steady
         self.saw_chance = False
+        self.may_have_time_windows = "window" in text.lower()
 
     @abstractmethod
     def query(self, node: exp.Expr, parent: Scope | None, named: dict[str, Block], top: bool = False) -> Block:

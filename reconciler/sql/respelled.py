@@ -77,6 +77,7 @@ def respelled(query: str, tokens: tuple[Token, ...], names: frozenset[int] = fro
     if not names and _CANDIDATE.search(query) is None:
         return Respelled(text)
     edits: list[tuple[int, int, str]] = []
+    calls = _ends_of_calls(tokens)
     for index, (kind, word, start, end) in enumerate(tokens):
         if kind is Kind.SYMBOL:
             if word in _OPERATORS and _is_operator(_at(tokens, index + 1)):
@@ -90,7 +91,7 @@ def respelled(query: str, tokens: tuple[Token, ...], names: frozenset[int] = fro
             if after is not None and after.kind is Kind.STRING:
                 edits.append((end, after.end, f"'{after.text[1:-1]}'"))
         elif word.upper() == "LATERAL":
-            place = _missing_as(tokens, index)
+            place = _missing_as(tokens, index, calls)
             if place is not None:
                 edits.append((place, place, "AS "))
     return _edited(text, sorted(edits))
@@ -126,23 +127,32 @@ def _begins_windows(tokens: tuple[Token, ...], index: int) -> bool:
     return name is not None and name.kind in (Kind.WORD, Kind.QUOTED) and word is not None and word.is_word("AS")
 
 
-def _missing_as(tokens: tuple[Token, ...], index: int) -> int | None:
+def _missing_as(tokens: tuple[Token, ...], index: int, calls: dict[int, int]) -> int | None:
     """Where `LATERAL VIEW f(…) name column` has no AS: the offset of its first column. The column must be no keyword."""
-    view = _at(tokens, index + 1)
-    if view is None or not view.is_word("VIEW"):
+    view, after = _at(tokens, index + 1), _at(tokens, index + 2)
+    if view is None or after is None or not view.is_word("VIEW"):
         return None
-    depth = 0
-    for position in range(index + 2, len(tokens) - 2):
-        token = tokens[position]
-        if token.is_symbol("("):
-            depth += 1
-        elif token.is_symbol(")"):
-            depth -= 1
-            if depth == 0:
-                name, column = tokens[position + 1], tokens[position + 2]
-                is_named = _is_plain_name(name) and _is_plain_name(column)
-                return column.start if is_named else None
-    return None
+    # A function's name may have several parts.
+    start = index + (3 if after.is_word("OUTER") else 2)
+    opening = next((place for place in range(start, min(start + 6, len(tokens))) if tokens[place].is_symbol("(")), None)
+    end = calls.get(opening) if opening is not None else None
+    if end is None or end + 2 >= len(tokens):
+        return None
+    name, column = tokens[end + 1], tokens[end + 2]
+    return column.start if _is_plain_name(name) and _is_plain_name(column) else None
+
+
+def _ends_of_calls(tokens: tuple[Token, ...]) -> dict[int, int]:
+    """Opening → closing parenthesis, by index."""
+    found: dict[int, int] = {}
+    waiting: list[int] = []
+    for index, (kind, text, _, _) in enumerate(tokens):
+        if kind is Kind.SYMBOL:
+            if text == "(":
+                waiting.append(index)
+            elif text == ")" and waiting:
+                found[waiting.pop()] = index
+    return found
 
 
 def _is_plain_name(token: Token) -> bool:

@@ -30,6 +30,7 @@ from reconciler.sql.words import spark_functions, spark_words
 _Outputs = tuple[Output, ...] | None
 _TRUTHS: Final = (exp.Not, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Is, exp.Exists)
 _GENERATORS: Final = frozenset({"inline", "inline_outer", "json_tuple", "posexplode", "posexplode_outer", "stack"})
+_MOST_TYPES: Final = 100
 _EXPLODING: Final = frozenset({"explode", "explode_outer"})
 
 
@@ -118,7 +119,8 @@ class Walker(Resolver):
 
     def one_of(self, values: Iterable[tuple[exp.Expr, str | None]], word: str) -> str | None:
         """The type of what is one of several values. They must fit each other."""
-        types: list[str | None] = []
+        # Many values have few types.
+        types: dict[str | None, None] = {}
         for node, kind in values:
             if isinstance(node, exp.Null):
                 continue
@@ -126,8 +128,9 @@ class Walker(Resolver):
             if problem is not None:
                 self.problem("S229", f"{word} gives {problem[0]} and {problem[1]}", self.place(node), "CAST one of them")
                 return None
-            types.append(kind)
-        return together(types)
+            if len(types) < _MOST_TYPES:
+                types[kind] = None
+        return together(tuple(types)) if len(types) < _MOST_TYPES else None
 
     def _choice(self, node: exp.Case | exp.If, scope: Scope, named: dict[str, _Outputs]) -> str | None:
         """CASE and `if`."""

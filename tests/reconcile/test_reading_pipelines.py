@@ -323,6 +323,14 @@ def test_a_pipeline_is_removed_before_the_reader_that_goes_with_it(pair: Pair) -
     ("query", "code", "words"),
     [
         ("SELECT * FROM sale.revenue", "P372", "there is no pipeline 'sale' here"),
+        ("SELECT * FROM parquet.`/in/x`", "S216", "'parquet./in/x' reads files directly, which no query may"),
+        (
+            "SELECT * FROM parquet.`/in/x.parquet`",
+            "S216",
+            "'parquet./in/x.parquet' reads files directly, which no query may",
+        ),
+        ("SELECT * FROM csv.people", "S216", "'csv.people' reads files directly, which no query may"),
+        ("SELECT * FROM sales.`/in/x`", "S216", "'sales./in/x' reads files directly, which no query may"),
         ("SELECT * FROM sales.revenues", "P370", "pipeline sales has no table or view 'revenues'"),
         ("SELECT * FROM sales.plain", "P370", "sales.plain is a plain view"),
         ("SELECT * FROM sales.hidden", "P370", "sales.hidden is a LOCAL view"),
@@ -514,3 +522,12 @@ def test_another_version_of_reconciler_takes_no_reader_s_relations_for_others(pa
     assert pair.head().applied == before.applied
     pair.write("sales", CENTS)
     assert "whose query changed" in planned(pair)
+
+
+def test_a_pipeline_may_be_called_like_a_format(pair: Pair) -> None:
+    pair.write("json", "CREATE TABLE people (id BIGINT);")
+    pair.write("grades", "CREATE MATERIALIZED VIEW v AS SELECT id FROM json.people;")
+    pair.apply("json", "grades")
+    assert set(pair.read_steps()) == {"json"}
+    pair.write("grades", "CREATE MATERIALIZED VIEW v AS SELECT id FROM json.`people.json`;")
+    assert [one.code for one in pair.pipeline("grades").validate().diagnostics] == ["S216"]
