@@ -38,6 +38,12 @@ _VALUE_LIST: Final = (
     "current_user localtimestamp session_user user select"
 )
 _NO_NAMES: Final = frozenset(_VALUE_LIST.split())
+# What may stand after LATERAL VIEW and be no name of its relation or column.
+_CLAUSE_LIST: Final = (
+    "anti as cluster cross distribute except full group having inner intersect join lateral left limit minus natural offset "
+    "on order pivot qualify right semi sort tablesample union unpivot using where window"
+)
+_AFTER_A_VIEW: Final = frozenset(_CLAUSE_LIST.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,7 @@ def _begins_windows(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def _missing_as(tokens: tuple[Token, ...], index: int, calls: dict[int, int]) -> int | None:
-    """Where `LATERAL VIEW f(…) name column` has no AS: the offset of its first column. The column must be no keyword."""
+    """Where `LATERAL VIEW f(…) name column` has no AS: the offset of its first column."""
     view, after = _at(tokens, index + 1), _at(tokens, index + 2)
     if view is None or after is None or not view.is_word("VIEW"):
         return None
@@ -156,7 +162,7 @@ def _ends_of_calls(tokens: tuple[Token, ...]) -> dict[int, int]:
 
 
 def _is_plain_name(token: Token) -> bool:
-    return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.text.lower() not in spark_words())
+    return token.kind is Kind.QUOTED or (token.kind is Kind.WORD and token.text.lower() not in _AFTER_A_VIEW)
 
 
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> Respelled:
