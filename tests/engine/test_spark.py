@@ -196,7 +196,6 @@ class TestViews:
         assert raised.value.about == Declared("view", "v")
         assert not build(engine, tmp_path / "v", "SELECT id FROM students", students).reused
 
-
     def test_a_view_that_is_computed_where_it_is_read_is_told_by_name(self, engine: Engine, students: StoredSource) -> None:
         with pytest.raises(EngineError) as raised:
             rows(engine, "SELECT * FROM inner_one", students, InlineSource("inner_one", "SELECT nope FROM students"))
