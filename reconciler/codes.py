@@ -93,6 +93,7 @@ _SQL: Final[dict[str, str]] = {
     "S265": "a clause of a column is given twice",
     "S266": "lateness is not enforced yet",
     "S280": "a character that shows nothing or something else",
+    "S290": "a query is too large",
 }
 
 _PROGRAM: Final[dict[str, str]] = {

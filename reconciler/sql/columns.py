@@ -30,6 +30,7 @@ class _Columns:
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
         self.columns: list[ColumnDeclaration] = []
+        self.folded: set[str] = set()
         self.key: list[Token] | None = None
 
 
@@ -81,8 +82,9 @@ def _read_column(read: _Columns, token: Token) -> None:
     if not is_identifier(name):
         hint = "use letters, digits and '_', and begin with no digit"
         cursor.report("S211", token, f"{shown(token)} can't name a column", hint)
-    elif fold(name) in {fold(other.name) for other in read.columns}:
+    elif fold(name) in read.folded:
         cursor.report("S209", token, f"column {name!r} is declared twice", "column names differ by more than letter case")
+    read.folded.add(fold(name))
     column_type = read_type(cursor, f"column {name!r}")
     nullable: bool | None = None
     clauses = Clauses()

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token
+from reconciler.sql.limits import HINT, TOO_MANY_TOKENS
 from reconciler.sql.positions import Positions
 
 
@@ -25,6 +26,13 @@ def shown(token: Token) -> str:
         return "the end of the file"
     text = token.text if len(token.text) <= 30 else token.text[:27] + "…"
     return text if token.kind is Kind.STRING or token.kind is Kind.QUOTED else f"'{text}'"
+
+
+def unreadable(token: Token) -> tuple[str, Token, str, str]:
+    """What a BAD token is: code, the token, message, hint."""
+    if token.text == TOO_MANY_TOKENS:
+        return "S290", token, token.text, HINT
+    return "S201", token, token.text, "close it; nothing after it can be read"
 
 
 def is_template(text: str, token: Token) -> bool:
@@ -60,7 +68,7 @@ class Cursor:
 
     def unreadable(self, token: Token) -> NoReturn:
         self.position = token.end
-        self.fail("S201", token, f"{token.text}", "close it; nothing after it can be read")
+        self.fail(*unreadable(token))
 
     def report(self, code: str, token: Token, message: str, hint: str | None = None) -> None:
         """Note a problem and go on with the statement."""

@@ -47,29 +47,33 @@ def _name(token: Token) -> str | None:
 def _given_names(tokens: list[Token]) -> frozenset[str]:
     """Names that the query gives: after AS, and in the lists of columns after a CTE's or an alias's name."""
     found: set[str] = set()
+    opened: int | None = None
     for index, token in enumerate(tokens):
         name = _name(token)
-        if name is None or not index:
-            continue
-        before = tokens[index - 1]
-        listed = before.kind is Kind.SYMBOL and before.text in "(,"
-        if before.is_word("AS") or (listed and _is_in_column_list(tokens, index)):
-            found.add(name)
+        if name is not None:
+            if index and tokens[index - 1].is_word("AS"):
+                found.add(name)
+        elif token.is_symbol("("):
+            opened = index
+        elif not token.is_symbol(","):
+            if opened is not None and token.is_symbol(")") and _are_columns(tokens, opened, index):
+                found.update(_listed(tokens, opened, index))
+            opened = None
     return frozenset(found)
 
 
-def _is_in_column_list(tokens: list[Token], index: int) -> bool:
-    """Whether the parentheses around hold nothing but names, and `AS (` or an alias's AS stands around them."""
-    start = index
-    while start >= 0 and (_name(tokens[start]) is not None or tokens[start].is_symbol(",")):
-        start -= 1
-    end = index
-    while end < len(tokens) and (_name(tokens[end]) is not None or tokens[end].is_symbol(",")):
-        end += 1
-    if start < 2 or end >= len(tokens) or not tokens[start].is_symbol("(") or not tokens[end].is_symbol(")"):
+def _are_columns(tokens: list[Token], opened: int, closed: int) -> bool:
+    """Whether parentheses that hold nothing but names stand before `AS (` or after an alias and its AS."""
+    if opened < 2:
         return False
-    opens_query = end + 2 < len(tokens) and tokens[end + 1].is_word("AS") and tokens[end + 2].is_symbol("(")
-    return opens_query or tokens[start - 2].is_word("AS")
+    opens_query = closed + 2 < len(tokens) and tokens[closed + 1].is_word("AS") and tokens[closed + 2].is_symbol("(")
+    return opens_query or tokens[opened - 2].is_word("AS")
+
+
+def _listed(tokens: list[Token], opened: int, closed: int) -> set[str]:
+    """The names that begin an item of a list."""
+    names = ((_name(tokens[index]), tokens[index - 1]) for index in range(opened + 1, closed))
+    return {name for name, before in names if name is not None and before.kind is Kind.SYMBOL}
 
 
 def _call(tokens: list[Token], index: int, given: frozenset[str]) -> str | None:

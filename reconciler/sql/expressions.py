@@ -107,5 +107,7 @@ def literal_type(node: exp.Literal) -> str | None:
         return "STRING"
     text = str(node.this)
     if text.isdigit():
+        if len(text) > 20:
+            return NUMBER
         return "INT" if int(text) < 2**31 else "BIGINT" if int(text) < 2**63 else NUMBER
     return NUMBER

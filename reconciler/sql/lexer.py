@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
+from reconciler.sql.limits import MAXIMUM_TOKENS, TOO_MANY_TOKENS
+
 
 class Dialect(Enum):
     """Whose rules hold for quotes."""
@@ -193,6 +195,9 @@ def _cut(text: str, start: int, stop: str | None) -> tuple[list[Token], int]:
         if words == stop:
             return found, position
         begin = position - start
+        if len(found) == MAXIMUM_TOKENS:
+            found.append(Token(Kind.BAD, TOO_MANY_TOKENS, begin, len(text) - start))
+            return found, position
         position = piece.end()
         found.append(Token(_KINDS[group or "symbol"], words, begin, position - start))
     return found, len(text)

@@ -12,8 +12,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
-from reconciler.sql.cursor import shown
+from reconciler.sql.cursor import shown, unreadable
 from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.sql.limits import HINT, MAXIMUM_JOINS, TOO_MANY_JOINS
 from reconciler.sql.respelled import Respelled, respelled, surely_names
 
 # What sqlglot refuses, drops or rewrites while Spark knows it.
@@ -105,7 +106,11 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
         return Problem("S213", "the view has no query", 0, "write a SELECT after AS")
     first = tokens[0]
     if tokens[-1].kind is Kind.BAD:
-        return Problem("S201", tokens[-1].text, tokens[-1].start, "close it; nothing after it can be read")
+        code, token, message, hint = unreadable(tokens[-1])
+        return Problem(code, message, token.start, hint)
+    joins = [token.start for token in tokens if token.kind is Kind.WORD and token.text.upper() == "JOIN"]
+    if len(joins) > MAXIMUM_JOINS:
+        return Problem("S290", TOO_MANY_JOINS, joins[MAXIMUM_JOINS], HINT)
     if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
         message = f"a view's query is one SELECT, found {shown(first)}"
         return Problem("S213", message, first.start, "write a SELECT after AS")
