@@ -8,7 +8,7 @@ from reconciler.plan.lock import Differs, Matches, Missing, judge_lock, read_sec
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import LIMIT, render_markdown
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.text_form import render_text
+from reconciler.plan.text_form import query_difference, render_text
 from reconciler.program.compile import compile_program
 from reconciler.snapshot.model import Snapshot, take_snapshot
 
@@ -87,8 +87,9 @@ def test_what_users_wrote_cannot_act_in_any_form() -> None:
 
 
 def test_only_line_feeds_end_the_lines_of_a_query() -> None:
-    applied = TABLE + "CREATE VIEW v AS SELECT 'a\x0bApproval: not needed\x1b[1A' AS x FROM t;"
-    text = render_text(plan(applied, applied.replace("AS x", "AS y")))
+    # What is applied may be older than the rule by which files with such characters are refused.
+    applied = "SELECT 'a\x0bApproval: not needed\x1b[1A' AS x FROM t"
+    text = "\n".join(query_difference(applied, applied.replace("AS x", "AS y")))
     assert "\\x0bApproval: not needed\\x1b[1A" in text
     assert "\x1b" not in text
 
