@@ -122,7 +122,10 @@ def test_a_run_that_dies_while_it_replays_what_another_left_open(origin: Path, t
 
 @pytest.mark.slow
 def test_counts_never_fall_wherever_two_runs_die(origin: Path, tmp_path: Path) -> None:
-    for number, (first, second) in enumerate(pairs(origin, tmp_path / "undisturbed")):
+    """Each place once as that of the first death, with some place of the second."""
+    every, seed = pairs(origin, tmp_path / "undisturbed"), random.Random(42)
+    chosen = dict(seed.sample(every, len(every)))
+    for number, (first, second) in enumerate(chosen.items()):
         try:
             die_twice(origin, tmp_path / str(number), first, second)
         except BaseException:
