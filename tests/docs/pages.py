@@ -1,7 +1,7 @@
 """Markdown pages as a test reads them: fenced blocks, the files and commands in them, results compared with what is shown.
 
 How a page is written:
-- `<!-- file: PATH -->` before a block: the block is that file.
+- A path in backticks, alone in the line before a block: the block is that file.
 - A block in `console`: lines that begin with `$ ` are commands, what follows is all that they print, on stdout and stderr; a
   last line `(exit N)` says that the exit code is N and not 0.
 - `…` alone in a line of a result stands for any lines; within a line, for anything.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*([\w-]*)[^\n]*\n(.*?)^\1\s*$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"<!-- file: (\S+) -->\n$")
+_FILE = re.compile(r"(?:^|\n)`([\w./-]+)`\n$")
 _EXIT = re.compile(r"^\(exit (\d+)\)$")
 _DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
 
