@@ -331,7 +331,7 @@ def _function(one: _Maker) -> tuple[str, Columns]:
 _Make = Callable[[_Maker], tuple[str, Columns]]
 _PLAIN: Final[tuple[_Make, ...]] = (
     *(_star, _natural, _natural, _natural_count, _using, _qualified_star, _union_all, _correlated, _with, _plain_items),
-    *(_two, _plain_items, _recursive),
+    *(_two, _plain_items, _recursive, _function),
 )
 _OF_SPARK: Final[tuple[_Make, ...]] = (
     *(_except, _pivot, _unpivot, _generator, _generator, _lateral, _by_name, _struct, _access, _alias, _function, _function),
@@ -347,7 +347,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
         if not plain and chance.random() < 0.25:
             columns += [(one, OTHERS[one]) for one in chance.sample([*OTHERS], chance.choice([1, 2]))]
         tables.append(WideTable(name, tuple(columns)))
-    functions = () if plain else (("f0", "x + 1"), ("f1", "f0(x) * 2"))[: chance.choice([1, 2])]
+    functions = (("f0", "x + 1"), ("f1", "f0(x) * 2"))[: chance.choice([1, 2])]
     maker = _Maker(chance, {t.name: tuple(n for n, _ in t.columns) for t in tables}, tuple(n for n, _ in functions), plain)
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
