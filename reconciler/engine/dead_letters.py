@@ -19,5 +19,6 @@ DEAD_LETTER_COLUMNS: Final = (
     ColumnType("reason", "string"),
     ColumnType("record", "string"),
 )
-"""`position` is where the record stood, as JSON: {"topic", "partition", "offset"}, {"file", "line"} or what the transport
-knows. `reason` begins with a permanent code. `record` is the text as it was read, or the row as JSON."""
+"""`position` is where the record stood, as JSON: {"topic", "partition", "offset"}; {"file", "line"} (JSON), {"file",
+"element"} (arrays), {"file", "record"} (CSV: its number after the header, no blank lines counted); or what else the
+transport knows. `reason` begins with a permanent code. `record` is the text as it was read, or the row as JSON."""

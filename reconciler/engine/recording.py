@@ -289,14 +289,22 @@ class RecordingEngine:
         keys = {fold(name) for name in target.primary_key}
         places = [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
         kept = {tuple(row[place] for place in places): row for row in now.rows}
-        last = {tuple(change.row[place] for place in places): change for change in changes}
-        unmatched = sum(change.deletes and key not in kept for key, change in last.items())
+        last: dict[Row, Change] = {}
+        came: set[Row] = set()
+        for change in changes:
+            key = tuple(change.row[place] for place in places)
+            before = last.get(key)
+            (came.add if before is not None and not before.deletes else came.discard)(key)
+            last[key] = change
+        # A delete of what came just before it found its row, although the table never had it.
+        gone = [key for key, change in last.items() if change.deletes and key not in kept]
+        unmatched = sum(key not in came for key in gone)
         for key, change in last.items():
             if change.deletes:
                 kept.pop(key, None)
             else:
                 kept[key] = change.row
-        written = self._commit(target, transaction, tuple(kept.values()), len(last) - unmatched)
+        written = self._commit(target, transaction, tuple(kept.values()), len(last) - len(gone))
         return replace(written, unmatched=unmatched)
 
     def _apply_to_multiset(self, target: TableTarget, transaction: Transaction, changes: Sequence[Change]) -> Written:

@@ -44,15 +44,17 @@ def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget)
     """The records of JSON or CSV files, in order, their values not yet fitted."""
     config = format_.get("config") or {}
     for path in paths:
-        position = json.dumps({"file": path}, separators=(",", ":"))
         text = Path(path).read_text("utf-8-sig")
         match format_.get("name"):
+            case "json" if config.get("array"):
+                if text.strip():
+                    yield from _json_records({"file": path}, text, config, target)
             case "json":
-                for one in [text] if config.get("array") else text.splitlines():
+                for number, one in enumerate(text.splitlines(), 1):
                     if one.strip():
-                        yield from _json_records(position, one, config, target)
+                        yield from _json_records({"file": path, "line": number}, one, config, target)
             case "csv":
-                yield from _csv_records(position, text, config, target)
+                yield from _csv_records(path, text, config, target)
             case name:
                 raise EngineError("X716", f"the engine can't read the format {name!r}")
 
@@ -87,7 +89,7 @@ def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget)
 
 
 def _csv_lines(text: str, config: JsonObject) -> list[list[str]]:
-    return list(csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")))
+    return [line for line in csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")) if line]
 
 
 def _header(lines: list[list[str]], config: JsonObject, target: TableTarget) -> list[str]:
@@ -97,11 +99,12 @@ def _header(lines: list[list[str]], config: JsonObject, target: TableTarget) -> 
     return lines.pop(0)
 
 
-def _csv_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+def _csv_records(path: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
     lines = _csv_lines(text, config)
     header = _header(lines, config, target)
     unknown = unknown_fields(header, target)
-    for line in lines:
+    for number, line in enumerate(lines, 1):
+        position = _position({"file": path, "record": number})
         told = config.get("delimiter", ",").join(line)
         if len(line) != len(header):
             problem = "X714: a line has too many or too few fields, or a quote without end"
@@ -111,7 +114,11 @@ def _csv_records(position: str, text: str, config: JsonObject, target: TableTarg
         yield Record(position, told, (Change(matching(known, target.columns, target.defaults), unknown=unknown),))
 
 
-def _json_records(position: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+def _position(place: Mapping[str, Any]) -> str:
+    return json.dumps(place, separators=(",", ":"))
+
+
+def _json_records(place: Mapping[str, Any], text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
     is_array = bool(config.get("array"))
     problem = "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
     try:
@@ -120,11 +127,14 @@ def _json_records(position: str, text: str, config: JsonObject, target: TableTar
         value = None
     elements = value if is_array else [value]
     if not isinstance(elements, list) or not all(isinstance(element, _Pairs) for element in elements):
-        yield Record(position, text, problem=f"X714: {problem}")
+        yield Record(_position(place), text, problem=f"X714: {problem}")
         return
-    for element in elements:
+    update_format = str(config.get("update_format", "raw"))
+    for number, element in enumerate(elements, 1):
+        is_numbered = is_array and update_format != "debezium"
+        position = _position({**place, "element": number} if is_numbered else place)
         try:
-            changes = _changes(_once(element), str(config.get("update_format", "raw")), target)
+            changes = _changes(_once(element), update_format, target)
             yield Record(position, text, tuple(changes))
         except ValueError as error:
             yield Record(position, text, problem=f"X714: {error}")

@@ -222,7 +222,8 @@ class IngestContract(Tables):
         written = ingest_files(engine, students, json_files(tmp_path / "a.json", update_format="insert_delete"), 2)
 
         assert storage.rows(students.location) == [(2, "y"), (3, "z")]
-        assert (written.version, written.unmatched, written.rejected) == (2, 2, 0)
+        # The row of key 4 came and went; it is only that of key 5 that nobody ever had.
+        assert (written.version, written.unmatched, written.rejected) == (2, 1, 0)
 
     def test_changes_of_a_table_without_key_are_those_of_a_multiset(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
@@ -294,13 +295,45 @@ class IngestContract(Tables):
         assert storage.rows(students.location) == [(1, "a"), (4, None)]
         assert (written.rejected, again.rejected, again.reused) == (5, 5, True)
         assert storage.version(students.location) == 1
-        place = json.dumps({"file": str(tmp_path / "a.json")}, separators=(",", ":"))
         found = storage.rows(letters.location)
         assert len(found[0]) == len(DEAD_LETTER_COLUMNS)
         assert sorted((row[5], row[4][:4]) for row in found) == sorted(
             zip(lines[1:6], ["X712", "X714", "X713", "X714", "X714"], strict=True)
         )
-        assert {row[:4] for row in found} == {(7, "c", "Students", place)}
+        assert {row[:3] for row in found} == {(7, "c", "Students")}
+        places = {row[5]: json.loads(row[3]) for row in found}
+        assert places == {lines[n]: {"file": str(tmp_path / "a.json"), "line": n + 1} for n in range(1, 6)}
+
+    def test_a_dead_letter_says_which_record_of_its_file_it_is(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        (tmp_path / "in").mkdir()
+        bad = '{"id": "x"}\n'
+        (tmp_path / "in" / "a.json").write_text('{"id": 1}\n\n' + bad, "utf-8")
+        (tmp_path / "in" / "b.json").write_text(bad + '{"id": 2}\n' * 2000 + bad, "utf-8")
+        (tmp_path / "c.json").write_text('\n{"insert": {"id": 1}}\n{"insert": {"id": "x"}}\n', "utf-8")
+        (tmp_path / "d.json").write_text('[{"id": 1}, {"id": "x"}]', "utf-8")
+        (tmp_path / "in" / "e.csv").write_text("id,name\n1,a\n\n2,b\nx,c\n3\n", "utf-8")
+        (tmp_path / "in" / "f.csv").write_text("name,id\nd,x\n", "utf-8")
+
+        def csv(path: str) -> dict[str, Any]:
+            transport = {"name": "file_input", "config": {"path": str(tmp_path / path)}}
+            return {"transport": transport, "format": {"name": "csv"}}
+
+        def places(settings: dict[str, Any]) -> list[dict[str, Any]]:
+            letters = DeadLetters(str(tmp_path / f"letters{len(asked)}"), 1)
+            asked.append(settings)
+            ingest_files(engine, students, settings, len(asked), letters)
+            found = [json.loads(row[3]) for row in storage.rows(letters.location)]
+            return sorted(({**one, "file": Path(one["file"]).name} for one in found), key=json.dumps)
+
+        asked: list[dict[str, Any]] = []
+        lines = [{"file": "a.json", "line": 3}, {"file": "b.json", "line": 1}, {"file": "b.json", "line": 2002}]
+        assert places(json_files(tmp_path / "in" / "*.json")) == lines
+        assert places(json_files(tmp_path / "c.json", update_format="insert_delete")) == [{"file": "c.json", "line": 3}]
+        assert places(json_files(tmp_path / "d.json", array=True)) == [{"file": "d.json", "element": 2}]
+        records = [{"file": "e.csv", "record": 3}, {"file": "e.csv", "record": 4}, {"file": "f.csv", "record": 1}]
+        assert places(csv("in/*.csv")) == records
 
     def test_dead_letters_that_are_missing_are_written_when_a_range_is_repeated(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path

@@ -144,6 +144,10 @@ def lines(folder: Path) -> list[str]:
     return sorted(line for part in folder.glob("part-*") for line in part.read_text().splitlines())
 
 
+def endings(folder: Path) -> set[str]:
+    return {part.suffix for part in folder.glob("part-*")}
+
+
 @pytest.mark.parametrize(
     ("name", "config", "first", "second", "counts"),
     [
@@ -171,6 +175,7 @@ def test_files_hold_what_changed(
     made = folders(out)
     assert [folder.name[:20] for folder in made] == [f"{1:020d}", f"{2:020d}"]
     assert [sorted(set(lines(folder))) for folder in made] == [sorted(set(first)), sorted(set(second))]
+    assert [endings(folder) for folder in made] == [{f".{name}"}] * 2
     assert json.loads((made[1] / "_SUCCESS").read_text())["inserted"] == 1
 
 

@@ -26,6 +26,9 @@ ORDER = "reconcile order"
 DELETES = "reconcile deletes"
 """The frame's column that is true in rows that delete."""
 
+CAME_AND_WENT = "reconcile came and went"
+"""The frame's column that is true in rows that delete what the same frame inserted just before."""
+
 _RANK = "reconcile rank"
 _INCOMING = "reconcile_incoming"
 
@@ -103,11 +106,14 @@ def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
     )
 
 
-def last_of_each_key(rows: DataFrame, target: TableTarget) -> DataFrame:
-    """Of each key the last row in reading order."""
+def last_of_each_key(rows: DataFrame, target: TableTarget, tells_what_came: bool = False) -> DataFrame:
+    """Of each key the last row in reading order; if that is asked for, with CAME_AND_WENT."""
     order: Column = f.col(quoted(ORDER)) if ORDER in rows.columns else _hash(rows)
     window = Window.partitionBy(*(quoted(name) for name in target.primary_key)).orderBy(order.desc())
     ranked = rows.withColumn(_RANK, f.row_number().over(window))
+    if tells_what_came:
+        before = f.lead(f.col(quoted(DELETES))).over(window)
+        ranked = ranked.withColumn(CAME_AND_WENT, f.col(quoted(DELETES)) & f.coalesce(~before, f.lit(False)))
     return ranked.where(f.col(quoted(_RANK)) == 1).drop(_RANK, ORDER)
 
 

@@ -32,6 +32,7 @@ from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path,
 from reconciler.errors import EngineError
 
 _MARKER = "_SUCCESS"
+_TEXT = ".txt"
 _FOLDER = re.compile(r"\d{20}-[0-9a-f]{8}")
 _CSV_OPTIONS = {"delimiter": "sep", "null_value": "nullValue"}
 
@@ -54,6 +55,8 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
                 _writer(emission, found, format_).save(spark_location(f"{path}/.{name}"))
+                if format_.get("name") == "json":
+                    place.call_json(name)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
                 place.reveal(name, counts, replaces=emission.replaces)
             return emitted
@@ -117,6 +120,15 @@ class _Place:
             stream.close()
         found = json.loads(text or "{}")
         return {key: int(found.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
+
+    def call_json(self, name: str) -> None:
+        """Spark writes lines as text and calls the files so: give them the name of what they hold."""
+        for status in self._files.listStatus(self._at(f".{name}")):
+            file = str(status.getPath().getName())
+            if file.startswith("part-") and file.endswith(_TEXT):
+                told = self._at(f".{name}/{file.removesuffix(_TEXT)}.json")
+                if not self._files.rename(status.getPath(), told):
+                    raise EngineError("X700", f"{self._path}/.{name}/{file} could not be renamed")
 
     def reveal(self, name: str, counts: JsonObject, *, replaces: bool) -> None:
         """Give a written folder its name, and its marker as early as readers can't be misled by it."""

@@ -88,7 +88,8 @@ def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
         if done is None:
             return in_parts.write(session, ingestion, incoming, records or 0, first, mixed)
         # The writer died between the table and its dead letters.
-        return replace(done, rejected=rejects.write(session, ingestion, fitting(ingestion, incoming)))
+        rows = fitting(ingestion, incoming)
+        return replace(done, rejected=rejects.write(session, ingestion, rows, numbered=incoming.numbered))
 
 
 @contextmanager

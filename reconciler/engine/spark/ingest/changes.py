@@ -21,14 +21,14 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from reconciler.engine.protocol import Ingestion, Transaction, Written
+from reconciler.engine.protocol import Ingestion, TableTarget, Transaction, Written
 from reconciler.engine.spark import multisets, writes
 from reconciler.engine.spark.commits import search
 from reconciler.engine.spark.conform import REASON, Rules, checked
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
-from reconciler.engine.spark.locations import folder, literal, quoted
+from reconciler.engine.spark.locations import folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import DELETES
 
 _PATIENCE = 10.0
@@ -96,7 +96,7 @@ def write_changes(session: SparkSession, ingestion: Ingestion, incoming: Incomin
     written = replace(written, unknown=_by_field(told.get("unknown") or ()), missing=incoming.missing)
     if ingestion.dead_letters is None:
         return written
-    return replace(written, rejected=rejects.write(session, ingestion, rows, told.get("rejected")))
+    return replace(written, rejected=rejects.write(session, ingestion, rows, told.get("rejected"), incoming.numbered))
 
 
 def _by_field(found: Iterable[Any]) -> dict[str, int]:
@@ -115,15 +115,32 @@ def _write(session: SparkSession, ingestion: Ingestion, rows: DataFrame) -> Writ
     if not target.primary_key:
         return multisets.write(session, target, rows, transaction, commit)
     seen = Observation()
-    deletes = f.count_if(f.col(quoted(DELETES))).alias("deletes")
-    last = writes.last_of_each_key(rows, target).observe(seen, deletes)
+    counts = [
+        f.count_if(f.col(quoted(DELETES))).alias("deletes"),
+        f.count_if(f.col(quoted(writes.CAME_AND_WENT))).alias("came_and_went"),
+    ]
+    every = writes.last_of_each_key(rows, target, tells_what_came=True)
+    last = every.observe(seen, *counts).drop(writes.CAME_AND_WENT)
     written = writes.committed(session, target, transaction, commit, lambda: writes.merge(session, target, last))
-    wanted = _observed(seen).get("deletes", 0)
+    told = _observed(seen)
+    wanted = told.get("deletes", 0)
     found = search(folder(target.location, lambda: session), transaction).commit
     metrics: Mapping[str, str] = found.metrics if found is not None else {}
     gone = int(metrics.get("numTargetRowsDeleted", 0))
     changed = gone + int(metrics.get("numTargetRowsUpdated", 0)) + int(metrics.get("numTargetRowsInserted", 0))
-    return replace(written, rows=changed, unmatched=max(0, wanted - gone))
+    unmatched = max(0, wanted - gone)
+    if unmatched and told.get("came_and_went", 0):
+        unmatched = max(0, unmatched - _never_there(session, target, every, written.version))
+    return replace(written, rows=changed, unmatched=unmatched)
+
+
+def _never_there(session: SparkSession, target: TableTarget, last: DataFrame, version: int) -> int:
+    """How many of the rows that came and went in one range the table did not have before: their deletes found a row all the
+    same. Only asked where there are such rows and deletes that found none in the table."""
+    reader = session.read.format("delta").option("versionAsOf", str(version - 1))
+    before = reader.load(spark_location(target.location)).select(*map(quoted, target.primary_key))
+    came = last.where(f.col(quoted(writes.CAME_AND_WENT))).select(*map(quoted, target.primary_key))
+    return came.join(before, list(target.primary_key), "left_anti").count()
 
 
 def _stopping(rows: DataFrame, column: str) -> DataFrame:

@@ -26,7 +26,7 @@ from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given, by_name
 from reconciler.engine.spark.failures import marked
-from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, unknown_literal, with_fields
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
@@ -49,7 +49,12 @@ def read(
     config = format_.get("config") or {}
     match format_.get("name"):
         case "json":
-            return json_records(_texts(session, locations, config, options), {"update_format": "raw", **config}, target)
+            texts, settings = _texts(session, locations, config, options), {"update_format": "raw", **config}
+            read = json_records(texts.where(is_written(quoted(RECORD))), settings, target)
+            if config.get("array"):
+                return read
+            place = quoted(ORDER) if settings["update_format"] == "raw" else f"{quoted(ORDER)}.at"
+            return replace(read, numbered=Numbered(texts, place, "line"))
         case "csv":
             return _csv(session, locations, config, target, options)
         case "parquet":
@@ -67,7 +72,7 @@ def _texts(session: SparkSession, locations: list[str], config: JsonObject, opti
     """Each line, or with `array` each file, with where it stands."""
     texts = session.read.options(**options).text(locations, wholetext=bool(config.get("array", False)))
     without_mark = f"if(startswith(value, '{_BYTE_ORDER_MARK}'), substring(value, 2), value)"
-    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place()).where(is_written(quoted(RECORD)))
+    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place())
 
 
 def _csv(
@@ -97,6 +102,7 @@ def _csv(
         problem=problem,
         unknown=f"if({quoted(_CORRUPT)} IS NULL, {quoted(UNKNOWN)}, NULL)",
         missing=tuple(sorted({name for names in groups for name in missing_fields(names, target)})),
+        numbered=Numbered(rows, quoted(ORDER), "record"),
     )
 
 

@@ -35,6 +35,16 @@ class Proven:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbered:
+    """How records of files are numbered: all of them, with ORDER, also those that give no row; an expression of a row's
+    ORDER for {file, block, row}, where `row` rises by one from record to record of a block; what the number is called."""
+
+    records: DataFrame
+    place: str
+    called: str
+
+
+@dataclass(frozen=True, slots=True)
 class Incoming:
     """`given` says where each column's value comes from (keyed by folded name), `origin` is an expression that says where
     a row comes from (JSON), `kept` names columns to keep beside the table's (`writes.ORDER`). `null_is_absent`: what a
@@ -42,7 +52,8 @@ class Incoming:
     row. `record` is an expression that gives the text of the record, where there is one; `problem` one that says why the
     record is none (it begins with a code), else NULL. `other` holds the values of the other row that the same record gives,
     if `has_other` is true: the record becomes both rows or none. `proven`: see there. `unknown` is an expression that gives
-    what UNKNOWN holds, `missing` names fields that columns take and that the source, or a part of it, lacks."""
+    what UNKNOWN holds, `missing` names fields that columns take and that the source, or a part of it, lacks. `numbered`: see
+    there."""
 
     rows: DataFrame
     given: Mapping[str, Given]
@@ -57,6 +68,7 @@ class Incoming:
     proven: Proven | None = None
     unknown: str | None = None
     missing: tuple[str, ...] = ()
+    numbered: Numbered | None = None
 
 
 def with_fields(incoming: Incoming, names: Iterable[str], target: TableTarget) -> Incoming:

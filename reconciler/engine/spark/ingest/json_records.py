@@ -61,10 +61,11 @@ _SAFE_DIGITS = 15
 @dataclass(frozen=True, slots=True)
 class _Format:
     """How an object is parsed: its Spark type, and of a parsed one (`e`) an expression for its changes, an array of structs
-    {deletes, object, other, problem}."""
+    {deletes, object, other, problem}; whether that is always one."""
 
     type: str
     changes: str
+    is_one_change: bool = True
 
 
 def can_be_proven(config: JsonObject, target: TableTarget) -> bool:
@@ -138,7 +139,7 @@ def _format(update_format: str, target: TableTarget) -> _Format:
             change = _change("e.insert IS NULL", "coalesce(e.insert, e.delete)", problem=f"if({one}, NULL, {neither})")
             return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT}>", change)
         case "debezium":
-            return _Format(f"struct<payload:{_CHANGE},{_CHANGE[7:]}", _debezium(bool(target.primary_key)))
+            return _Format(f"struct<payload:{_CHANGE},{_CHANGE[7:]}", _debezium(bool(target.primary_key)), False)
         case other:
             raise EngineError("X716", f"the engine knows no update_format {other!r}: raw, insert_delete or debezium")
 
@@ -232,10 +233,16 @@ def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
         f"'problem', {literal(_problem(is_array))}))"
     )
     changes = _changes_of(quoted(_CHANGES), format_, is_array)
-    named = f"CASE WHEN size({quoted(_CHANGES)}) = 2 AND {quoted(_CHANGES)}[0] IS NOT NULL THEN {changes} ELSE {nothing} END"
-    exploded = both.selectExpr(*map(quoted, (RECORD, ORIGIN, ORDER)), f"posexplode({named}) AS (place, change)")
+    is_whole = f"size({quoted(_CHANGES)}) = 2 AND {quoted(_CHANGES)}[0] IS NOT NULL"
+    named = f"CASE WHEN {is_whole} THEN {changes} ELSE {nothing} END"
+    kept = [*map(quoted, (RECORD, ORIGIN, ORDER)), f"{is_whole} AS whole"]
+    exploded = both.selectExpr(*kept, f"posexplode({named}) AS (place, change)")
+    origin = quoted(ORIGIN)
+    if is_array and format_.is_one_change:
+        origin = f"""if(whole, concat(left({origin}, length({origin}) - 1), ',"element":', place + 1, '}}'), {origin})"""
     return exploded.selectExpr(
-        *map(quoted, (RECORD, ORIGIN)),
+        quoted(RECORD),
+        f"{origin} AS {quoted(ORIGIN)}",
         f"struct({quoted(ORDER)} AS at, place) AS {quoted(ORDER)}",
         "place",
         f"change.deletes AS {quoted(_DELETES)}",

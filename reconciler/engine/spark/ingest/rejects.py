@@ -3,21 +3,30 @@
 
 They are written after the table's rows, by a second pass over the range that runs only where there are any. More than the
 limit is X724; the count is known when the table's commit is made, so whoever asked for the step has to put the table back,
-as after every error.
+as after every error. Which line of its file a record is, or its number, is found out then, for these alone.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
 from reconciler.engine.spark.commits import search
 from reconciler.engine.spark.conform import REASON
-from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD
+from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Numbered
 from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.stored import dead_letters_of
 from reconciler.errors import EngineError
+
+_FILE: Final = "reconcile file"
+_BLOCK: Final = "reconcile block"
+_ROW: Final = "reconcile row"
+_FIRST: Final = "reconcile first"
+_RECORDS: Final = "reconcile records"
+_BEFORE: Final = "reconcile before"
 
 
 def already_written(sessions: Sessions, ingestion: Ingestion) -> int | None:
@@ -29,7 +38,13 @@ def already_written(sessions: Sessions, ingestion: Ingestion) -> int | None:
     return None if commit is None else int(commit.metrics.get("numOutputRows", 0))
 
 
-def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: int | None = None) -> int:
+def write(
+    session: SparkSession,
+    ingestion: Ingestion,
+    rows: DataFrame,
+    count: int | None = None,
+    numbered: Numbered | None = None,
+) -> int:
     """Write what was rejected among `rows` (with REASON, ORIGIN and RECORD), and say how many. `count`, where it is known,
     spares counting. Raises EngineError (X724) when they are more than may be."""
     letters = ingestion.dead_letters
@@ -38,6 +53,8 @@ def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: i
     rejected = rows.where(f.col(quoted(REASON)) != "")
     if count is None:
         count = rejected.count()
+    if count > 0 and numbered is not None:
+        rejected = _with_numbers(rejected, numbered)
     if letters.limit is not None and count > letters.limit:
         raise _too_many(rejected, count, letters.limit)
     if count == 0:
@@ -61,6 +78,28 @@ def write(session: SparkSession, ingestion: Ingestion, rows: DataFrame, count: i
         .save(spark_location(letters.location))
     )
     return count
+
+
+def _with_numbers(rejected: DataFrame, numbered: Numbered) -> DataFrame:
+    """The rejected rows, each with the number of its record in its file: where its block begins, and how far behind that it
+    stands. The blocks are found by one look at where records are, not at what they say."""
+    at, rank = _unpacked(numbered.records, quoted(ORDER)), Window.partitionBy(_FILE).orderBy(_BLOCK)
+    blocks = at.groupBy(_FILE, _BLOCK).agg(f.min(_ROW).alias(_FIRST), f.count(f.lit(1)).alias(_RECORDS))
+    before = f.coalesce(f.sum(_RECORDS).over(rank.rowsBetween(Window.unboundedPreceding, -1)), f.lit(0))
+    blocks = blocks.withColumn(_BEFORE, before).drop(_RECORDS)
+    placed = _unpacked(rejected, numbered.place).join(f.broadcast(blocks), [_FILE, _BLOCK], "left")
+    origin, number = quoted(ORIGIN), f"`{_ROW}` - `{_FIRST}` + 1 + `{_BEFORE}`"
+    told = f"""concat(left({origin}, length({origin}) - 1), ',"{numbered.called}":', {number}, '}}')"""
+    return placed.withColumn(ORIGIN, f.expr(f"coalesce({told}, {origin})"))
+
+
+def _unpacked(rows: DataFrame, place: str) -> DataFrame:
+    return rows.selectExpr(
+        *(quoted(name) for name in rows.columns if name in (REASON, ORIGIN, RECORD, ORDER)),
+        f"{place}.file AS `{_FILE}`",
+        f"{place}.block AS `{_BLOCK}`",
+        f"{place}.row AS `{_ROW}`",
+    )
 
 
 def _too_many(rejected: DataFrame, count: int, limit: int) -> EngineError:
