@@ -1,0 +1,29 @@
+-- The lines of orders, as TPC-H has them. Where rows come from stands in pipeline.yaml: history first, then what happens.
+
+CREATE TABLE LINEITEM (
+        L_ORDERKEY    INTEGER NOT NULL,
+        L_PARTKEY     INTEGER NOT NULL,
+        L_SUPPKEY     INTEGER NOT NULL,
+        L_LINENUMBER  INTEGER NOT NULL,
+        L_QUANTITY    DECIMAL(15,2) NOT NULL,
+        L_EXTENDEDPRICE  DECIMAL(15,2) NOT NULL,
+        L_DISCOUNT    DECIMAL(15,2) NOT NULL,
+        L_TAX         DECIMAL(15,2) NOT NULL,
+        L_RETURNFLAG  CHAR(1) NOT NULL,
+        L_LINESTATUS  CHAR(1) NOT NULL,
+        L_SHIPDATE    DATE NOT NULL,
+        L_COMMITDATE  DATE NOT NULL,
+        L_RECEIPTDATE DATE NOT NULL,
+        L_SHIPINSTRUCT CHAR(25) NOT NULL,
+        L_SHIPMODE     CHAR(10) NOT NULL,
+        L_COMMENT      VARCHAR(44) NOT NULL
+);
+
+-- What was earned by lines that were returned, accepted and neither.
+CREATE MATERIALIZED VIEW REVENUE AS
+SELECT
+  L_RETURNFLAG,
+  COUNT(*) AS LINES,
+  SUM(L_EXTENDEDPRICE * (1 - L_DISCOUNT)) AS REVENUE
+FROM LINEITEM
+GROUP BY L_RETURNFLAG;
