@@ -94,6 +94,7 @@ _SQL: Final[dict[str, str]] = {
     "S266": "lateness is not enforced yet",
     "S280": "a character that shows nothing or something else",
     "S290": "a query is too large",
+    "S291": "too many problems in one file",
 }
 
 _PROGRAM: Final[dict[str, str]] = {

@@ -22,6 +22,9 @@ from typing import Final
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.names import did_you_mean
 
+# Python's own parser takes half a gigabyte for a file of twice that length.
+MAXIMUM_CHARACTERS: Final = 500_000
+
 _RUN_TEXT: Final = frozenset({"__import__", "exec", "eval", "compile", "__builtins__", "__loader__", "__spec__"})
 # Attributes by which any object leads to what imports.
 _WAYS_ROUND: Final = frozenset({"__import__", "__builtins__", "__globals__", "__subclasses__", "__loader__", "__spec__"})
@@ -138,6 +141,10 @@ def read_modules(folder: str, files: Mapping[str, str], into: list[Diagnostic]) 
 
 
 def _parsed(file: str, text: str, into: list[Diagnostic]) -> ast.Module | None:
+    if len(text) > MAXIMUM_CHARACTERS:
+        message = f"the file has more than {MAXIMUM_CHARACTERS:,} characters"
+        into.append(Diagnostic("M103", message, Location(file, 1, 1), "divide it; data is no part of a function's files"))
+        return None
     try:
         return ast.parse(text, file)
     except SyntaxError as error:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token
-from reconciler.sql.limits import HINT, TOO_MANY_TOKENS
+from reconciler.sql.limits import HINT, MAXIMUM_PROBLEMS, TOO_MANY_TOKENS
 from reconciler.sql.positions import Positions
 
 
@@ -71,8 +71,12 @@ class Cursor:
         self.fail(*unreadable(token))
 
     def report(self, code: str, token: Token, message: str, hint: str | None = None) -> None:
-        """Note a problem and go on with the statement."""
+        """Note a problem and go on with the statement; with the last that is told, leave the file."""
         self.diagnostics.append(Diagnostic(code, message, self.at(token.start), hint))
+        if len(self.diagnostics) >= MAXIMUM_PROBLEMS:
+            self.position = len(self.text)
+            message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
+            raise Abandoned(Diagnostic("S291", message, self.at(token.start), "begin with the first one"))
 
     def fail(self, code: str, token: Token, message: str, hint: str | None = None) -> NoReturn:
         """Note a problem and give the statement up."""

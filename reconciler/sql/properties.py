@@ -18,6 +18,7 @@ from reconciler.manifest.model import ConnectorDeclaration
 from reconciler.names import did_you_mean, is_identifier
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
+from reconciler.sql.limits import MAXIMUM_CONNECTORS
 
 TABLE_PROPERTIES = ("append_only", "connectors", "materialized")
 VIEW_PROPERTIES = ("connectors",)
@@ -188,6 +189,10 @@ def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[Connec
     except json.JSONDecodeError as problem:
         message, advice, slip = _json_problem(problem)
         cursor.report("S206", point(slip), f"'connectors' holds no valid JSON: {message}", advice)
+        return []
+    if len(elements) > MAXIMUM_CONNECTORS:
+        message = f"{len(elements):,} connectors; at most {MAXIMUM_CONNECTORS:,} are taken"
+        cursor.report("S207", point(elements[MAXIMUM_CONNECTORS][0]), message)
         return []
     found: list[ConnectorDeclaration] = []
     for ordinal, (offset, element) in enumerate(elements):

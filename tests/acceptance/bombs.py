@@ -23,8 +23,8 @@ def _view(query: str) -> str:
     return f"{_TABLE}CREATE VIEW v AS {query};"
 
 
-def _chain(first: str, other: str) -> str:
-    count = SIZE // len(other.format(SIZE, SIZE))
+def _chain(first: str, other: str, size: int) -> str:
+    count = size // len(other.format(SIZE, SIZE))
     return first + "".join(other.format(number, number - 1) for number in range(1, count))
 
 
@@ -96,10 +96,10 @@ def _programs() -> Mapping[str, Callable[[], str]]:
         "connectors that are no JSON": lambda: f"CREATE TABLE t (a INT) WITH ('connectors' = '{'[' * SIZE}');",
         "connectors": lambda: f"CREATE TABLE t (a INT) WITH ('connectors' = '[{_many('{{}}', ', ', 300_000)}]');",
         "a property": lambda: f"CREATE TABLE t (a INT) WITH ('materialized' = '{'x' * SIZE}');",
-        "a function's body": lambda: f"CREATE FUNCTION f(x INT) RETURNS INT RETURN {_many('x', ' + ')};",
+        "a function's body": lambda: f"CREATE FUNCTION f(x INT) RETURNS INT AS {_many('x', ' + ')};",
         "functions that call each other": lambda: _chain(
-            "CREATE FUNCTION f0(x INT) RETURNS INT RETURN x;\n", "CREATE FUNCTION f{0}(x INT) RETURNS INT RETURN f{1}(x);\n"
-        )[:100_000],
+            "CREATE FUNCTION f0(x INT) RETURNS INT AS x;\n", "CREATE FUNCTION f{0}(x INT) RETURNS INT AS f{1}(x);\n", 100_000
+        ),
         "a default": lambda: f"CREATE TABLE t (a STRING DEFAULT '{'x' * SIZE}');",
         "a key": lambda: f"CREATE TABLE t (a INT, PRIMARY KEY ({_many('a', ', ')}));",
     }
@@ -133,7 +133,7 @@ def _python() -> Mapping[str, Callable[[], str]]:
 
 def bombs() -> dict[str, Callable[[], dict[str, str]]]:
     """By name: what gives the files of the pipeline."""
-    function = "CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON;\nCREATE VIEW v AS SELECT f(a) AS x FROM t;"
+    function = "CREATE FUNCTION f(x INT) RETURNS INT;\nCREATE VIEW v AS SELECT f(a) AS x FROM t;"
 
     def query(text: Callable[[], str]) -> dict[str, str]:
         return {"pipeline.yaml": _HEAD, "program.sql": _view(text())}
