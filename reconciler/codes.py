@@ -93,6 +93,8 @@ _SQL: Final[dict[str, str]] = {
     "S265": "a clause of a column is given twice",
     "S266": "lateness is not enforced yet",
     "S280": "a character that shows nothing or something else",
+    "S281": "texts for a VARIANT column",
+    "S282": "a VARIANT in a function in Python",
     "S290": "a query is too large",
     "S291": "too many problems in one file",
 }

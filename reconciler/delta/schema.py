@@ -27,6 +27,7 @@ _PRIMITIVES = {
     "DATE": "date",
     "TIMESTAMP": "timestamp",
     "TIMESTAMP_NTZ": "timestamp_ntz",
+    "VARIANT": "variant",
 }
 _SPARK_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)$")

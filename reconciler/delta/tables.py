@@ -13,6 +13,7 @@ Rules:
 
 import json
 import os
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 
+# A schema writes a type after `type`, `elementType` or `valueType`; a column may be named like it.
+_VARIANT: Final = re.compile('[tT]ype":"variant"')
 KEEPS_ITS_LOG: Final = {"delta.enableExpiredLogCleanup": "false"}
 """Of a table whose log no writer cleans up by itself, which every one does after a month otherwise."""
 
@@ -271,18 +274,24 @@ def _with_features(location: str, table: "DeltaTable", schema: "Schema", transac
     """The table with the features that the schema needs, added in a commit of their own where they are missing: neither an
     overwrite nor a new table brings all of them along.
 
-    TIMESTAMP_NTZ is the only type that needs one; a table that lists features has to list those, too, which tables without
-    a list have by themselves, or Spark refuses to open it once a column is NOT NULL.
+    TIMESTAMP_NTZ and VARIANT need one; a table that lists features has to list those, too, which tables without a list have
+    by themselves, or Spark refuses to open it once a column is NOT NULL.
     """
     from deltalake import TableFeatures
 
     protocol = table.protocol()
-    lists_features = protocol.min_writer_version >= 7 or "timestamp_ntz" in schema.to_json()
-    if not lists_features or {"timestampNtz", "invariants", "appendOnly"} <= set(protocol.writer_features or ()):
+    kinds = schema.to_json()
+    has_variants = _VARIANT.search(kinds) is not None
+    wanted = {"timestampNtz", "invariants", "appendOnly", *(["variantType"] if has_variants else [])}
+    lists_features = protocol.min_writer_version >= 7 or "timestamp_ntz" in kinds or has_variants
+    if not lists_features or wanted <= set(protocol.writer_features or ()):
         return table
+    added = [TableFeatures.TimestampWithoutTimezone, TableFeatures.Invariants, TableFeatures.AppendOnly]
+    if has_variants:
+        added.append(TableFeatures.VariantType)
     with writing(location, table.version()):
         table.alter.add_feature(
-            [TableFeatures.TimestampWithoutTimezone, TableFeatures.Invariants, TableFeatures.AppendOnly],
+            added,
             allow_protocol_versions_increase=True,
             commit_properties=commit_properties(_preparation(transaction)),
         )

@@ -5,6 +5,7 @@ looks twice before it believes a setting to be what it should.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from reconciler.connectors.catalogue import ends
 from reconciler.connectors.columns import field_of, has_fields, written_sources
@@ -14,6 +15,10 @@ from reconciler.manifest.model import ConnectorDeclaration, ViewKind
 from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Table, View
 from reconciler.program.order import cycles
+from reconciler.sql.types import is_variant
+
+# Of a JSON record, values are read as texts, in which "5" and 5 are one.
+_KEEPING_VARIANTS: Final = frozenset({"delta_table_input"})
 
 
 def compile_connectors(
@@ -70,6 +75,12 @@ def _connector(
     elif direction is Direction.OUTPUT and transport.endswith("_input"):
         message = f"{transport!r} reads, but {relation.name!r} is a view: views have outputs"
         into.append(Diagnostic("P306", message, declaration.location, "attach it to a table that the view reads"))
+    elif isinstance(relation, Table) and transport.endswith("_input") and transport not in _KEEPING_VARIANTS:
+        variants = [column.name for column in relation.columns if is_variant(column.type)]
+        if variants:
+            message = f"{transport!r} brings texts, which can't fill the VARIANT column {variants[0]!r} of {relation.name!r}"
+            hint = "make the column a STRING, and the VARIANT in a view: parse_json(…)"
+            into.append(Diagnostic("S281", message, declaration.location, hint))
     name = declaration.name
     if name is None:
         name = f"unnamed-{declaration.ordinal}"

@@ -175,7 +175,7 @@ def _instead(column_type: str) -> str:
         return "write X'…'"
     if column_type == "BOOLEAN":
         return "write TRUE or FALSE"
-    if column_type.startswith(("ARRAY", "MAP", "STRUCT")):
+    if column_type.startswith(("ARRAY", "MAP", "STRUCT", "VARIANT")):
         return "columns with parts have no default but NULL"
     return "write a number"
 

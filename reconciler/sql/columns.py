@@ -17,7 +17,7 @@ from reconciler.names import did_you_mean, fold, is_identifier
 from reconciler.sql.column_clauses import CLAUSES, Clauses, check_clauses, read_clause
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
-from reconciler.sql.types import KNOWN_TYPES, canonical_type
+from reconciler.sql.types import KNOWN_TYPES, canonical_type, is_variant
 
 UNKNOWN_TYPE = "UNKNOWN"
 _LATER = ("WATERMARK", "GENERATED", "INTERNED", "CHECK", "UNIQUE", "REFERENCES")
@@ -197,6 +197,9 @@ def _check_key(read: _Columns) -> tuple[str, ...]:
             read.cursor.report("S210", token, f"the primary key names {name!r}, which is no column of this table", hint)
         elif column in key:
             read.cursor.report("S210", token, f"the primary key names {name!r} twice")
+        elif any(one.name == column and is_variant(one.type) for one in read.columns):
+            hint = "keep what tells rows apart in a column of its own"
+            read.cursor.report("S210", token, f"the primary key names {name!r}: a VARIANT can't be compared", hint)
         else:
             key.append(column)
     return tuple(key)

@@ -30,6 +30,7 @@ from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens, unquote
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, Problem, parse_query
+from reconciler.sql.types import is_variant
 from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
 
 _SELECT: Final = "SELECT "
@@ -57,6 +58,9 @@ def read_function(cursor: Cursor, first: Token, name: Token) -> FunctionDeclarat
         text = cursor.text[first.start : end]
         body: PythonBody | SqlBody = PythonBody("", {})
         place = None
+        if any(is_variant(kind) for kind in (returns, *(one.type for one in parameters))):
+            hint = "give it the text: to_json(…), and parse_json(…) for what it returns"
+            cursor.report("S282", name, f"{called} is written in Python, which takes and gives no VARIANT", hint)
     else:
         begin, end = _read_expression(cursor, start)
         text = cursor.text[first.start : end]

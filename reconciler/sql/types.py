@@ -5,6 +5,7 @@ Rules:
   `STRUCT<a:INT,b:MAP<STRING,DATE>>`. Field names keep their spelling.
 - Aliases become one type: INTEGER is INT, REAL is FLOAT, TEXT and VARCHAR without length are STRING, VARBINARY is
   BINARY, NUMERIC and DEC are DECIMAL; DECIMAL is DECIMAL(10,0) and DECIMAL(p) is DECIMAL(p,0), as in Spark.
+- VARIANT holds any JSON value; it is no key of a MAP.
 - `T ARRAY` and `ROW(a T, …)` are the seeds' spellings of ARRAY<T> and STRUCT<a:T,…>.
 - What Spark could not store (precision above 38, scale above precision, length 0) is no type: None.
 
@@ -38,9 +39,12 @@ _SIMPLE: Final = {
     "TIMESTAMP_NTZ": "TIMESTAMP_NTZ",
     "BINARY": "BINARY",
     "VARBINARY": "BINARY",
+    "VARIANT": "VARIANT",
 }
 _DECIMAL: Final = frozenset({"DECIMAL", "NUMERIC", "DEC"})
 _STORED_AS_STRING: Final = re.compile(r"\b(?:VARCHAR|CHAR)\(\d+\)")
+# A field's name stands before a colon.
+_VARIANT: Final = re.compile(r"\bVARIANT\b(?!:)")
 _TOKEN: Final = re.compile(r"\s*(?:([A-Za-z_]\w*)|`([A-Za-z_]\w*)`|\"([A-Za-z_]\w*)\"|(\d+)|([<>(),:]))")
 
 MAXIMUM_PRECISION: Final = 38
@@ -174,7 +178,7 @@ def _map(reader: _Reader) -> str:
     reader.symbol(",")
     value = _type(reader)
     reader.symbol(">")
-    if key.startswith("MAP<"):
+    if key.startswith("MAP<") or is_variant(key):
         raise _Unreadable
     return f"MAP<{key},{value}>"
 
@@ -229,6 +233,11 @@ def canonical_type(text: str) -> str | None:
     except (_Unreadable, RecursionError):
         return None
     return found if reader.position == len(reader.tokens) else None
+
+
+def is_variant(canonical: str) -> bool:
+    """Whether values of a type are VARIANTs, or have some among their parts. Spark compares none of them."""
+    return _VARIANT.search(canonical) is not None
 
 
 def storage_type(canonical: str) -> str:

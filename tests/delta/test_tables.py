@@ -17,6 +17,7 @@ from reconciler.delta.tables import (
     statistics,
     table_columns,
     table_version,
+    typed_columns,
 )
 from reconciler.engine.protocol import ColumnType, Transaction
 from reconciler.errors import RegistryConflict, RegistryError
@@ -243,6 +244,21 @@ def test_whoever_lists_features_lists_all_that_spark_asks_for(place: str) -> Non
     assert extend_table(f"{place}/extended", columns[1:], 0, at(2)) == 2
     assert extend_table(f"{place}/extended", columns[1:], 0, at(2)) == 2
     assert features(f"{place}/extended") == wanted
+
+
+def test_a_variant_brings_its_feature(place: str) -> None:
+    columns = (ColumnType("a", "BIGINT", False), ColumnType("v", "VARIANT"), ColumnType("s", "STRUCT<v:ARRAY<VARIANT>>"))
+    create_table(f"{place}/staged", columns, at(1))
+    assert "variantType" in features(f"{place}/staged")
+    create_table(place, columns[:1], at(1))
+    publish(place, "staged", 0, at(2))
+    assert "variantType" in features(place)
+    assert [column.type for column in typed_columns(place)] == ["bigint", "variant", "struct<v:array<variant>>"]
+    create_table(f"{place}/extended", columns[:1], at(1))
+    extend_table(f"{place}/extended", columns[1:], 0, at(2))
+    assert {"variantType", "invariants", "appendOnly"} <= features(f"{place}/extended")
+    create_table(f"{place}/named", (ColumnType("variant", "STRING"),), at(1))
+    assert features(f"{place}/named") == set()
 
 
 def test_extending_what_somebody_else_wrote_changes_nothing(place: str) -> None:

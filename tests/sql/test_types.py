@@ -1,6 +1,6 @@
 import pytest
 
-from reconciler.sql.types import KNOWN_TYPES, canonical_type, storage_type
+from reconciler.sql.types import KNOWN_TYPES, canonical_type, is_variant, storage_type
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,8 @@ from reconciler.sql.types import KNOWN_TYPES, canonical_type, storage_type
         ("timestamp_ntz", "TIMESTAMP_NTZ"),
         ("varbinary", "BINARY"),
         ("varbinary(8)", "BINARY"),
+        ("variant", "VARIANT"),
+        ("map<string, struct<variant: variant>>", "MAP<STRING,STRUCT<variant:VARIANT>>"),
         ("array<int>", "ARRAY<INT>"),
         ("int array", "ARRAY<INT>"),
         ("int array array", "ARRAY<ARRAY<INT>>"),
@@ -81,3 +83,17 @@ def test_text_of_bounded_length_is_stored_as_string() -> None:
 def test_the_listed_types_are_known() -> None:
     nested = {"ARRAY": "<INT>", "MAP": "<INT,INT>", "STRUCT": "<a:INT>", "ROW": "(a INT)"}
     assert [name for name in KNOWN_TYPES if canonical_type(name + nested.get(name, "")) is None] == []
+
+
+@pytest.mark.parametrize("written", ["VARIANT", "MAP<STRING,ARRAY<VARIANT>>", "STRUCT<a:STRUCT<b:VARIANT NOT NULL>>"])
+def test_a_type_has_variants(written: str) -> None:
+    assert is_variant(canonical_type(written) or "")
+
+
+@pytest.mark.parametrize("written", ["STRING", "STRUCT<a:INT,VARIANT:STRING>", "STRUCT<my_VARIANT:INT>"])
+def test_a_type_has_no_variants(written: str) -> None:
+    assert not is_variant(canonical_type(written) or "VARIANT")
+
+
+def test_a_variant_is_no_key_of_a_map() -> None:
+    assert canonical_type("MAP<VARIANT,INT>") is None

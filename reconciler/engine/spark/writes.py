@@ -118,8 +118,14 @@ def last_of_each_key(rows: DataFrame, target: TableTarget, tells_what_came: bool
 
 
 def _hash(rows: DataFrame) -> Column:
-    hashable = [part.name for part in rows.schema.fields if "map<" not in part.dataType.simpleString()]
-    return f.xxhash64(*(f.col(quoted(name)) for name in hashable))
+    return f.xxhash64(*map(f.expr, hashable(rows)))
+
+
+def hashable(rows: DataFrame) -> list[str]:
+    """Expressions of the columns that tell rows apart to a hash. Spark takes neither maps nor variants."""
+    kinds = {part.name: part.dataType.simpleString() for part in rows.schema.fields}
+    plain = [quoted(name) for name, kind in kinds.items() if "map<" not in kind and "variant" not in kind]
+    return [*plain, *(f"to_json({quoted(name)})" for name, kind in kinds.items() if kind == "variant")]
 
 
 def _rows(metrics: dict[str, str]) -> int:

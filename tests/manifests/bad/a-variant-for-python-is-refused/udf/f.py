@@ -1,0 +1,2 @@
+def f(v):
+    return v
