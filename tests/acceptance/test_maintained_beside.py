@@ -191,23 +191,6 @@ def test_a_table_below_may_evolve_where_the_version_means_the_same(maintained: S
     assert "take `maintain` away" in said
 
 
-def test_a_function_that_it_calls_is_the_one_of_today(shop: Shop) -> None:
-    function = "CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;\n"
-    calling = program("SUM(f(price))", function)
-    shop.write(calling, READS)
-    shop("apply", "shop")
-    shop.write(program("COUNT(*)", function), maintain(1))
-    shop("apply", "shop")
-    before = stored_rows(shop.root, "total-v1")
-    shop.write(program("COUNT(*)", function.replace("x + 1", "x + 2")), maintain(1))
-    assert "~ view total@v1: bootstrapped" in shop("plan", "shop")
-    shop("apply", "shop")
-    assert stored_rows(shop.root, "total-v1") != before
-    is_settled(shop)
-    shop.write(program("COUNT(*)"), maintain(1))
-    assert "A527" in shop("plan", "shop", code=1)
-
-
 def test_it_is_explained_and_has_a_status_as_any_view(maintained: Shop) -> None:
     said = maintained("explain", "shop", "total@v0")
     assert "orders" in said
