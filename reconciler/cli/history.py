@@ -12,6 +12,7 @@ from reconciler.digest import canonical_json
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.reconcile.pipelines import require_known
+from reconciler.sql.shown_definitions import without_connectors
 
 _NOT_SHOWN = ("sql", "name")
 
@@ -84,14 +85,15 @@ def _show(program: PastProgram) -> None:
 def _definition(one: PastObject) -> dict[str, Any]:
     """What was recorded, without what may be secret."""
     if one.kind != "connector":
-        return dict(one.definition)
+        sql = {"sql": without_connectors(one.definition["sql"])} if "sql" in one.definition else {}
+        return {**one.definition, **sql}
     return {**one.definition, "settings": shown_settings(one.definition["settings"])}
 
 
 def _text(one: PastObject) -> str:
     title = f"-- {one.kind} {one.definition.get('name', one.name)}{'' if one.version is None else f' v{one.version}'}"
     if "sql" in one.definition:
-        return f"{title}\n{str(one.definition['sql']).strip()}"
+        return f"{title}\n{_definition(one)['sql'].strip()}"
     if one.kind == "connector":
         return f"-- connector {one.name}\n{canonical_json(_definition(one)['settings'])}"
     return f"{title}\n{canonical_json({key: value for key, value in one.definition.items() if key not in _NOT_SHOWN})}"

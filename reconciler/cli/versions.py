@@ -280,7 +280,7 @@ def _as_json(version: ObjectVersion) -> dict[str, Any]:
         **asdict(version.summary),
         "reconciler": version.reconciler,
         "fingerprint": version.fingerprint,
-        "definition": version.definition,
+        "definition": {**version.definition, "sql": version.sql},
         "content": version.content,
     }
 

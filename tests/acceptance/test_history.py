@@ -50,6 +50,30 @@ def test_the_program_as_it_was(repository: Repository) -> None:
     assert len(json.loads(repository("history", "--limit", "1", "--format", "json"))["applies"]) == 1
 
 
+def test_what_may_be_secret_is_not_shown_of_a_past_program(repository: Repository) -> None:
+    config = '{"topic": "x", "bootstrap.servers": "h:9092", "client.id": "hunter2", "sasl.password": "hunter2"}'
+    connector = (
+        f'{{"name": "live", "transport": {{"name": "kafka_input", "config": {config}}}, "format": {{"name": "json"}}}}'
+    )
+    repository.write("old", PROGRAM.replace("(id BIGINT)", f"(id BIGINT) WITH ('connectors' = '[{connector}]')"))
+    repository("apply", "old")
+    for form in ("text", "json"):
+        said = repository("history", "old", "--at", now(), "--format", form)
+        assert "h:9092" in said
+        assert "'connectors' = '…'" in said
+        assert "hunter2" not in said
+        assert "hunter2" not in repository("versions", "show", "old.t", "--format", form)
+    repository.write("old", PROGRAM.replace("(id BIGINT)", f"(id BIGINT, n INT) WITH ('connectors' = '[{connector}]')"))
+    for words in (
+        ("plan", "old"),
+        ("apply", "old"),
+        ("versions", "diff", "old.t@v0", "v1"),
+        ("explain", "old", "t"),
+        ("status", "old"),
+    ):
+        assert "hunter2" not in repository(*words)
+
+
 def test_of_several_pipelines_those_that_were_in_force_are_shown(repository: Repository) -> None:
     repository.write("old", PROGRAM)
     repository("apply", "old")

@@ -19,6 +19,7 @@ from reconciler.reconcile.versions.pruned import Pruned, pruned_versions
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import KINDS, object_key
+from reconciler.sql.shown_definitions import without_connectors
 
 _VERSION = re.compile(r"v(0|[1-9][0-9]{0,17})", re.ASCII | re.IGNORECASE)
 _SUMMARY = ("number", "name", "at", "step", "by", "commit", "author", "approval", "approved_by", "plan_digest", "apply_id")
@@ -77,8 +78,8 @@ class ObjectVersion:
 
     @property
     def sql(self) -> str:
-        """The statement as written."""
-        return str(self.definition["sql"])
+        """The statement as written, but for the settings of connectors: they may be secret, and are no part of a version."""
+        return without_connectors(str(self.definition["sql"]))
 
 
 @dataclass(frozen=True, slots=True)

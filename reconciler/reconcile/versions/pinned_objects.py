@@ -35,6 +35,7 @@ from reconciler.reconcile.versions.redefining import defines, other_meaning, sto
 from reconciler.registry.model import Head
 from reconciler.snapshot.model import take_snapshot
 from reconciler.snapshot.objects import object_keys, pins_of, same_definition, same_meaning
+from reconciler.sql.shown_definitions import without_connectors
 
 
 def with_pinned_objects(target: Target, program: Program) -> Program:
@@ -170,7 +171,7 @@ def _conflict(program: Program, applied: Program | None, key: str, version: Obje
 
 def _text(definition: JsonObject) -> list[str]:
     """A definition as its author wrote it, with the files of a function in Python."""
-    lines = str(definition.get("sql", "")).strip().splitlines()
+    lines = without_connectors(str(definition.get("sql", ""))).strip().splitlines()
     for path, text in sorted(definition.get("body", {}).get("sources", {}).items()):
         lines += [f"-- udf/{path}", *str(text).rstrip().splitlines()]
     return lines
