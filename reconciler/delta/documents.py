@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import first_line, open_table
 from reconciler.delta.writing import writing
 from reconciler.digest import JsonObject, canonical_json
@@ -38,9 +39,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class DocumentTable:
-    """The document table at a location."""
+    """The document table at a location. Readers of a replaced version find its file for `keep_hours`."""
 
     location: str
+    keep_hours: int = _KEEP_HOURS
 
     def read(self) -> Document | None:
         """The document, or None when none was ever written. Raises RegistryError when it can't be read."""
@@ -94,7 +96,7 @@ class DocumentTable:
         assert expected is not None
         written = Document(expected + 1, value)
         if written.version % _CLEAN_EVERY == 0:
-            _clean(table)
+            clean_up(table, self.location, self.keep_hours)
         return written
 
     def _current_if_ours(self, write_id: str) -> Document | None:
@@ -132,15 +134,3 @@ def _read_row(table: "DeltaTable") -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RegistryError("G602", f"{table.table_uri} holds no JSON object")
     return value
-
-
-def _clean(table: "DeltaTable") -> None:
-    from deltalake.exceptions import DeltaError
-
-    try:
-        table.update_incremental()
-        table.vacuum(retention_hours=_KEEP_HOURS, enforce_retention_duration=False, dry_run=False)
-        table.cleanup_metadata()
-    except (DeltaError, OSError):
-        # Clean-up is housekeeping: the document is written, and the next round tries again.
-        return

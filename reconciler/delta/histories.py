@@ -8,9 +8,11 @@ does not grow by one id a row, and every hundred commits its files are put toget
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import open_table
 from reconciler.delta.writing import writing
 from reconciler.errors import RegistryError
@@ -75,7 +77,7 @@ class HistoryTable:
             self.append_serial(rows, serial)
             return
         if table is not None and table.version() % _CLEAN_EVERY == _CLEAN_EVERY - 1:
-            _clean(table)
+            _clean(table, self.location)
 
     def _data(self, rows: Sequence[Mapping[str, str]]) -> "Table":
         import arro3.core
@@ -138,14 +140,11 @@ def _quoted(value: str) -> str:
     return value.replace("'", "''")
 
 
-def _clean(table: "DeltaTable") -> None:
+def _clean(table: "DeltaTable", location: str) -> None:
     from deltalake.exceptions import DeltaError
 
-    try:
+    # Where it fails, the rows are written, and the next round tries again.
+    with suppress(DeltaError, OSError):
         table.update_incremental()
         table.optimize.compact()
-        table.vacuum(retention_hours=_KEEP_HOURS, enforce_retention_duration=False, dry_run=False)
-        table.cleanup_metadata()
-    except (DeltaError, OSError):
-        # Clean-up is housekeeping: the rows are written, and the next round tries again.
-        return
+        clean_up(table, location, _KEEP_HOURS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
 from reconciler.digest import digest_json
 from reconciler.engine.protocol import ColumnType
@@ -254,6 +255,17 @@ def _increment(location: str, times: int, name: str) -> None:
         except RegistryConflict:
             continue
         done += 1
+
+
+def test_a_clean_up_is_no_write_of_somebody_else(tmp_path: Path) -> None:
+    """What was replaced long ago goes with every 50th write, and the next write still finds what it replaces."""
+    table = DocumentTable(str(tmp_path / "head"), keep_hours=0)
+    written = table.replace(None, {"count": 0}, "first")
+    for number in range(1, 120):
+        written = table.replace(written.version, {"count": number}, f"write {number}")
+    assert written.version == 119
+    assert table.read() == written
+    assert len(list((tmp_path / "head").glob("*.parquet"))) < 25
 
 
 def test_concurrent_processes_lose_no_update(tmp_path: Path) -> None:
