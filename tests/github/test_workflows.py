@@ -16,6 +16,8 @@ from tests.github.host import ACTION, ROOT, WORKFLOW, Runner, read, step, steps
 FILES = sorted((ROOT / ".github").rglob("*.yml"))
 IN_FILES = pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
 
+CALLED = "./.github/workflows/reconcile.yml"
+
 
 def declared(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Inputs, outputs and secrets by `kind name`."""
@@ -29,7 +31,7 @@ def declared(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_there_are_the_files_that_the_documentation_speaks_of() -> None:
-    assert [file.name for file in FILES] == ["action.yml", "ci.yml", "reconcile.yml"]
+    assert [file.name for file in FILES] == ["action.yml", "ci.yml", "pipelines.yml", "reconcile.yml"]
 
 
 @IN_FILES
@@ -88,7 +90,8 @@ def test_jobs_say_how_little_they_may(file: Path) -> None:
         permissions = job.get("permissions", document.get("permissions"))
         assert isinstance(permissions, dict), name
         writes = {scope for scope, access in permissions.items() if access == "write"}
-        assert writes <= ({"pull-requests"} if name == "comment" else set()), name
+        # What a called workflow gets is shared out by its own jobs.
+        assert writes <= ({"pull-requests"} if name == "comment" or job.get("uses") == CALLED else set()), name
 
 
 def test_only_the_apply_job_sees_what_can_write() -> None:
@@ -99,6 +102,17 @@ def test_only_the_apply_job_sees_what_can_write() -> None:
     checkouts = [one for job in jobs.values() for one in job["steps"] if one.get("uses", "").startswith("actions/checkout")]
     assert checkouts
     assert all(one["with"]["persist-credentials"] is False for one in checkouts)
+
+
+def test_the_projects_own_pipelines_go_through_the_workflow_that_users_get() -> None:
+    document = read(ROOT / ".github/workflows/pipelines.yml")
+    assert document["on"] == {"pull_request": None, "push": {"branches": ["main"]}}
+    [call] = document["jobs"].values()
+    assert call["uses"] == CALLED
+    inputs = read(WORKFLOW)["on"]["workflow_call"]["inputs"]
+    assert {name for name, one in inputs.items() if one.get("required")} <= set(call["with"]) <= set(inputs)
+    # reconciler is that of the pull request, which nobody has reviewed: so there is nothing that it could steal.
+    assert "secrets" not in call
 
 
 def test_the_projects_own_ci_runs_what_exists() -> None:
