@@ -12,7 +12,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-slow demo bench requirements clean
+.PHONY: help setup check test test-slow demo demo-live bench requirements clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test-slow: setup ## The slow tests only
 
 demo: setup ## Walk through a change, from pull request to applied
 	bash demo/run
+
+demo-live: setup ## The same for live data: history first, then a Kafka broker of its own
+	bash demo/live
 
 bench: setup ## Measure, and compare with floors and peers (bench/README.md; long)
 	bash bench/run

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from deltalake import DeltaTable, convert_to_deltalake
@@ -47,21 +48,22 @@ def write_tables(scale: str, out: Path) -> dict[str, int]:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as temporary:
         made = Path(temporary) / "tables"
-        _generate(scale, made)
-        for table in TABLES:
-            convert_to_deltalake(str(made / table), name=table, description=_description(table, scale))
+        generate(scale, made, TABLES)
         rows = {table: DeltaTable(str(made / table)).count() for table in TABLES}
         made.rename(out)
     return rows
 
 
-def _generate(scale: str, folder: Path) -> None:
+def generate(scale: str, folder: Path, tables: Sequence[str]) -> None:
+    """Write these tables as Delta tables below a folder that does not exist."""
     program = shutil.which("tpchgen-cli", path=sysconfig.get_path("scripts")) or shutil.which("tpchgen-cli")
     if program is None:
         raise SystemExit("tpchgen-cli is not installed; run: make setup")
     # With --parts each table gets a folder of its own, which is what becomes a Delta table.
-    options = ["--parts", "1", "--field-ids", "false", "--no-progress", "--quiet"]
+    options = ["--tables", ",".join(tables), "--parts", "1", "--field-ids", "false", "--no-progress", "--quiet"]
     subprocess.run([program, "parquet", "--scale-factor", scale, "--output-dir", str(folder), *options], check=True)
+    for table in tables:
+        convert_to_deltalake(str(folder / table), name=table, description=_description(table, scale))
 
 
 def _require_scale(scale: str, out: Path) -> None:

@@ -11,6 +11,9 @@ The fixture `kafka_broker` of tests/conftest.py gives it to any test:
 One broker serves the whole run of tests (5 s to start; its jars are fetched by the first run on a machine), so give each
 test topics of its own. `kill`, `stop` and `start` take it away and bring it back with the same address and data (3 to 5 s);
 a test that does so starts it again in a `finally`. The broker ends with the process of the tests, however that ends.
+
+`python -m tests.kafka.broker TOPIC…` is one to try things on (demo/live does): it makes these topics, prints its address,
+and runs until it is told to end.
 """
 
 import json
@@ -20,10 +23,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -328,3 +333,18 @@ background.threads=2
 num.recovery.threads.per.data.dir=1
 log.cleaner.dedupe.buffer.size=4194304
 """
+
+
+def _serve(topics: Sequence[str]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+    with contextmanager(running)() as broker:
+        for topic in topics:
+            broker.create_topic(topic)
+        print(broker.bootstrap, flush=True)
+        while True:
+            signal.pause()
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1:])
