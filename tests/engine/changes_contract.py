@@ -55,8 +55,13 @@ class Model:
         self.rejected += len(batch) - len(fitting)
         for kind, row in fitting:
             self.rows = [one for one in self.rows if one[:2] != row[:2]] + ([row] if kind == "insert" else [])
-        last = {row[:2]: kind for kind, row in fitting}
-        self.unmatched += sum(kind == "delete" and key not in before for key, kind in last.items())
+        of_keys: dict[tuple[Any, ...], list[str]] = {}
+        for kind, row in fitting:
+            of_keys.setdefault(row[:2], []).append(kind)
+        # A delete of what came just before it found its row.
+        self.unmatched += sum(
+            kinds[-1] == "delete" and kinds[-2:-1] != ["insert"] and key not in before for key, kinds in of_keys.items()
+        )
 
 
 class ChangesContract:

@@ -19,6 +19,7 @@ EXAMPLES: dict[str, Any] = {
     "str | None": None,
     "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": None,
+    "tuple[tuple[str, str] | None, ...]": (("a", "b"), None),
     "ViewKind": ViewKind.LOCAL,
 }
 
