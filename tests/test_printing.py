@@ -67,7 +67,7 @@ def test_what_stands_in_files_reaches_no_terminal_raw(tmp_path: Path, capsys: py
     captured = capsys.readouterr()
     shown = re.sub(r"\x1b\[(31m\x1b\[1m|0m)", "", captured.out + captured.err)
     assert not set(shown) & set(ACTING)
-    assert "S211" in shown
+    assert "S280" in shown
 
 
 def test_nothing_of_a_query_hides_beside_what_is_seen() -> None:
