@@ -14,8 +14,7 @@ from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTar
 from tests.engine.contract import ingest_files, json_files
 from tests.engine.engines import DeltaStorage
 
-# Slow for now: since unknown fields and lines of records are told, Spark takes many minutes to plan what this reads.
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 COLUMNS = (
     ColumnType("number", "INT", nullable=False),

@@ -6,7 +6,7 @@ limit is X724; the count is known when the table's commit is made, so whoever as
 as after every error. Which line of its file a record is, or its number, is found out then, for these alone.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
@@ -54,7 +54,7 @@ def write(
     if count is None:
         count = rejected.count()
     if count > 0 and numbered is not None:
-        rejected = _with_numbers(rejected, numbered)
+        rejected = _with_numbers(_planned_apart(session, rejected), numbered)
     if letters.limit is not None and count > letters.limit:
         raise _too_many(rejected, count, letters.limit)
     if count == 0:
@@ -78,6 +78,13 @@ def write(
         .save(spark_location(letters.location))
     )
     return count
+
+
+def _planned_apart(session: SparkSession, rows: DataFrame) -> DataFrame:
+    """The rows as those of a plan of their own. Spark's optimizer carries what it infers of a join's keys through every
+    expression below, and those by which a record of many columns is read are too long: it would not come to an end."""
+    java: Any = rows._jdf
+    return DataFrame(session._jsparkSession.createDataFrame(java.toJavaRDD(), java.schema()), session)
 
 
 def _with_numbers(rejected: DataFrame, numbered: Numbered) -> DataFrame:
