@@ -46,6 +46,7 @@ _MANIFEST: Final = {
     "M165": "an import that can't be followed",
     "M166": "settings for a function that is not declared",
     "M167": "requirements of a function in SQL",
+    "M168": "a function that can't give NULL where it fails",
     "M170": "a source is said of what is no column",
     "M150": "a rule names an unknown hazard",
     "M151": "a rule never decides anything",

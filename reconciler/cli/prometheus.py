@@ -39,6 +39,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_step_seconds": Metric("gauge", "Time of the last step by phase."),
     "reconcile_step_average_seconds": Metric("gauge", "Time of a step by phase, on average over the last run."),
     "reconcile_relation_rows": Metric("gauge", "Rows of a table or stored view at the published step."),
+    "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in a view as it stands."),
     "reconcile_connector_activity": Metric("gauge", "1 for what the connector does, 0 for all else."),
     "reconcile_connector_rows_total": Metric("counter", "Rows that the connector has moved."),
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
@@ -79,6 +80,9 @@ def _of_pipeline(status: PipelineStatus) -> Iterator[Sample]:
     for relation in status.relations:
         if relation.rows is not None:
             yield Sample("reconcile_relation_rows", {**labels, "relation": relation.name}, relation.rows)
+        for one in relation.failed_calls:
+            view = {**labels, "relation": relation.name, "function": one.function}
+            yield Sample("reconcile_relation_failed_calls", view, one.count)
     for connector in status.connectors:
         yield from _of_connector({**labels, "connector": connector.name, "direction": connector.direction}, connector)
 

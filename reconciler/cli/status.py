@@ -13,6 +13,7 @@ from reconciler.digest import JsonObject, canonical_json, short
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.pipelines import known_pipelines
+from reconciler.reconcile.progress import in_failed_calls
 from reconciler.reconcile.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
 from reconciler.reconcile.target import Target
 
@@ -109,6 +110,9 @@ def _show_one(status: PipelineStatus) -> None:
         say()
         rows = [[r.name, r.kind, "" if r.rows is None else str(r.rows), _version(r.version)] for r in status.relations]
         show_table(["RELATION", "KIND", "ROWS", "DELTA VERSION"], rows)
+        for relation in status.relations:
+            for one in relation.failed_calls:
+                say(f"  {relation.name}: {in_failed_calls(one)}")
     if status.connectors:
         say()
         names = ["CONNECTOR", "DIRECTION", "TRANSPORT", "ACTIVITY", "ROWS", "ROWS/S", "BACKLOG", "REJECTED", "POSITION"]

@@ -1,9 +1,10 @@
 """Functions compared: (applied, desired) → what changed of each, and which others a change reaches.
 
 A function is changed if its parameters, its type, its body, a module that it imports from the pipeline's folder, its
-requirements, its determinism or the minor version of Python differ; not by comments, layout or a description. It is
-reached by a change if its body in SQL calls, directly or through others, a function that is changed, added or of another
-kind. What that does to views is `compare`'s: a view is modified when a function that it calls is reached.
+requirements, its determinism, what it does where it fails, or the minor version of Python differ; not by comments, layout
+or a description. It is reached by a change if its body in SQL calls, directly or through others, a function that is
+changed, added or of another kind. What that does to views is `compare`'s: a view is modified when a function that it calls
+is reached.
 """
 
 from collections.abc import Iterable, Mapping
@@ -101,6 +102,10 @@ def _python_causes(applied: PythonBody, desired: PythonBody) -> list[str]:
             causes.append(f"udf/{path} changed")
     if sorted(applied.requirements) != sorted(desired.requirements):
         causes.append("requirements changed")
+    if applied.gives_null_on_error != desired.gives_null_on_error:
+        causes.append(
+            "gives NULL where it fails" if desired.gives_null_on_error else "gives no NULL any more where it fails"
+        )
     if applied.python != desired.python:
         causes.append(f"Python {applied.python} → {desired.python}")
     return causes

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from reconciler.digest import JsonObject
 from reconciler.engine.stored import ColumnType as ColumnType
+from reconciler.engine.stored import FailedCalls as FailedCalls
 from reconciler.engine.stored import Transaction as Transaction
 
 
@@ -53,11 +54,13 @@ Source: TypeAlias = StoredSource | EmptySource | InlineSource
 @dataclass(frozen=True, slots=True)
 class PythonModule:
     """A function's body in Python: the module that defines it under its own name, dotted, and all that this imports of the
-    pipeline's folder (path → text). `requirements` (`package==version`) must be there where it runs, in these versions."""
+    pipeline's folder (path → text). `requirements` (`package==version`) must be there where it runs, in these versions.
+    `gives_null_on_error`: a call that fails gives NULL, and is counted."""
 
     module: str
     sources: Mapping[str, str]
     requirements: tuple[str, ...] = ()
+    gives_null_on_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +114,15 @@ class TableBuild:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed."""
+    """What a build wrote. `reused` says that the staging folder was complete already and nothing was computed.
+    `failed_calls` are those of functions that give NULL where they fail, sorted by their names; of what is
+    reused, they are not known."""
 
     rows: int
     bytes: int
     columns: tuple[ColumnType, ...]
     reused: bool = False
+    failed_calls: tuple[FailedCalls, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Columns as they are stored, and the marks of commits: what storage and engine share."""
+"""Columns as they are stored, what is told of a computation, and the marks of commits: what storage and engine share."""
 
 from dataclasses import dataclass
 
@@ -10,6 +10,16 @@ class ColumnType:
     name: str
     type: str
     nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCalls:
+    """How many calls of a function failed while a view was computed, and gave NULL instead. Spark may call a function more
+    than once for a row. `first` is what the first of them said that was heard of."""
+
+    function: str
+    count: int
+    first: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ Rules:
   One in SQL is, if all that it calls is, unless it is said otherwise.
 - `requirements` are distributions with exact versions, so that a result depends on nothing unsaid. They, the minor version
   of the running Python and the texts of every module imported from `udf/` belong to the function.
+- `on_error: give_null` lets a call that fails give NULL. It is for functions in Python that may give NULL: what fails within
+  an expression of Spark can't be caught.
 Nothing of the repository is run: `manifest.modules` reads the files.
 """
 
@@ -27,6 +29,9 @@ from reconciler.sql.determinism import non_deterministic_calls
 
 FOLDER: Final = "udf"
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
+GIVE_NULL: Final = "give_null"
+TRY_HINT: Final = "use what gives NULL by itself, as try_divide(a, b) or try_cast(a AS INT), or write it in Python"
+NULLABLE_HINT: Final = "leave out NOT NULL after RETURNS, or leave out on_error"
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -64,12 +69,24 @@ def read_functions(
                 place = places.of_key(("spec", "functions", name, "requirements"))
                 message = f"function {function.name!r} has a body in SQL, which imports nothing"
                 found.append(Diagnostic("M167", message, place, "remove requirements"))
+            if own.get("on_error") == GIVE_NULL:
+                found.append(_cannot_give_null(function, "it is written in SQL", TRY_HINT, name, places))
             functions.append(function)
             continue
-        functions.append(replace(function, body=_body(function, modules, required, bool(problems), found)))
+        body = _body(function, modules, required, bool(problems), found)
+        if own.get("on_error") == GIVE_NULL:
+            body = replace(body, gives_null_on_error=True)
+            if not function.returns_nullable:
+                found.append(_cannot_give_null(function, "it is declared NOT NULL", NULLABLE_HINT, name, places))
+        functions.append(replace(function, body=body))
     # Files that no function needs may be anything.
     found += problems if any(isinstance(one.body, PythonBody) for one in functions) else []
     return _with_determinism_of_calls(functions, settings), tuple(found)
+
+
+def _cannot_give_null(function: FunctionDeclaration, why: str, hint: str, name: str, places: Places) -> Diagnostic:
+    place = places.of_key(("spec", "functions", name, "on_error"))
+    return Diagnostic("M168", f"function {function.name!r} can't give NULL where it fails: {why}", place, hint)
 
 
 def _with_determinism_of_calls(

@@ -117,12 +117,14 @@ class PythonBody:
     `module` is the dotted name of the module below `udf/` that defines the function; `sources` maps the paths (below
     `udf/`) of this module and of every module of that folder which it imports, directly or not, to their texts;
     `requirements` are the declared requirements, sorted; `python` is the minor version of Python that it is written for.
+    `gives_null_on_error`: where a call of it fails, it gives NULL, and the view goes on.
     """
 
     module: str
     sources: Mapping[str, str]
     requirements: tuple[str, ...] = ()
     python: str = ""
+    gives_null_on_error: bool = False
 
 
 FunctionBody: TypeAlias = SqlBody | PythonBody

@@ -52,7 +52,7 @@ from reconciler.reconcile.planning import AppliedState, plan_between, read_appli
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
 from reconciler.reconcile.progress import Progress as Progress
-from reconciler.reconcile.progress import in_kept_rows, in_rows
+from reconciler.reconcile.progress import in_built_rows, in_kept_rows
 from reconciler.reconcile.running import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
@@ -339,7 +339,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
             detail = in_kept_rows(result["rows"], entry.intent[KEPT]["number"])
         elif "rows" in result:
             published = head.published.step if head.published else None
-            detail = in_rows(result["rows"]) + beside.describe(built_folder(entry.intent), published)
+            detail = in_built_rows(result) + beside.describe(built_folder(entry.intent), published)
             detail += describe_promotion(head.staged, entry.step["relation"], entry.intent["staging"])
         applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))
         done.append(words)

@@ -21,7 +21,7 @@ Rules for the names of staging folders:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -214,7 +214,8 @@ class Building:
         self._rows[key] = built.rows
         columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
         measures = {"seconds": seconds, "rows_read": self._rows_read(key)}
-        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures}
+        failed = {"failed_calls": [asdict(one) for one in built.failed_calls]} if built.failed_calls else {}
+        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures, **failed}
 
     def _build_of(self, step: BuildStep, staging: str) -> TableBuild | ViewBuild:
         if isinstance(step, EvolveTable):

@@ -70,6 +70,7 @@ from reconciler.reconcile.folders import folder_for, journal_renames, renamed_pl
 from reconciler.reconcile.folders import staging_folder as staging_folder
 from reconciler.reconcile.reading import table_columns
 from reconciler.reconcile.versions.kept_rows import KeptRows
+from reconciler.registry.codec import failed_calls_from_json
 from reconciler.registry.model import Journal, Placement, StagedView
 
 APPLY_TRANSACTION = "reconcile/apply"
@@ -350,6 +351,7 @@ def placements_after(desired: Program, journal: Journal, before: Mapping[str, Pl
                     # An apply that an older version began has not measured these.
                     seconds=result.get("seconds"),
                     rows_read=result.get("rows_read"),
+                    failed_calls=failed_calls_from_json(result),
                 )
     return dict(sorted(after.items()))
 

@@ -28,6 +28,7 @@ from reconciler.reconcile.following import ForeignStates, newer_steps
 from reconciler.reconcile.lease import HeldLease
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
+from reconciler.reconcile.progress import in_failed_calls
 from reconciler.reconcile.replaying import Running, describe_missing, describe_step_result, describe_unknown
 from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.seeking import carry_out_seeks
@@ -285,6 +286,9 @@ class Moving:
         self.row_count += sum(result.rows.values())
         if not is_told:
             self._running.tell(describe_step_result(self._pipeline, result))
+        for view, failed in result.failed_calls.items():
+            for one in failed:
+                self._running.tell(f"{view}: {in_failed_calls(one)}")
         self._report.stepped(result.step, result.seconds)
         happened = [Happened(Event.STEP_PUBLISHED, "", result.step, _details(result))]
         for name, rows in sorted(result.rows.items()):
@@ -390,4 +394,8 @@ def _details(result: StepResult) -> JsonObject:
         found = {connector: count for connector, count in sorted(counts.items()) if count}
         if found:
             details[name] = found
+    if result.failed_calls:
+        details["failed_calls"] = {
+            view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())
+        }
     return details

@@ -34,7 +34,7 @@ from reconciler.reconcile.building import Building
 from reconciler.reconcile.effects import Builder, remove
 from reconciler.reconcile.following import PinnedApply
 from reconciler.reconcile.lease import is_free, this_process
-from reconciler.reconcile.progress import Applying, Progress, in_rows
+from reconciler.reconcile.progress import Applying, Progress, in_built_rows
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.kept_rows import KeptRows
 from reconciler.reconcile.versions.numbering import versions_after
@@ -105,7 +105,7 @@ class Prebuilding:
             result = building.build(step)
             self._applying.boundary(f"prebuild:{EFFECTED}")
             self._built[join_location(location, staging)] = result
-            detail = f"{in_rows(result['rows'])}, built beside step {self._step}"
+            detail = f"{in_built_rows(result)}, built beside step {self._step}"
             self._applying.report(Progress(number, len(steps), words, done=True, detail=detail))
         self._applying.boundary(f"prebuild:{RECORDED}")
 

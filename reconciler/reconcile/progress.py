@@ -4,8 +4,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.engine.protocol import Engine
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Engine, FailedCalls
+from reconciler.printing import printable
 from reconciler.reconcile.boundaries import Boundary, no_boundary
+from reconciler.registry.codec import failed_calls_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,17 @@ class Applying:
 def in_rows(count: int) -> str:
     """A number of rows, for people."""
     return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def in_built_rows(result: JsonObject) -> str:
+    """The rows of a build by what is known of its result, and the calls of functions in it that gave NULL."""
+    return "; ".join([in_rows(result["rows"]), *map(in_failed_calls, failed_calls_from_json(result))])
+
+
+def in_failed_calls(failed: FailedCalls) -> str:
+    """Calls of one function that failed and gave NULL, for people."""
+    calls = "1 call" if failed.count == 1 else f"{failed.count} calls"
+    return f"{calls} of {failed.function} failed and gave NULL, the first: {printable(failed.first)}"
 
 
 def in_kept_rows(count: int | None, number: int | None) -> str:

@@ -96,7 +96,8 @@ def _function(declaration: FunctionDeclaration) -> FunctionSource:
         case SqlBody():
             body: str | PythonModule = declaration.body.expression
         case PythonBody():
-            body = PythonModule(declaration.body.module, declaration.body.sources, declaration.body.requirements)
+            python = declaration.body
+            body = PythonModule(python.module, python.sources, python.requirements, python.gives_null_on_error)
         case _:
             assert_never(declaration.body)
     return FunctionSource(

@@ -156,7 +156,14 @@ class _Restore:
         version = publish(location, staging, pinned["expected"], transaction, columns, self._said)
         found = statistics(location, version)
         size = built.bytes if found is None else found.bytes
-        self.placements[key] = Placement(pinned["location"], version, built.rows, columns or built.columns, bytes=size)
+        self.placements[key] = Placement(
+            pinned["location"],
+            version,
+            built.rows,
+            columns or built.columns,
+            bytes=size,
+            failed_calls=built.failed_calls,
+        )
 
     def _build(self, key: str, pinned: JsonObject, staging: str) -> Built:
         table = self._program.tables.get(key)

@@ -13,6 +13,7 @@ from typing import Any
 from reconciler.diff.model import approval_diff
 from reconciler.digest import JsonObject
 from reconciler.engine.files import skipped_files
+from reconciler.engine.stored import FailedCalls
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import RolledBack
@@ -36,12 +37,14 @@ from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease
 
 @dataclass(frozen=True, slots=True)
 class RelationStatus:
-    """A table or view as published. `rows` is None when it is not stored or not known."""
+    """A table or view as published. `rows` is None when it is not stored or not known. `failed_calls` are those of functions
+    that gave NULL where they failed, when the view was computed last."""
 
     name: str
     kind: str
     rows: int | None
     version: int | None
+    failed_calls: tuple[FailedCalls, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +319,7 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
                 kind,
                 placement.rows if placement else None,
                 placement.version if placement else None,
+                placement.failed_calls if placement else (),
             )
         )
     return tuple(found)

@@ -23,6 +23,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import (
     DeadLetters,
     Engine,
+    FailedCalls,
     Ingestion,
     Source,
     Statement,
@@ -106,6 +107,7 @@ class StepEffects:
         self.unmatched: dict[str, int] = {}
         self.unknown: dict[str, Mapping[str, int]] = {}
         self.missing: dict[str, tuple[str, ...]] = {}
+        self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
         self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
         self._changed: set[str] = set()
 
@@ -245,7 +247,16 @@ class StepEffects:
         )
         self.seconds["publish"] += self._clock() - started
         self._boundary(f"view:{EFFECTED}")
-        self.placements[key] = replace(placement, version=version, rows=built.rows, bytes=built.bytes, columns=built.columns)
+        self.placements[key] = replace(
+            placement,
+            version=version,
+            rows=built.rows,
+            bytes=built.bytes,
+            columns=built.columns,
+            failed_calls=built.failed_calls,
+        )
+        if built.failed_calls:
+            self.failed_calls[view.name] = built.failed_calls
         self._changed.add(key)
 
     def _table_target(self, key: str) -> TableTarget:

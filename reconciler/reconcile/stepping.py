@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from reconciler.digest import JsonObject
-from reconciler.engine.protocol import Engine
+from reconciler.engine.protocol import Engine, FailedCalls
 from reconciler.errors import EngineError, RegistryError
 from reconciler.names import fold
 from reconciler.program.model import Program
@@ -46,7 +46,7 @@ class StepResult:
     to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
     `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
     on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
-    schema lacked."""
+    schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed."""
 
     step: int
     rows: Mapping[str, int]
@@ -57,6 +57,7 @@ class StepResult:
     followed: Mapping[str, int] = field(default_factory=dict)
     unknown: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
 
 
 def unchecked() -> None:
@@ -156,6 +157,7 @@ def _carry_out(
         {name: one["step"] for name, one in sorted(intent.details.get("foreign", {}).items())},
         work.unknown,
         work.missing,
+        work.failed_calls,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reconciler.digest import JsonObject
-from reconciler.engine.stored import ColumnType
+from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.errors import RegistryError
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.model import (
@@ -98,8 +98,11 @@ def _versions(value: Mapping[str, Any]) -> dict[str, ObjectVersions]:
 
 
 def placement_to_json(placement: Placement) -> JsonObject:
-    """One placement as it stands in a head. Measures that are not known are left out."""
-    return {key: part for key, part in asdict(placement).items() if key not in _MEASURES or part is not None}
+    """One placement as it stands in a head. What is not known is left out, and failed calls where there are none."""
+    value = {key: part for key, part in asdict(placement).items() if key not in _MEASURES or part is not None}
+    if not placement.failed_calls:
+        del value["failed_calls"]
+    return value
 
 
 def head_from_json(value: JsonObject, where: str) -> Head:
@@ -221,7 +224,13 @@ def _placement(value: Mapping[str, Any]) -> Placement:
         rows=value["rows"],
         columns=tuple(ColumnType(**column) for column in value["columns"]),
         **{name: value.get(name) for name in _MEASURES},
+        failed_calls=failed_calls_from_json(value),
     )
+
+
+def failed_calls_from_json(value: Mapping[str, Any]) -> tuple[FailedCalls, ...]:
+    """The failed calls of a placement, or of what a journal records of a view's build."""
+    return tuple(FailedCalls(**one) for one in value.get("failed_calls", ()))
 
 
 def _staged(value: Mapping[str, Any]) -> Staged:

@@ -29,7 +29,7 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from reconciler.digest import JsonObject
-from reconciler.engine.stored import ColumnType
+from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.names import is_version
 
 Value = TypeVar("Value")
@@ -76,7 +76,8 @@ class Placement:
     """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there.
 
     `seconds` and `rows_read` are of a view's last bootstrap: how long the engine took, and how many rows it read. Time takes
-    no part in equality: two placements that differ in it are the same place.
+    no part in equality: two placements that differ in it are the same place. `failed_calls` are those that gave NULL in the
+    rows that stand there.
     """
 
     location: str
@@ -86,6 +87,7 @@ class Placement:
     bytes: int | None = None
     seconds: float | None = field(default=None, compare=False)
     rows_read: int | None = None
+    failed_calls: tuple[FailedCalls, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

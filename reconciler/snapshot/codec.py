@@ -210,6 +210,7 @@ def _function(function: FunctionDeclaration) -> dict[str, Any]:
                 "sources": dict(sorted(function.body.sources.items())),
                 "requirements": list(function.body.requirements),
                 "python": function.body.python,
+                **({"gives_null_on_error": True} if function.body.gives_null_on_error else {}),
             }
         case _:
             assert_never(function.body)
@@ -251,12 +252,15 @@ def _read_function(definition: Mapping[str, Any]) -> FunctionDeclaration:
         **{
             **definition,
             "parameters": tuple(ParameterDeclaration(**parameter) for parameter in definition["parameters"]),
-            "body": SqlBody(body["expression"])
-            if body["language"] == "sql"
-            else PythonBody(body["module"], body["sources"], tuple(body["requirements"]), body["python"]),
+            "body": SqlBody(body["expression"]) if body["language"] == "sql" else _read_python(body),
             "functions": _read_calls(definition),
         }
     )
+
+
+def _read_python(body: Mapping[str, Any]) -> PythonBody:
+    given = {name: value for name, value in body.items() if name != "language"}
+    return PythonBody(**{**given, "requirements": tuple(body["requirements"])})
 
 
 def _read_table(definition: Mapping[str, Any]) -> TableDeclaration:

@@ -5,7 +5,8 @@
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
   versions of functions it calls instead of today's.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
-  from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic.
+  from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic
+  and whether it gives NULL where it fails.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
 Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and where an output
@@ -110,6 +111,8 @@ def _body_content(body: FunctionBody, deterministic: bool, names_are_data: bool)
                 "requirements": sorted(body.requirements),
                 "python": body.python,
                 "deterministic": deterministic,
+                # What is not asked for is left out, so that other functions mean what they always meant.
+                **({"gives_null_on_error": True} if body.gives_null_on_error else {}),
             }
         case _:
             assert_never(body)

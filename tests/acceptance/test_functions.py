@@ -138,3 +138,21 @@ def test_a_function_that_fails_publishes_nothing(
     assert "X708: pipelines/shop/program.sql:3:1: " in said
     assert "function tax: KeyError: 'FR' (udf/lib/rates.py, line 9)" in said
     assert "10.00" in reconcile("query", "shop", "SELECT taxes FROM taxes")[1]
+
+    settings = (repository / "pipelines/shop/pipeline.yaml").read_text()
+    (repository / "pipelines/shop/pipeline.yaml").write_text(settings.replace("tax: {", "tax: {on_error: give_null, "))
+    plan = json.loads(reconcile("plan", "shop", "--format", "json")[1])["plans"][0]
+    assert "function tax: udf/lib/rates.py changed, gives NULL where it fails" in reconcile("plan", "shop")[1]
+    reconcile("approve", "shop", plan["digest"])
+    code, said = reconcile("apply", "shop")
+    failed = "of tax failed and gave NULL, the first: function tax: KeyError: 'FR' (udf/lib/rates.py, line 9)"
+    assert (code, f"1 row; 1 call {failed}" in said) == (0, True), said
+    assert f"  prices: 1 call {failed}\n  taxes: 1 call {failed}\n" in reconcile("status", "shop")[1]
+    assert reconcile("execute", "shop", "INSERT INTO orders VALUES (2, 'FR', 10), (3, 'DE', 5)")[0] == 0
+    assert f"  prices: 2 calls {failed}" in reconcile("status", "shop")[1]
+    samples = 'reconcile_relation_failed_calls{pipeline="shop",environment="dev",relation="taxes",function="tax"} 2'
+    assert samples in reconcile("status", "shop", "--format", "prometheus")[1]
+    assert "5.00" in reconcile("query", "shop", "SELECT taxes FROM taxes")[1]
+    assert reconcile("execute", "shop", "DELETE FROM orders WHERE country = 'FR'")[0] == 0
+    assert "failed" not in reconcile("status", "shop")[1]
+    assert "  no changes\n" in reconcile("plan", "shop", "--detailed-exitcode")[1]

@@ -37,9 +37,10 @@ def python(
     name: str = "f",
     more: Mapping[str, str] | None = None,
     requirements: tuple[str, ...] = (),
+    gives_null_on_error: bool = False,
     **settings: bool,
 ) -> FunctionSource:
-    body = PythonModule("functions", {"functions.py": text, **(more or {})}, requirements)
+    body = PythonModule("functions", {"functions.py": text, **(more or {})}, requirements, gives_null_on_error)
     return FunctionSource(name, parameters or (NUMBER,), returns, body, **settings)
 
 
@@ -246,3 +247,68 @@ class TestPython:
 
         assert storage.rows(target.location) == [(0,), (10,), (20,)]
         assert storage.rows(staging) == [(300,)]
+
+
+class TestNullWhereItFails:
+    """`on_error: give_null`."""
+
+    TEXT = "def f(x):\n    if x == 7:\n        return 'seven'\n    return 10 // x\n"
+
+    def test_calls_that_fail_give_null_and_are_counted(self, engine: Engine, tmp_path: Path) -> None:
+        function = python(self.TEXT, gives_null_on_error=True)
+        strict = python(
+            "def g(x):\n    return x\n", ColumnType("x", "INT", nullable=False), name="g", gives_null_on_error=True
+        )
+
+        built = engine.build_view(
+            ViewBuild(
+                "v",
+                "SELECT id, f(int(id) % 10) AS tenth, g(nullif(int(id), 3)) AS same FROM range(0, 30, 1, 4)",
+                (),
+                (),
+                str(tmp_path / "v" / "v-1"),
+                {},
+                (function, strict),
+            )
+        )
+
+        assert [(one.function, one.count) for one in built.failed_calls] == [("f", 6), ("g", 1)]
+        assert built.failed_calls[0].first in (
+            "function f: ZeroDivisionError: integer division or modulo by zero (udf/functions.py, line 4)",
+            "function f: it is declared INT, and returned str 'seven'",
+        )
+        assert built.failed_calls[1].first == "function g: parameter x is NOT NULL, and got NULL"
+        stored = StoredSource("v", str(tmp_path / "v" / "v-1"), 0)
+        found = engine.select(Selection("SELECT id FROM v WHERE tenth IS NULL ORDER BY id", (stored,), {})).rows
+        assert [row[0] for row in found] == [0, 7, 10, 17, 20, 27]
+        assert rows(engine, "SELECT id FROM range(1)") == [(0,)]
+
+    def test_each_computation_counts_its_own(self, engine: Engine, tmp_path: Path) -> None:
+        function = python(self.TEXT, gives_null_on_error=True)
+        inline = InlineSource("i", "SELECT f(int(id)) AS x FROM range(2)", (), (function,))
+
+        def build(name: str, query: str) -> list[int]:
+            wanted = ViewBuild(name, query, (), (inline,), str(tmp_path / name / "v-1"), {}, ())
+            return [one.count for one in engine.build_view(wanted).failed_calls]
+
+        assert rows(engine, "SELECT f(0)", function) == [(None,)]
+        assert build("a", "SELECT x FROM i") == [1]
+        with pytest.raises(EngineError):
+            build("b", "SELECT x, raise_error('no') AS y FROM i")
+        assert build("b", "SELECT x FROM i") == [1]
+        assert build("b", "SELECT x FROM i") == []  # it is reused: nothing was computed
+
+    @pytest.mark.parametrize(
+        ("text", "requirements", "said"),
+        [
+            ("import nowhere_to_be_found\ndef f(x):\n    return x\n", (), "ModuleNotFoundError"),
+            ("def f(x):\n    return x\n", ("numpy==0.0.1",), "numpy"),
+            ("def f(x):\n    raise MemoryError\n", (), "MemoryError"),
+        ],
+    )
+    def test_what_is_not_the_fault_of_one_call_fails(
+        self, engine: Engine, text: str, requirements: tuple[str, ...], said: str
+    ) -> None:
+        error = failure(engine, "SELECT f(1)", python(text, requirements=requirements, gives_null_on_error=True))
+
+        assert (error.code, said in error.message) == ("X708", True)

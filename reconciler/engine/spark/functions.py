@@ -3,12 +3,17 @@
 Each becomes a temporary SQL function, so that arguments are counted and converted to the types of its parameters, as those
 of Spark's own are. One in Python has a Python function of Spark behind it, which takes its sources along to the executors
 (`loading`). Nothing of it is run in this process. Sessions are of one call each, so no call sees functions of another.
+
+Calls that fail of functions that give NULL then are counted in one accumulator of the Spark context, under a name of the
+computation: Spark adds what each task counted once that has succeeded, before the computation is done.
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
 
-from pyspark import cloudpickle
+from pyspark import Accumulator, AccumulatorParam, SparkContext, cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -31,7 +36,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.engine.protocol import FunctionSource, PythonModule
+from reconciler.engine.protocol import FailedCalls, FunctionSource, PythonModule
 from reconciler.engine.spark import loading
 from reconciler.engine.spark.failures import marked, translated
 from reconciler.engine.spark.locations import literal, quoted
@@ -52,21 +57,47 @@ _PLAIN: Final[dict[type[DataType], str]] = {
     TimestampNTZType: "timestamp_ntz",
 }
 
+_counted: WeakKeyDictionary[SparkContext, Accumulator[Any]] = WeakKeyDictionary()
+_making: Final = Lock()
+
 # Executors need not have this package: what they run goes there whole.
 cloudpickle.register_pickle_by_value(loading)  # type: ignore[no-untyped-call]
 
 
-def register_functions(session: SparkSession, functions: Iterable[FunctionSource]) -> None:
-    """Make each callable under its name. Each comes after what it calls itself."""
+def register_functions(session: SparkSession, functions: Iterable[FunctionSource], computation: str = "") -> None:
+    """Make each callable under its name. Each comes after what it calls itself. `computation`: under which name calls that
+    fail and give NULL are counted."""
     for function in functions:
         with translated(f"function {function.name}", Declared("function", function.name)):
             if isinstance(function.body, PythonModule):
-                _register_python(session, function, function.body)
+                _register_python(session, function, function.body, computation)
                 arguments = ", ".join(quoted(parameter.name) for parameter in function.parameters)
                 expression = f"{quoted(_BEHIND + fold(function.name))}({arguments})"
             else:
                 expression = _guarded(function, function.body)
             session.sql(_declaration(function, expression))
+
+
+def failed_calls(session: SparkSession, computation: str) -> tuple[FailedCalls, ...]:
+    """The calls that failed and gave NULL in a computation that is done, sorted by the names of functions. Told once."""
+    counted = _counted.get(session.sparkContext)
+    if counted is None:
+        return ()
+    found = []
+    for key in sorted(key for key in list(counted.value) if key[0] == computation):
+        count, first = counted.value.pop(key)
+        found.append(FailedCalls(key[1], count, first))
+    return tuple(found)
+
+
+def _counting(session: SparkSession) -> Accumulator[Any]:
+    """The one accumulator of a Spark context: Python keeps each that was ever made."""
+    with _making:
+        context = session.sparkContext
+        if context not in _counted:
+            # What is pickled for executors is the sum alone; it has the two methods that Spark calls.
+            _counted[context] = context.accumulator({}, cast("AccumulatorParam[Any]", loading.SumOfFailures()))
+        return _counted[context]
 
 
 def _declaration(function: FunctionSource, expression: str) -> str:
@@ -88,7 +119,7 @@ def _guarded(function: FunctionSource, expression: str) -> str:
     return expression
 
 
-def _register_python(session: SparkSession, function: FunctionSource, module: PythonModule) -> None:
+def _register_python(session: SparkSession, function: FunctionSource, module: PythonModule, computation: str) -> None:
     returned = DataType.fromDDL(function.returns)
     called = loading.PythonFunction(
         name=function.name,
@@ -97,6 +128,7 @@ def _register_python(session: SparkSession, function: FunctionSource, module: Py
         requirements=module.requirements,
         parameters=tuple((one.name, _form(DataType.fromDDL(one.type)), one.nullable) for one in function.parameters),
         returns=(_form(returned), function.returns, function.returns_nullable),
+        failures=(_counting(session), computation) if module.gives_null_on_error else None,
     )
     # Arrow would convert values by rules of its own, and only where it is installed.
     made: Any = f.udf(called.call, returned, useArrow=False)

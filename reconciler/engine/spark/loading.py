@@ -8,6 +8,8 @@ This module goes to executors by value, and needs nothing but Python's standard 
   error, but for what is surely meant: an int for a DECIMAL or DOUBLE, a value with fewer digits, a tuple for an ARRAY.
 - TIMESTAMP comes and goes with time zone UTC; one that is returned without a zone is taken to be UTC.
 - Whatever goes wrong arrives as one line with the function's name, what Python says, and the file and line of the folder.
+- A function that gives NULL where it fails does so for what one call brings about: what its code raises, a value that it
+  returned, a NULL that it was given. That it can't be loaded, or that memory ran out, fails as ever.
 """
 
 import builtins
@@ -31,6 +33,7 @@ Form = tuple[Any, ...]
 """A type: its kind, then what it consists of."""
 
 _MARKED = "reconcile:X708@"
+_LONGEST_TOLD = 300
 _PACKAGE = re.compile(r"reconcile_udf_[0-9a-f]{24}\.?")
 
 
@@ -38,8 +41,27 @@ class FunctionFailed(Exception):
     """The one thing that is raised here."""
 
 
+class CallFailed(FunctionFailed):
+    """One call failed; others may not."""
+
+
+class SumOfFailures:
+    """How failed calls are added up, for an accumulator of Spark: by (computation, function) how many there were and what
+    the first said."""
+
+    def zero(self, value: Any) -> dict[tuple[str, str], tuple[int, str]]:
+        return {}
+
+    def addInPlace(self, into: Any, more: Any) -> Any:  # noqa: N802 (the name that Spark calls)
+        for key, (count, first) in more.items():
+            known = into.get(key)
+            into[key] = (count, first) if known is None else (known[0] + count, known[1])
+        return into
+
+
 class PythonFunction:
-    """A function with its sources; `call` is what Spark calls. It is loaded by its first call."""
+    """A function with its sources; `call` is what Spark calls. It is loaded by its first call. `failures`: where calls that
+    fail are counted, and for which computation; None: they fail."""
 
     def __init__(
         self,
@@ -49,6 +71,7 @@ class PythonFunction:
         requirements: Sequence[str],
         parameters: Sequence[tuple[str, Form, bool]],
         returns: tuple[Form, str, bool],
+        failures: tuple[Any, str] | None = None,
     ) -> None:
         self.name = name
         self.module = module
@@ -56,6 +79,7 @@ class PythonFunction:
         self.requirements = tuple(requirements)
         self.parameters = tuple(parameters)
         self.returns = returns
+        self.failures = failures
         self.function: Callable[..., Any] | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -66,38 +90,47 @@ class PythonFunction:
             time.tzset()
 
     def call(self, *arguments: Any) -> Any:
+        one_call_failed = False
         try:
             if self.function is None:
                 _require(self.requirements)
                 self.function = getattr(_loaded(self.module, self.sources), self.name)
             given = [self._received(one, value) for one, value in zip(self.parameters, arguments, strict=True)]
+            one_call_failed = True
             value = self.function(*given)
             return self._returned(value)
         except FunctionFailed as error:
+            one_call_failed = isinstance(error, CallFailed)
             text = f"function {self.name}: {error}"
         except Exception as error:
+            one_call_failed = one_call_failed and not isinstance(error, MemoryError)
             said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             text = f"function {self.name}: {said}{_place(error)}"
-        raise FunctionFailed(f"{_MARKED}{self.name}: " + " ".join(_PACKAGE.sub("", text).split()))
+        text = " ".join(_PACKAGE.sub("", text).split())
+        if self.failures is None or not one_call_failed:
+            raise FunctionFailed(f"{_MARKED}{self.name}: {text}")
+        counted, computation = self.failures
+        counted.add({(computation, self.name): (1, text[:_LONGEST_TOLD])})
+        return None
 
     def _received(self, parameter: tuple[str, Form, bool], value: Any) -> Any:
         name, form, nullable = parameter
         if value is None and not nullable:
-            raise FunctionFailed(f"parameter {name} is NOT NULL, and got NULL")
+            raise CallFailed(f"parameter {name} is NOT NULL, and got NULL")
         return received(value, form)
 
     def _returned(self, value: Any) -> Any:
         form, written, nullable = self.returns
         if value is None:
             if not nullable:
-                raise FunctionFailed("it is declared NOT NULL, and returned None")
+                raise CallFailed("it is declared NOT NULL, and returned None")
             return None
         try:
             return returned(value, form)
         except (TypeError, ValueError, ArithmeticError):
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:60] + "…"
-            raise FunctionFailed(f"it is declared {written}, and returned {type(value).__name__} {shown}") from None
+            raise CallFailed(f"it is declared {written}, and returned {type(value).__name__} {shown}") from None
 
 
 def received(value: Any, form: Form) -> Any:

@@ -6,6 +6,7 @@ Every call has a session of its own, so views and settings of one call are never
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,7 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.functions import register_functions
+from reconciler.engine.spark.functions import failed_calls, register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.errors import Declared, EngineError
@@ -45,28 +46,31 @@ def isolated(sessions: Sessions, settings: Mapping[str, str]) -> SparkSession:
     return session
 
 
-def register(session: SparkSession, sources: Iterable[Source], functions: Iterable[FunctionSource] = ()) -> None:
-    """Make each function and source usable under its name. Each comes after what it reads or calls itself.
+def register(
+    session: SparkSession, sources: Iterable[Source], functions: Iterable[FunctionSource] = (), computation: str = ""
+) -> None:
+    """Make each function and source usable under its name. Each comes after what it reads or calls itself. `computation`:
+    under which name calls of functions that fail and give NULL are counted.
 
     A source may bring functions of its own. Spark takes a name for what it means when a query is analysed, and that is when
     the source is registered: so a name may mean one function to it, and another to the query that reads it."""
     functions = in_force = tuple(functions)
-    register_functions(session, functions)
+    register_functions(session, functions, computation)
     for source in sources:
         # A view that is computed where it is read is refused here, too.
         about = Declared("view", source.name) if isinstance(source, InlineSource) else None
         if isinstance(source, InlineSource):
-            in_force = _in_force(session, in_force, source.functions or functions)
+            in_force = _in_force(session, in_force, source.functions or functions, computation)
         with translated(f"reading {source.name}", about):
             _frame(session, source).createOrReplaceTempView(quoted(fold(source.name)))
-    _in_force(session, in_force, functions)
+    _in_force(session, in_force, functions, computation)
 
 
 def _in_force(
-    session: SparkSession, before: tuple[FunctionSource, ...], wanted: tuple[FunctionSource, ...]
+    session: SparkSession, before: tuple[FunctionSource, ...], wanted: tuple[FunctionSource, ...], computation: str
 ) -> tuple[FunctionSource, ...]:
     if before != wanted:
-        register_functions(session, wanted)
+        register_functions(session, wanted, computation)
     return wanted
 
 
@@ -87,12 +91,18 @@ def build(sessions: Sessions, wanted: ViewBuild) -> Built:
     if done is not None:
         return done
     session = isolated(sessions, wanted.settings)
-    register(session, wanted.sources, wanted.functions)
-    with translated(f"view {wanted.view}", Declared("view", wanted.view)):
-        frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
-        _check_columns(frame.schema, wanted.view)
-        # Rebalancing makes few files of a small result and many of a large one, of even size.
-        return write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
+    # A folder is built by one process, once at a time.
+    register(session, wanted.sources, wanted.functions, computation=wanted.staging)
+    try:
+        with translated(f"view {wanted.view}", Declared("view", wanted.view)):
+            frame = renamed(session.sql(wanted.query), wanted.column_names, wanted.view)
+            _check_columns(frame.schema, wanted.view)
+            # Rebalancing makes few files of a small result and many of a large one, of even size.
+            built = write_staged(session, wanted.staging, frame.hint("rebalance"), f"view {wanted.view}")
+    finally:
+        # What an attempt that failed has counted is not told with the next one.
+        failed = failed_calls(session, wanted.staging)
+    return replace(built, failed_calls=failed)
 
 
 def _frame(session: SparkSession, source: Source) -> DataFrame:

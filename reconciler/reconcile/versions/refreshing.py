@@ -28,7 +28,7 @@ from reconciler.reconcile.commits import who_is_at_work
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.prebuilding import as_stored
-from reconciler.reconcile.progress import Applying, Progress, in_rows
+from reconciler.reconcile.progress import Applying, Progress, in_built_rows
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.column_types import require_recorded_types
 from reconciler.reconcile.versions.looking import FoundObject, VersionedName, find_object, no_such_version, number_of
@@ -141,7 +141,7 @@ def _build(
     result = building.build(step)
     require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result["columns"])
     applying.boundary(f"refresh_view:{EFFECTED}")
-    applying.report(Progress(1, 1, words, done=True, detail=f"{in_rows(result['rows'])}, as of step {published.step}"))
+    applying.report(Progress(1, 1, words, done=True, detail=f"{in_built_rows(result)}, as of step {published.step}"))
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     return Refreshed(location, staging, view, desired.record, published.step, now, who_is_at_work(target.root), result)
 

@@ -40,7 +40,7 @@ from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import as_stored
-from reconciler.reconcile.progress import Progress, in_rows
+from reconciler.reconcile.progress import Progress, in_built_rows
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.column_types import require_recorded_types, with_types
@@ -188,7 +188,7 @@ def _build(
 
 
 def _detail(result: JsonObject, step: int) -> str:
-    return f"{in_rows(result['rows'])}, staged as of step {step}"
+    return f"{in_built_rows(result)}, staged as of step {step}"
 
 
 def _is_staged(found: _Approved, views: dict[str, StagedView]) -> bool:

@@ -1,0 +1,4 @@
+CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, note STRING, amount DECIMAL(10, 2));
+CREATE FUNCTION tax(amount DECIMAL(10, 2)) RETURNS DECIMAL(10, 2);
+CREATE MATERIALIZED VIEW bills AS SELECT id, tax(amount) AS tax FROM orders;
+CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS orders FROM orders;
