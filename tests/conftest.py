@@ -29,6 +29,17 @@ _SETTINGS = {
 }
 
 
+_NEED_JAVA = frozenset({"spark_engine", "kafka_broker"})
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for Spark or the broker has the marker, so that `-m "not spark"` never starts a JVM."""
+    for item in items:
+        if not _NEED_JAVA.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache for this run, so that the user's own is neither believed nor filled."""
@@ -39,7 +50,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[Engine]:
-    """The engine on Spark; mark tests that use it with `spark`. Its JVM starts with the first call that needs it."""
+    """The engine on Spark. Its JVM starts with the first call that needs it."""
     from reconciler.engine.spark.engine import spark_engine as new_engine
 
     engine = new_engine(_SETTINGS)
@@ -49,7 +60,7 @@ def spark_engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def kafka_broker() -> Iterator["Broker"]:
-    """A real broker (tests/kafka/broker.py says how to use it); mark tests that use it with `spark`: it needs Java."""
+    """A real broker (tests/kafka/broker.py says how to use it); it needs Java."""
     from tests.kafka.broker import running
 
     yield from running()
