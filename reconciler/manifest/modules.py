@@ -6,7 +6,12 @@ there would go unnoticed:
 - Python's standard library; packages that a requirement declares, whose versions are then part of the function;
 - nothing that is decided when the code runs. What runs text or imports by a name (`exec`, `__import__`, `builtins`,
   `sys.modules` …) is refused wherever it is mentioned, called or not: what is mentioned can be called by another name.
-  `importlib.import_module("…")` with the name written out is the one exception.
+  `importlib.import_module("…")` with the name written out is the one exception. So are the ways that lead there from what
+  is harmless: modules that other modules hold (`os.sys`), private parts of libraries, frames, namespaces as dictionaries,
+  and these names within strings.
+
+This keeps a change from going unnoticed by accident. It is no wall against an author who wants to hide one: Python has more
+ways than a text shows, and whoever reviews the pull request sees his code.
 
 Which module a name means is decided as Python would if `udf/` were first on its path: a module of the folder hides one of
 the standard library. What else a function reads while it runs (files, the network) is not seen here.
@@ -20,44 +25,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.diagnostics import Diagnostic, Location
+from reconciler.manifest.ways_round import (
+    ENTRY_POINTS,
+    HELD,
+    IMPORT_BY_NAME,
+    IN_STRINGS,
+    LOADERS,
+    RUN_TEXT,
+    WAYS_ROUND,
+    foreign_names,
+    joined,
+    may_be_taken,
+    root_of,
+    standing_alone,
+)
 from reconciler.names import did_you_mean
 
 # Python's own parser takes half a gigabyte for a file of twice that length.
 MAXIMUM_CHARACTERS: Final = 500_000
 
-_RUN_TEXT: Final = frozenset({"__import__", "exec", "eval", "compile", "__builtins__", "__loader__", "__spec__"})
-# Attributes by which any object leads to what imports.
-_WAYS_ROUND: Final = frozenset({"__import__", "__builtins__", "__globals__", "__subclasses__", "__loader__", "__spec__"})
-_IMPORT_BY_NAME: Final = "import_module"
-# Of these modules only some attributes are safe, or all but some: so they may only be named before a point.
-_SAFE_OF_IMPORTLIB: Final = frozenset({_IMPORT_BY_NAME, "metadata", "resources"})
-_UNSAFE_OF_SYS: Final = frozenset({"modules", "path", "meta_path", "path_hooks", "path_importer_cache", "_getframe"})
-_LOADERS: Final = frozenset(
-    {
-        *(
-            "_frozen_importlib",
-            "_frozen_importlib_external",
-            "_imp",
-            "bdb",
-            "builtins",
-            "cProfile",
-            "code",
-            "codeop",
-            "doctest",
-        ),
-        *(
-            "imp",
-            "importlib.abc",
-            "importlib.machinery",
-            "importlib.util",
-            "logging.config",
-            "pdb",
-            "pkg_resources",
-            "pkgutil",
-        ),
-        *("profile", "pydoc", "runpy", "site", "timeit", "trace", "zipimport"),
-    }
-)
 _INIT: Final = "__init__"
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -164,6 +150,8 @@ def sources_of(start: Module, modules: Modules, requirements: Iterable[str], int
     _add(start.name, found)
     while found.waiting:
         module = found.waiting.pop()
+        foreign = foreign_names(module.tree, found.modules.has)
+        passed = set(standing_alone(module.tree))
         # Names that stand where they may: before a point, or as what is called with a name written out.
         allowed: set[int] = set()
         for node in ast.walk(module.tree):
@@ -177,11 +165,13 @@ def sources_of(start: Module, modules: Modules, requirements: Iterable[str], int
                 case ast.Call():
                     _call(node, module, found, allowed)
                 case ast.Attribute():
-                    _attribute(node, module, found, allowed)
+                    _attribute(node, module, found, allowed, foreign)
                 case ast.Name():
                     _name(node, module, found, allowed)
-                case ast.Subscript(slice=ast.Constant(value=str(key))) if key in _WAYS_ROUND:
-                    _refuse(f"{key} leads to what only a run can tell", node, module, found)
+                case ast.Constant(value=str(text)) if id(node) not in passed:
+                    _string(text, node, module, found)
+                case ast.BinOp(op=ast.Add()) if id(node) not in passed:
+                    _string(joined(node, passed), node, module, found)
     return dict(sorted(found.sources.items()))
 
 
@@ -205,7 +195,7 @@ def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Import
         hint = did_you_mean(name, found.modules.by_name)
         found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
         return False
-    if name in _LOADERS or top in _LOADERS:
+    if name in LOADERS or top in LOADERS:
         _refuse(f"{name} imports what only a run can tell", node, module, found)
         return False
     if top in sys.stdlib_module_names or _distribution(_DISTRIBUTIONS.get(top, top)) in found.distributions:
@@ -221,10 +211,11 @@ def _import_from(node: ast.ImportFrom, module: Module, found: _Imported) -> None
     if node.level == 0:
         base = node.module or ""
         for alias in node.names:
-            if f"{base}.{alias.name}" in _LOADERS or not _may_be_taken(base, alias.name):
+            is_own = found.modules.has(base.partition(".")[0])
+            if not is_own and (f"{base}.{alias.name}" in LOADERS or not may_be_taken(base, alias.name)):
                 _refuse(f"{base}.{alias.name} leads to what only a run can tell", node, module, found)
                 return
-            _check_alias(alias, (_IMPORT_BY_NAME,), node, module, found)
+            _check_alias(alias, (IMPORT_BY_NAME,), node, module, found)
         if not _import(base, node, module, found) or not found.modules.has(base.partition(".")[0]):
             return
     else:
@@ -261,17 +252,6 @@ def _members(base: str, node: ast.ImportFrom, module: Module, found: _Imported) 
             found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
 
 
-def _may_be_taken(base: str, name: str) -> bool:
-    """Whether `from base import name` gives nothing that imports or runs text by another name."""
-    match base:
-        case "importlib":
-            return name in _SAFE_OF_IMPORTLIB
-        case "sys":
-            return name not in _UNSAFE_OF_SYS and name != "*"
-        case _:
-            return True
-
-
 def _check_alias(alias: ast.alias, names: tuple[str, ...], node: ast.stmt, module: Module, found: _Imported) -> None:
     """Refuse another name for what is followed by its name."""
     if alias.name in names and alias.asname not in (None, alias.name):
@@ -280,15 +260,15 @@ def _check_alias(alias: ast.alias, names: tuple[str, ...], node: ast.stmt, modul
 
 def _call(node: ast.Call, module: Module, found: _Imported, allowed: set[int]) -> None:
     match node.func:
-        case ast.Name(id=name) if name == _IMPORT_BY_NAME:
+        case ast.Name(id=name) if name == IMPORT_BY_NAME:
             allowed.add(id(node.func))
             _import_by_name(node, module, found)
-        case ast.Attribute(attr=name) if name == _IMPORT_BY_NAME:
+        case ast.Attribute(attr=name) if name == IMPORT_BY_NAME:
             allowed.add(id(node.func))
             _import_by_name(node, module, found)
         case ast.Name(id="getattr" | "hasattr" | "setattr"):
             for argument in node.args[1:2]:
-                if isinstance(argument, ast.Constant) and argument.value in _RUN_TEXT | _WAYS_ROUND | {_IMPORT_BY_NAME}:
+                if isinstance(argument, ast.Constant) and argument.value in RUN_TEXT | WAYS_ROUND | {IMPORT_BY_NAME}:
                     _refuse(f"{argument.value} leads to what only a run can tell", node, module, found)
 
 
@@ -302,19 +282,29 @@ def _import_by_name(node: ast.Call, module: Module, found: _Imported) -> None:
         _import(argument.value, node, module, found)
 
 
-def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int]) -> None:
+def _string(text: str, node: ast.expr, module: Module, found: _Imported) -> None:
+    way = IN_STRINGS.search(text)
+    if way is not None:
+        _refuse(f"{way.group()} leads to what only a run can tell, also within a string", node, module, found)
+
+
+def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int], foreign: frozenset[str]) -> None:
     owner = node.value.id if isinstance(node.value, ast.Name) else None
     if owner in ("importlib", "sys"):
         allowed.add(id(node.value))
-    is_safe = owner is None or _may_be_taken(owner, node.attr)
-    if node.attr in _WAYS_ROUND or not is_safe or (node.attr == _IMPORT_BY_NAME and id(node) not in allowed):
+        is_safe = may_be_taken(owner, node.attr)
+    elif root_of(node) in foreign:
+        is_safe = may_be_taken("", node.attr)
+    else:
+        is_safe = node.attr not in HELD | ENTRY_POINTS
+    if node.attr in WAYS_ROUND or not is_safe or (node.attr == IMPORT_BY_NAME and id(node) not in allowed):
         _refuse(f"{ast.unparse(node)} leads to what only a run can tell", node, module, found)
 
 
 def _name(node: ast.Name, module: Module, found: _Imported, allowed: set[int]) -> None:
     if id(node) in allowed or isinstance(node.ctx, ast.Store):
         return
-    if node.id in _RUN_TEXT or node.id in (_IMPORT_BY_NAME, "importlib", "sys"):
+    if node.id in RUN_TEXT or node.id in (IMPORT_BY_NAME, "importlib", "sys"):
         _refuse(f"{node.id} may import what only a run can tell", node, module, found)
 
 

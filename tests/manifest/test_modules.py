@@ -1,5 +1,8 @@
 """Whatever may import what only a run can tell is refused, by whatever name it goes; ordinary code is not."""
 
+import subprocess
+import sys
+
 import pytest
 
 from reconciler.diagnostics import Diagnostic
@@ -57,6 +60,29 @@ def codes(text: str) -> set[str]:
         "import logging.config",
         "from logging import config",
         "getattr(object(), '__import__')",
+        "import os\nos.sys.modules['builtins'].exec('1')",
+        "from os import sys as s\ns.modules['builtins'].eval('1')",
+        "import inspect\ninspect.builtins.eval('1')",
+        "import inspect\ninspect.importlib.import_module('json')",
+        "import inspect\nwith_it = inspect\nwith_it.importlib",
+        "import enum\nenum.bltns.eval('1')",
+        "import random\nrandom._os.system('python rates.py')",
+        "from random import _os",
+        "import unittest.mock\nunittest.mock._importer('rates')",
+        "import importlib.metadata\nimportlib.metadata.EntryPoint('a', 'rates:RATE', 'b').load()",
+        "from importlib.metadata import entry_points",
+        "import gc\ngc.get_objects()",
+        "globals()['__built' + 'ins__']",
+        "def f(): return locals()",
+        "def f(): pass\ngetattr(f, '__glo' + 'bals__')",
+        "def f(): pass\nf.__getattribute__('__globals__')",
+        "import operator\noperator.attrgetter('__globals__')(print)",
+        "import operator\noperator.attrgetter('__code__.co_names')(print)",
+        "'{0.__globals__}'.format(print)",
+        "def g(): yield 1\ng().gi_frame.f_builtins['eval']",
+        "print.__self__.eval('1')",
+        "try:\n  1 / 0\nexcept ZeroDivisionError as e:\n  e.__traceback__.tb_frame",
+        "def g(x: '__import__(\"rates\")'): pass",
     ],
 )
 def test_what_may_import_what_only_a_run_can_tell_is_refused(text: str) -> None:
@@ -81,7 +107,45 @@ def test_what_may_import_what_only_a_run_can_tell_is_refused(text: str) -> None:
         "data = {'compile': 1, 'exec': 2}\ndata['compile']",
         "from datetime import *",
         "import pickle, json, math, os.path",
+        "import datetime, time, copy, collections.abc\ndatetime.time, time.time, copy.copy, collections.abc.Mapping",
+        "class Row:\n  def __init__(self, code, site): self.code, self.site, self._trace = code, site, 1\nRow(1, 2)._trace",
+        "def f(row): return row.code + row.site.profile",
+        "def f(): 'Not by __globals__.'\n",
+        "from collections import namedtuple\nP = namedtuple('P', 'x')\nP(1)._replace(x=2)._asdict()",
+        "from concurrent.futures import ThreadPoolExecutor",
+        "import xml.etree.ElementTree as tree\ntree.fromstring('<a/>').tag",
+        "class A: __slots__ = ('x',)\nA.__name__, A().__class__, __name__, __file__",
+        "s = 'a' + 'b' + str(1) + 'c'",
     ],
 )
 def test_ordinary_code_is_taken(text: str) -> None:
     assert codes(text) == set()
+
+
+def held_by_the_library() -> list[str]:
+    """What Python's own modules hold of modules that import or run text: `os.sys`, `inspect.builtins` …"""
+    script = """
+import importlib, sys, warnings
+warnings.simplefilter("ignore")
+wanted = {"builtins", "sys", "importlib", "runpy", "pkgutil", "code", "codeop", "pydoc", "zipimport", "gc", "marshal"}
+for name in sorted(sys.stdlib_module_names - {"antigravity", "this", "idlelib", "__main__"}):
+    try:
+        module = importlib.import_module(name)
+    except BaseException:
+        continue
+    for attribute, value in sorted(vars(module).items()):
+        if type(value) is type(sys) and value.__name__ in wanted:
+            print(f"{name}.{attribute}")
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    return found.stdout.split()
+
+
+def test_what_libraries_hold_of_each_other_is_refused() -> None:
+    held = held_by_the_library()
+    assert len(held) > 100
+
+    taken = [one for one in held if codes(f"import {one.partition('.')[0]}\n{one}") != {"M165"}]
+    imported = [one for one in held if codes("from {} import {} as x".format(*one.split("."))) != {"M165"}]
+
+    assert (taken, imported) == ([], [])
