@@ -6,10 +6,9 @@ import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say
-from reconciler.reconcile.controls import want
+from reconciler.reconcile.controls import pause
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import live_run
-from reconciler.registry.model import Wish
 
 
 @click.command()
@@ -24,7 +23,7 @@ def command(pipeline: str, repo: str, environment: str | None) -> int:
     """
     target = target_of(repo, environment)
     require_known(target, pipeline)
-    want(target.registry, pipeline, Wish.PAUSE, getpass.getuser())
+    pause(target.registry, pipeline, getpass.getuser())
     live = live_run(target.registry, pipeline) is not None
     say(f"{pipeline} pauses after the step under way" if live else f"the next run of {pipeline} will start paused")
     return 0

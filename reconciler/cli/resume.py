@@ -6,10 +6,9 @@ import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say
-from reconciler.reconcile.controls import read_controls, want
+from reconciler.reconcile.controls import resume
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import live_run
-from reconciler.registry.model import Wish
 
 
 @click.command()
@@ -22,8 +21,7 @@ def command(pipeline: str, repo: str, environment: str | None) -> int:
     """
     target = target_of(repo, environment)
     require_known(target, pipeline)
-    if read_controls(target.registry, pipeline).wish is Wish.PAUSE:
-        want(target.registry, pipeline, Wish.RUN, getpass.getuser())
+    if resume(target.registry, pipeline, getpass.getuser()):
         live = live_run(target.registry, pipeline) is not None
         say(f"{pipeline} goes on" if live else f"{pipeline} is resumed; to run it: reconcile run {pipeline}")
     else:

@@ -6,6 +6,7 @@ import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import note, say
+from reconciler.reconcile.controls import read_controls
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.stopping import stop_run
 
@@ -22,5 +23,10 @@ def command(pipeline: str, repo: str, environment: str | None, force: bool) -> i
     target = target_of(repo, environment)
     require_known(target, pipeline)
     stopped = stop_run(target, pipeline, getpass.getuser(), force=force, tell=note)
-    say(f"{pipeline} is stopped" if stopped else f"no run of {pipeline} is live: there is nothing to stop")
+    if not stopped:
+        say(f"no run of {pipeline} is live: there is nothing to stop")
+    elif read_controls(target.registry, pipeline).paused:
+        say(f"{pipeline} is stopped, and stays paused; to have its next run take input: reconcile resume {pipeline}")
+    else:
+        say(f"{pipeline} is stopped")
     return 0

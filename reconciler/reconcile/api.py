@@ -34,7 +34,7 @@ from reconciler.reconcile.checkpoints import (
     restore_checkpoint,
 )
 from reconciler.reconcile.compiling import Validated, validate_pipeline
-from reconciler.reconcile.controls import want
+from reconciler.reconcile.controls import pause, resume
 from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.history import PastApply, PastProgram, list_applies, program_at
@@ -70,7 +70,7 @@ from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_o
 from reconciler.reconcile.versions.rolling_back import plan_rollback, roll_back
 from reconciler.reconcile.versions.rows import RowDifference, compare_rows
 from reconciler.reconcile.versions.staging import StageResult, stage_pipeline
-from reconciler.registry.model import AliasMove, Staged, Wish
+from reconciler.registry.model import AliasMove, Staged
 
 if TYPE_CHECKING:
     from reconciler.reconcile.versions.pruning import Pruning
@@ -298,11 +298,11 @@ class Pipeline:
 
     def pause(self) -> None:
         """Have the pipeline take no input until it is resumed, over restarts."""
-        want(self._project.target.registry, self.name, Wish.PAUSE, getpass.getuser())
+        pause(self._project.target.registry, self.name, getpass.getuser())
 
     def resume(self) -> None:
         """Have the pipeline take input again."""
-        want(self._project.target.registry, self.name, Wish.RUN, getpass.getuser())
+        resume(self._project.target.registry, self.name, getpass.getuser())
 
     def pause_connector(self, connector: str) -> None:
         """Pause one connector (`table.connector`, or its own name where no other has it), over restarts."""

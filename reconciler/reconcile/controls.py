@@ -2,9 +2,9 @@
 
 Each change is one compare-and-set of a document of its own (registry/model.py, `Controls`), made again on the newest
 contents when somebody else was faster, so no two wishes overwrite each other. Rules:
-- A wish to pause holds until someone resumes the pipeline, over every restart.
+- A pause holds until someone resumes the pipeline, over every restart and every stop.
 - A wish to stop is for the run that lives when it is made. That run takes it away as it ends; one that a run finds at its
-  start was for another, and is taken away.
+  start was for another, and is taken away. It stands beside a pause, and neither takes the other back.
 - What is said of a connector holds until something else is said; a seek until a run has carried it out.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from reconciler.errors import RegistryConflict
 from reconciler.names import fold
-from reconciler.registry.model import Controls, Seek, Wish
+from reconciler.registry.model import Controls, Seek
 from reconciler.registry.protocol import Registry
 
 
@@ -26,9 +26,19 @@ def read_controls(registry: Registry, pipeline: str) -> Controls:
     return Controls() if found is None else found.value
 
 
-def want(registry: Registry, pipeline: str, wish: Wish, by: str, *, forced: bool = False) -> None:
-    """Wish something for the whole pipeline."""
-    _change(registry, pipeline, lambda now: replace(now, wish=wish, forced=forced, by=by, at=_now()))
+def pause(registry: Registry, pipeline: str, by: str) -> None:
+    """Have the pipeline take no input until it is resumed."""
+    _change(registry, pipeline, lambda now: replace(now, paused=True, by=by, at=_now()))
+
+
+def resume(registry: Registry, pipeline: str, by: str) -> bool:
+    """Have the pipeline take input again. False: it was not paused."""
+    return _change(registry, pipeline, lambda now: replace(now, paused=False, by=by, at=_now()) if now.paused else now)
+
+
+def ask_to_stop(registry: Registry, pipeline: str, by: str, *, forced: bool = False) -> None:
+    """Have the live run end; `forced`: without finishing the step under way."""
+    _change(registry, pipeline, lambda now: replace(now, stops=True, forced=forced, by=by, at=_now()))
 
 
 def take_away_stop(registry: Registry, pipeline: str) -> None:
@@ -36,7 +46,7 @@ def take_away_stop(registry: Registry, pipeline: str) -> None:
     _change(
         registry,
         pipeline,
-        lambda now: replace(now, wish=Wish.RUN, forced=False) if now.wish is Wish.STOP else now,
+        lambda now: replace(now, stops=False, forced=False) if now.stops else now,
     )
 
 
@@ -67,16 +77,17 @@ def take_away_seeks(registry: Registry, pipeline: str, done: Mapping[str, Seek])
     )
 
 
-def _change(registry: Registry, pipeline: str, change: Callable[[Controls], Controls]) -> None:
+def _change(registry: Registry, pipeline: str, change: Callable[[Controls], Controls]) -> bool:
+    """Whether anything is another now."""
     while True:
         found = registry.controls(pipeline)
         now = Controls() if found is None else found.value
         changed = change(now)
         if changed == now:
-            return
+            return False
         try:
             registry.replace_controls(pipeline, found.token if found else None, changed, str(uuid.uuid4()))
-            return
+            return True
         except RegistryConflict:
             continue
 

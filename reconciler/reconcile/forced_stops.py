@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 
 from reconciler.errors import RegistryError
 from reconciler.reconcile.controls import read_controls
-from reconciler.registry.model import Wish
 from reconciler.registry.protocol import Registry
 
 _LOOK_EVERY_SECONDS = 0.5
@@ -28,7 +27,7 @@ def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[], 
         while not over.wait(_LOOK_EVERY_SECONDS):
             with suppress(RegistryError, OSError):
                 controls = read_controls(registry, pipeline)
-                if controls.wish is Wish.STOP and controls.forced:
+                if controls.stops and controls.forced:
                     abandon()
                     return
 

@@ -28,7 +28,7 @@ from reconciler.reconcile.replaying import Running, ready_for_steps
 from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Controls, Wish
+from reconciler.registry.model import Controls
 
 _LOOK_EVERY_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
@@ -121,7 +121,7 @@ class RunLoop:
             self._checkpoint_at = time.monotonic() + self.moving.checkpoint_seconds
             self._log.record(Event.RUN_STARTED, details={"once": self._pace.once})
         if self._report.state in (State.INITIALIZING, State.REPLAYING):
-            paused = read_controls(self._target.registry, self._pipeline).wish is Wish.PAUSE
+            paused = read_controls(self._target.registry, self._pipeline).paused
             self.happen(Happening.HOLD if paused else Happening.READY)
             if paused:
                 self._tell_of_pause()
@@ -135,7 +135,7 @@ class RunLoop:
             self._log.record(Event.HANDED_OVER)
             self.happen(Happening.APPLY)
             return Outcome.HANDED_OVER
-        if self._pace.stop() or controls.wish is Wish.STOP:
+        if self._pace.stop() or controls.stops:
             self._end()
             return Outcome.ENDED
         self._pause_or_resume(controls)
@@ -204,7 +204,7 @@ class RunLoop:
                     raise
 
     def _pause_or_resume(self, controls: Controls) -> None:
-        wanted = State.PAUSED if controls.wish is Wish.PAUSE else State.RUNNING
+        wanted = State.PAUSED if controls.paused else State.RUNNING
         if self._report.state is wanted:
             return
         pauses = wanted is State.PAUSED

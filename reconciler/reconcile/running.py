@@ -24,7 +24,6 @@ from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.run_loop import Outcome, Pace, RunLoop
 from reconciler.reconcile.stepping import StepResult
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Wish
 
 _POLL_SECONDS = 0.2
 _HANDOVER_STARTS_WITHIN = 30.0
@@ -55,7 +54,7 @@ def run_pipeline(
     """Ingest what the inputs have and bring every view up to date; `once`: until nothing is new, else until `stop` or until
     somebody wants it to stop. `abandon` ends the process at once, for those who can't wait for the end of a step."""
     holder = this_process("run")
-    if read_controls(target.registry, pipeline).wish is Wish.STOP and _nobody_runs(target, pipeline, holder):
+    if read_controls(target.registry, pipeline).stops and _nobody_runs(target, pipeline, holder):
         # It was meant for another run, which has ended.
         take_away_stop(target.registry, pipeline)
     reporter = Reporter(target.registry, pipeline, holder, once=once)
@@ -139,7 +138,7 @@ def _wait_for_apply(target: Target, pipeline: str, stop: Callable[[], bool]) -> 
 
 
 def _is_to_stop(target: Target, pipeline: str, stop: Callable[[], bool]) -> bool:
-    return stop() or read_controls(target.registry, pipeline).wish is Wish.STOP
+    return stop() or read_controls(target.registry, pipeline).stops
 
 
 def _nobody_runs(target: Target, pipeline: str, holder: Holder) -> bool:

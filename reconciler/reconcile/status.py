@@ -32,7 +32,7 @@ from reconciler.reconcile.planning import AppliedState, plan_between, read_appli
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.stopping import report_is_alive
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease, Wish
+from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         command=lease.command if lease else None,
         told=State(report["state"]) if run is not None else None,
         told_alive=run is not None and run.alive,
-        stop_wanted=controls.wish is Wish.STOP,
+        stop_wanted=controls.stops,
         apply_open=head is not None and head.journal is not None,
         step_open=head is not None and head.intent is not None,
         refused=bool(refusal),
@@ -215,6 +215,12 @@ def _detail(
         return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{doing}{_trouble(run)}"
     if run is not None and run.alive:
         return f"the run on {run.host} waits for an apply to be finished"
+    told = _left(state, head, run, refusal, failed)
+    return "; ".join(part for part in (told, "the next run starts paused" if controls.paused else "") if part)
+
+
+def _left(state: State, head: Head | None, run: RunStatus | None, refusal: str, failed: FailedCommand | None) -> str:
+    """What is to be known of a pipeline at which nobody is at work."""
     if head is not None and head.journal is not None:
         done = sum(entry.state is EntryState.DONE for entry in head.journal.entries)
         why = (
@@ -233,7 +239,7 @@ def _detail(
         return "never applied"
     if head.applied.record is None:
         return "removed"
-    return "the next run starts paused" if controls.wish is Wish.PAUSE else ""
+    return ""
 
 
 def _doing(head: Head | None, run: RunStatus | None) -> str:

@@ -16,12 +16,11 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import LeaseHeld, ReconcileError
-from reconciler.reconcile.controls import take_away_stop, want
+from reconciler.reconcile.controls import ask_to_stop, take_away_stop
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.lease import hold_lease, is_alive, is_free, this_process, time_to_live_seconds
 from reconciler.reconcile.lifecycle import ENDED, State
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Wish
 from reconciler.registry.protocol import Registry
 
 PATIENCE_SECONDS = 10.0
@@ -71,7 +70,7 @@ def stop_run(
     run = live_run(registry, pipeline)
     if run is None:
         return False
-    want(registry, pipeline, Wish.STOP, by, forced=force)
+    ask_to_stop(registry, pipeline, by, forced=force)
     pid = run.process.partition(":")[0]
     tell(f"asked the run of {pipeline} (process {pid} on {run.host}) to {'drop what it does' if force else 'stop'}")
     here = this_process("stop").host

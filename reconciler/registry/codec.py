@@ -152,16 +152,19 @@ def lease_from_json(value: JsonObject, where: str) -> Lease:
 
 
 def controls_to_json(controls: Controls) -> JsonObject:
-    """The controls as a JSON object with their `format`."""
-    return {"format": FORMAT, **asdict(controls)}
+    """The controls as a JSON object with their `format`. `wish` is what versions read that know one wish at a time."""
+    return {"format": FORMAT, "wish": controls.wish.value, **asdict(controls)}
 
 
 def controls_from_json(value: JsonObject, where: str) -> Controls:
     """The controls of a JSON object. Raises RegistryError (G602, G606)."""
     check_format(value, where)
     try:
+        wish = Wish(value["wish"])
         return Controls(
-            wish=Wish(value["wish"]),
+            # A version that knows one wish at a time writes no others.
+            paused=value.get("paused", wish is Wish.PAUSE),
+            stops=value.get("stops", wish is Wish.STOP),
             forced=value["forced"],
             connectors=value["connectors"],
             seeks={key: Seek(**part) for key, part in value["seeks"].items()},

@@ -338,7 +338,7 @@ class Head:
 
 
 class Wish(StrEnum):
-    """What people want of a pipeline: that it runs, pauses (held, but takes no input) or stops."""
+    """What people want of a pipeline now: that it runs, pauses (held, but takes no input) or stops."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -360,17 +360,26 @@ class Seek:
 class Controls:
     """What people ask of a pipeline, whoever runs it, until they ask otherwise.
 
-    `wish` is for the whole pipeline; `forced`: stop without finishing the step under way. `connectors` maps a connector's
-    folded name to whether it is paused, where somebody said so: that holds against `paused` of the manifest, and
-    a pause against `start_after`, too. `seeks` maps a connector's folded name to where it is to read on.
+    `paused` and `stops` are for the whole pipeline, and each holds whatever becomes of the other: a run that is paused and
+    stopped ends, and the next one starts paused. `forced`: stop without finishing the step under way. `connectors` maps a
+    connector's folded name to whether it is paused, where somebody said so: that holds against `paused` of the manifest,
+    and a pause against `start_after`, too. `seeks` maps a connector's folded name to where it is to read on.
     """
 
-    wish: Wish = Wish.RUN
+    paused: bool = False
+    stops: bool = False
     forced: bool = False
     connectors: Mapping[str, bool] = field(default_factory=dict)
     seeks: Mapping[str, Seek] = field(default_factory=dict)
     by: str = ""
     at: str = ""
+
+    @property
+    def wish(self) -> Wish:
+        """What a run has to do first."""
+        if self.stops:
+            return Wish.STOP
+        return Wish.PAUSE if self.paused else Wish.RUN
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from reconciler.delta.tables import clear_table, create_table, extend_table, pub
 from reconciler.delta.writing import require_room
 from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.errors import RegistryConflict, RegistryError
-from reconciler.reconcile.controls import want
+from reconciler.reconcile.controls import pause
 from reconciler.registry.delta import DeltaRegistry
-from reconciler.registry.model import Controls, Wish
+from reconciler.registry.model import Controls
 from tests.delta.test_tables import at, rows, stage
 from tests.small_disk import SmallDisk, small_disk
 
@@ -136,7 +136,7 @@ def test_what_people_ask_for_is_refused_and_not_tried_for_ever(disk: SmallDisk) 
     registry.replace_controls("shop", None, Controls(), "w0")
     disk.fill()
     with pytest.raises(RegistryError) as caught:
-        want(registry, "shop", Wish.PAUSE, "somebody")
+        pause(registry, "shop", "somebody")
     assert caught.value.code == "G603"
 
 

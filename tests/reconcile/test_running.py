@@ -15,6 +15,7 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import LeaseHeld, ReconcileError
+from reconciler.reconcile.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.stopping import live_run, stop_run
 from reconciler.reconcile.target import Target
@@ -173,11 +174,46 @@ def test_a_paused_pipeline_takes_no_input_until_it_is_resumed_over_restarts(
         assert "pauses after the step" in reconcile("pause", "shop")
         wait_until(lambda: state(root) == "Paused")
         put(root, "log", "1.json", {"line": "hello"})
-        assert "shop is stopped" in reconcile("stop", "shop")
+        said = reconcile("stop", "shop")
+    assert "is stopped, and stays paused; to have its next run take input: reconcile resume shop" in said
+    assert "starts paused" in status(root).detail
+    opened(root).run_once()
     assert rows(root, "log") == []
-    assert status(root).wish == Wish.RUN.value
+    assert status(root).wish == Wish.PAUSE.value
     assert [line for line in happened(root) if line in ("paused", "resumed")] == ["resumed", "paused"]
+    assert "is resumed" in reconcile("resume", "shop")
     assert "is not paused" in reconcile("resume", "shop")
+    opened(root).run_once()
+    assert rows(root, "log") != []
+
+
+@pytest.mark.parametrize("how", ["stop", "stop --force", "signal", "kill"])
+def test_a_pause_outlives_every_way_to_end_a_run(root: Path, reconcile: Reconcile, how: str) -> None:
+    with live(root) as process:
+        wait_until(lambda: len(rows(root)) == 2)
+        reconcile("pause", "shop")
+        wait_until(lambda: state(root) == "Paused")
+        if how.startswith("stop"):
+            reconcile(*how.split(), "shop")
+        else:
+            process.send_signal(signal.SIGTERM if how == "signal" else signal.SIGKILL)
+        process.wait(30)
+    put(root, "log", "1.json", {"line": "hello"})
+    opened(root).run_once()
+    assert rows(root, "log") == []
+    assert reconcile("resume", "shop") == "shop is resumed; to run it: reconcile run shop\n"
+
+
+def test_who_pauses_or_resumes_takes_back_no_stop(root: Path) -> None:
+    registry = opened(root)._project.target.registry
+    ask_to_stop(registry, "shop", "ada", forced=True)
+    pause(registry, "shop", "bob")
+    assert (read_controls(registry, "shop").stops, read_controls(registry, "shop").forced) == (True, True)
+    assert resume(registry, "shop", "bob")
+    assert not resume(registry, "shop", "bob")
+    assert read_controls(registry, "shop").stops
+    take_away_stop(registry, "shop")
+    assert read_controls(registry, "shop").wish is Wish.RUN
 
 
 def test_stop_waits_until_the_step_is_done_and_the_next_run_starts_as_usual(root: Path, reconcile: Reconcile) -> None:

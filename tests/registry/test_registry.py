@@ -11,7 +11,7 @@ from reconciler.delta.opening import join_location, open_table
 from reconciler.digest import digest_json
 from reconciler.engine.protocol import ColumnType
 from reconciler.errors import RegistryConflict, RegistryError
-from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.registry.codec import controls_from_json, controls_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
@@ -35,7 +35,6 @@ from reconciler.registry.model import (
     Seek,
     Sending,
     Stored,
-    Wish,
     moved_foreign,
     read_of,
 )
@@ -294,7 +293,8 @@ def test_pipelines_share_no_file(tmp_path: Path) -> None:
 
 
 CONTROLS = Controls(
-    Wish.PAUSE,
+    True,
+    True,
     True,
     {"t.live": True, "t.history": False},
     {"t.live": Seek("id", {"0": 42}, "2026-01-01", "ann")},
@@ -311,6 +311,16 @@ def test_controls_are_replaced_by_who_saw_them(registry: Registry) -> None:
     assert second.value == CONTROLS
     with pytest.raises(RegistryConflict):
         registry.replace_controls("shop", first.token, Controls(), "three")
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [("run", Controls()), ("pause", Controls(paused=True)), ("stop", Controls(stops=True))],
+)
+def test_controls_of_a_version_that_knew_one_wish_at_a_time_are_read(wish: str, expected: Controls) -> None:
+    stored = {"format": 1, "wish": wish, "forced": False, "connectors": {}, "seeks": {}, "by": "", "at": ""}
+    assert controls_from_json(stored, "here") == expected
+    assert controls_to_json(expected)["wish"] == wish
 
 
 def test_aliases_are_replaced_by_who_saw_them(registry: Registry) -> None:
