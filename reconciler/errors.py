@@ -13,6 +13,7 @@ from reconciler.diagnostics import Diagnostic
 EXIT_DONE = 0
 EXIT_ERROR = 1
 EXIT_PENDING = 2
+EXIT_INTERRUPTED = 130
 
 
 class ReconcileError(Exception):

@@ -17,12 +17,11 @@ import click
 
 from reconciler import __version__
 from reconciler.cli.output import note, show_error
-from reconciler.errors import EXIT_ERROR, ReconcileError
+from reconciler.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
 
-EXIT_INTERRUPTED = 130
 _OF_THE_SYSTEM = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE}
 )

@@ -2,12 +2,16 @@
 
 import os
 import signal
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
+from reconciler.errors import EXIT_DONE, EXIT_INTERRUPTED
 from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.reconcile.forced_stops import REPLAYED
 from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.stopping import end_this_process
 
@@ -38,7 +42,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     def stop(number: int, frame: object) -> None:
         nonlocal stopped
         if stopped:
-            end_this_process()
+            _end(f"{pipeline} ends at once, as a second signal asks; {REPLAYED}", EXIT_INTERRUPTED)
         stopped = True
 
     signal.signal(signal.SIGINT, stop)
@@ -53,7 +57,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
             once=once,
             interval_seconds=interval,
             stop=lambda: stopped,
-            abandon=end_this_process,
+            abandon=lambda why: _end(why, EXIT_DONE),
         )
     for connector, reason in sorted(result.skipped.items()):
         note(f"{connector}: {reason}")
@@ -71,3 +75,11 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     else:
         say(f"{pipeline}: {result.step_count} step(s), {result.row_count} row(s) ingested")
     return 0
+
+
+def _end(why: str, code: int) -> NoReturn:
+    """End this process now, and say why: the result that a run shows at its end does not come any more."""
+    # Whoever is in the middle of a line can't be told in between; that keeps nobody from ending.
+    with suppress(Exception):
+        note(why)
+    end_this_process(code)

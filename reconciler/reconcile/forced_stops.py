@@ -7,17 +7,22 @@ process: in a program of somebody else's, a run ends between two steps.
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from reconciler.errors import RegistryError
 from reconciler.reconcile.controls import read_controls
 from reconciler.registry.protocol import Registry
 
+REPLAYED: Final = "the next run replays a step that was under way"
+"""What becomes of what is dropped."""
+
 _LOOK_EVERY_SECONDS = 0.5
 
 
 @contextmanager
-def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[], None] | None) -> Iterator[None]:
-    """While the body runs, call `abandon` as soon as somebody wants the pipeline to stop by force."""
+def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[str], None] | None) -> Iterator[None]:
+    """While the body runs, call `abandon` as soon as somebody wants the pipeline to stop by force, with a sentence that
+    says so."""
     if abandon is None:
         yield
         return
@@ -28,7 +33,7 @@ def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[], 
             with suppress(RegistryError, OSError):
                 controls = read_controls(registry, pipeline)
                 if controls.stops and controls.forced:
-                    abandon()
+                    abandon(f"{pipeline} is stopped by force, as {controls.by} asks; {REPLAYED}")
                     return
 
     threading.Thread(target=watch, name="forced stops", daemon=True).start()

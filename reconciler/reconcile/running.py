@@ -49,10 +49,11 @@ def run_pipeline(
     once: bool,
     interval_seconds: float = 1.0,
     stop: Callable[[], bool] = lambda: False,
-    abandon: Callable[[], None] | None = None,
+    abandon: Callable[[str], None] | None = None,
 ) -> RunResult:
     """Ingest what the inputs have and bring every view up to date; `once`: until nothing is new, else until `stop` or until
-    somebody wants it to stop. `abandon` ends the process at once, for those who can't wait for the end of a step."""
+    somebody wants it to stop. `abandon` ends the process at once, for those who can't wait for the end of a step; it is
+    given the sentence that says why."""
     holder = this_process("run")
     if read_controls(target.registry, pipeline).stops and _nobody_runs(target, pipeline, holder):
         # It was meant for another run, which has ended.

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from reconciler.digest import JsonObject
 from reconciler.errors import LeaseHeld, ReconcileError
@@ -93,11 +93,11 @@ def stop_run(
     return True
 
 
-def end_this_process() -> None:
-    """End this process and all that it started, now. For a run that is stopped by force."""
+def end_this_process(code: int) -> NoReturn:
+    """End this process with that exit code, and all that it started, now. For a run that is stopped by force."""
     for child in _descendants(os.getpid()):
         _signal(child)
-    os._exit(1)
+    os._exit(code)
 
 
 def _kill(process: str) -> None:

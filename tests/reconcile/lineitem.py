@@ -16,14 +16,13 @@ from typing import Any
 import arro3.core
 from deltalake import write_deltalake
 
+from reconciler.cli.main import run
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.events import LoggedEvent, read_events
-from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.reconcile.status import ConnectorStatus
-from reconciler.reconcile.stopping import end_this_process
 from tests.engine.delta_writer import DeltaWriter
 
 PROGRAM = """\
@@ -137,6 +136,7 @@ def live(root: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         [sys.executable, "-m", "tests.reconcile.lineitem", str(root), *options],
         cwd=repository,
         env={**os.environ, "PYTHONPATH": repository},
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -149,23 +149,11 @@ def live(root: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def main(folder: str, *options: str) -> None:
-    """Run the pipeline in this process, as `reconcile run` does."""
-    stopped: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda got, frame: stopped.append(got))
-    root = Path(folder)
-    pipeline = opened(root)
-    run_pipeline(
-        pipeline._project.target,
-        "shop",
-        Running(HeldUp(DeltaWriter(), folder=root), lambda message: print(message, file=sys.stderr)),
-        once="--once" in options,
-        interval_seconds=0.1,
-        stop=lambda: bool(stopped),
-        abandon=end_this_process,
-    )
+def main(folder: str, *options: str) -> int:
+    """`reconcile run` on the pipeline, in this process."""
+    engine = HeldUp(DeltaWriter(), folder=Path(folder))
+    return run(["run", "shop", "--repo", folder, "--interval", "0.1", *options], engine)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -2,6 +2,7 @@
 Over real Delta tables and the recording engine; live runs are processes of their own. What fails: test_run_failures. What
 is told of it: test_run_status."""
 
+import getpass
 import os
 import signal
 import subprocess
@@ -243,6 +244,18 @@ def test_stop_waits_until_the_step_is_done_and_the_next_run_starts_as_usual(root
         reconcile("stop", "shop")
 
 
+def test_a_second_signal_ends_a_run_at_once_and_says_so(root: Path) -> None:
+    (root / "hold").touch()
+    with live(root) as process:
+        wait_until((root / "reading").exists)
+        for _ in range(2):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+        assert process.wait(30) == 130
+        said = process.stderr.read() if process.stderr else ""
+    assert "shop ends at once, as a second signal asks; the next run replays a step that was under way" in said
+
+
 @pytest.mark.parametrize("suspended", [False, True])
 def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, reconcile: Reconcile, suspended: bool) -> None:
     (root / "hold").touch()
@@ -255,7 +268,10 @@ def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, re
             assert stop_run(opened(root)._project.target, "shop", "somebody", force=True, patience_seconds=0.5)
         else:
             assert "shop is stopped" in reconcile("stop", "shop", "--force")
-        assert process.wait(30) != 0
+        assert process.wait(30) == (-signal.SIGKILL if suspended else 0)
+        said = process.stderr.read() if process.stderr else ""
+    by = "" if suspended else f"shop is stopped by force, as {getpass.getuser()} asks; the next run replays a step"
+    assert by in said
     (root / "hold").unlink()
     assert rows(root) == []
     found = status(root)
