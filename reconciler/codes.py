@@ -265,7 +265,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X752": "an output's table exists already",
     "X753": "an output's table has other columns than its view",
     "X754": "an output's view lacks a column that it names",
-    "X780": "another version of Spark or Python than was planned for",
+    "X780": "another Spark, Python or setting than was planned for",
 }
 
 _USAGE: Final[dict[str, str]] = {

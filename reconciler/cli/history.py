@@ -9,6 +9,7 @@ from reconciler.cli.options import format_option, pipelines_argument, target_of,
 from reconciler.cli.output import note, paint, say, say_painted, show_json, show_table
 from reconciler.connectors.catalogue import shown_settings
 from reconciler.digest import canonical_json
+from reconciler.manifest.spark_values import shown_program_settings
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.reconcile.pipelines import require_known
@@ -84,6 +85,8 @@ def _show(program: PastProgram) -> None:
 
 def _definition(one: PastObject) -> dict[str, Any]:
     """What was recorded, without what may be secret."""
+    if one.kind == "settings":
+        return shown_program_settings(one.definition)
     if one.kind != "connector":
         sql = {"sql": without_connectors(one.definition["sql"])} if "sql" in one.definition else {}
         return {**one.definition, **sql}
@@ -96,4 +99,5 @@ def _text(one: PastObject) -> str:
         return f"{title}\n{_definition(one)['sql'].strip()}"
     if one.kind == "connector":
         return f"-- connector {one.name}\n{canonical_json(_definition(one)['settings'])}"
-    return f"{title}\n{canonical_json({key: value for key, value in one.definition.items() if key not in _NOT_SHOWN})}"
+    shown = _definition(one)
+    return f"{title}\n{canonical_json({key: value for key, value in shown.items() if key not in _NOT_SHOWN})}"

@@ -1,7 +1,7 @@
 """Spark settings, its version and the environment's settings compared: whatever of them differs and is no cause of a view's
 change is told as metadata.
 
-Values are told of settings that are known to name no secret (`manifest.spark_settings`), and masked all the same.
+Values are told where they are plain (`manifest.spark_values`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from reconciler.diff.model import MetadataChange
 from reconciler.manifest.model import Settings
 from reconciler.manifest.spark_settings import is_harmless, is_neutral
+from reconciler.manifest.spark_values import shown_value
 from reconciler.program.model import Program
 from reconciler.program.settings import SPARK, differing_settings
-from reconciler.redaction import masked
 
 _NOT_SET = "not set"
 
@@ -30,9 +30,11 @@ def compare_settings(applied: Program, desired: Program) -> Iterator[MetadataCha
             said = ["not recorded" if one.environment is None else "recorded" for one in (before, after)]
             yield MetadataChange(desired.name, "the environment's settings of Spark", *said)
         return
-    for name in _differing(before.environment, after.environment):
+    environments = {**before.environment, **before.sealed}, {**after.environment, **after.sealed}
+    for name in _differing(*environments):
         if name not in decisive:
-            values = _values(name, before.environment, after.environment)
+            sealed = name in {*before.sealed, *after.sealed}
+            values = (None, None) if sealed else _values(name, before.environment, after.environment)
             yield MetadataChange(desired.name, f"the environment's {name}", *values)
 
 
@@ -48,4 +50,4 @@ def _is_of_environment(name: str, before: Settings, after: Settings) -> bool:
 def _values(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str | None, str | None]:
     if not (is_harmless(name) or is_neutral(name)):
         return None, None
-    return masked(before.get(name, _NOT_SET)), masked(after.get(name, _NOT_SET))
+    return shown_value(name, before.get(name, _NOT_SET)), shown_value(name, after.get(name, _NOT_SET))

@@ -23,10 +23,10 @@ from reconciler.diff.model import (
 from reconciler.diff.moves import Renames
 from reconciler.manifest.model import Settings
 from reconciler.manifest.spark_settings import is_harmless
+from reconciler.manifest.spark_values import shown_value
 from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.settings import DEFAULTS, SPARK, differing_settings, minor
-from reconciler.redaction import masked
 from reconciler.snapshot.functions import call_closures
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.query_difference import changed_outputs
@@ -115,11 +115,11 @@ def settings_cause(before: Settings, after: Settings) -> SettingsChanged | None:
 def _values(name: str, applied: Settings, desired: Settings) -> tuple[str, str] | None:
     if name == SPARK:
         return minor(applied.spark_version), minor(desired.spark_version)
-    if not is_harmless(name):
+    if not is_harmless(name) or name in {*applied.sealed, *desired.sealed}:
         return None
     written = [{**(one.environment or {}), **one.spark} for one in (applied, desired)]
     default = DEFAULTS.get(name, "not set")
-    return masked(written[0].get(name, default)), masked(written[1].get(name, default))
+    return shown_value(name, written[0].get(name, default)), shown_value(name, written[1].get(name, default))
 
 
 def _query_cause(

@@ -13,7 +13,9 @@ executor never gets more cores than there are workers, or a cluster would wait f
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.program.settings import OF_A_CALL, is_of_queries_only, is_recorded
+from reconciler.errors import EngineError
+from reconciler.manifest.spark_values import is_plain, seal
+from reconciler.program.settings import OF_A_CALL, comparable_value, is_of_queries_only, is_recorded
 
 _MASTER = "spark.master"
 _CORES = "spark.executor.cores"
@@ -23,13 +25,14 @@ _CORES = "spark.executor.cores"
 class Resources:
     """What a pipeline asks for; None: whatever the environment says. `settings` are further settings of Spark, of which
     those that belong to a query are left out: they come with each call of the engine. `environment` are the environment's
-    settings as they are applied; None where nobody recorded them."""
+    settings as they are applied (None where nobody recorded them), `sealed` the seals of those whose value may be secret."""
 
     workers: int | None = None
     memory: str | None = None
     driver_memory: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] | None = None
+    sealed: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_local(master: str) -> bool:
@@ -40,11 +43,31 @@ def is_local(master: str) -> bool:
 def process_settings(environment: Mapping[str, str], asked: Resources) -> dict[str, str]:
     """The settings of Spark that a process starts with. `environment` are the environment's as reconcile.yaml has them here,
     which nobody need have merged: of these hold the ones that are known to harm nobody, and credentials. The others hold as
-    they were applied."""
+    they were applied. Raises EngineError (X780) where such a value is not recorded, and is not here any more either."""
     chosen = dict(environment)
     if asked.environment is not None:
-        chosen = {name: text for name, text in environment.items() if not is_recorded(name)} | dict(asked.environment)
-    return with_resources({name: text for name, text in chosen.items() if not is_of_queries_only(name)}, asked)
+        recorded = {name: text for name, text in asked.environment.items() if is_recorded(name)}
+        chosen = {name: text for name, text in environment.items() if not is_recorded(name)} | recorded
+        chosen |= _unsealed(environment, asked.sealed)
+    return with_resources({name: text for name, text in chosen.items() if not _is_of_calls(name, text)}, asked)
+
+
+def _is_of_calls(name: str, text: str) -> bool:
+    return is_of_queries_only(name) and is_plain(name, text)
+
+
+def _unsealed(environment: Mapping[str, str], sealed: Mapping[str, str]) -> dict[str, str]:
+    """The environment's values that were applied, of those whose seals alone are recorded."""
+    for name, applied in sealed.items():
+        text = environment.get(name)
+        if text is None or seal(name, comparable_value(name, text)) != applied:
+            state = "is gone from" if text is None else "is another one in"
+            raise EngineError(
+                "X780",
+                f"the environment's {name} {state} reconcile.yaml; the one that is applied is recorded nowhere",
+                "run `reconcile plan`, which shows what the other one changes, and apply it; or put the value back",
+            )
+    return {name: environment[name] for name in sealed}
 
 
 def with_resources(environment: Mapping[str, str], asked: Resources) -> dict[str, str]:

@@ -250,7 +250,8 @@ class Settings:
 
     Two parts come from where a program is compiled, not from its files. `spark_version` is that of the Spark that computes
     its views. `environment` holds those of the environment's settings of Spark that come into force with an apply only
-    (name → text); None of a program that was applied before they were recorded.
+    (name → text); None of a program that was applied before they were recorded. Of those whose value may be secret, `sealed`
+    holds the seal instead (`spark_values`).
     """
 
     name: str
@@ -278,6 +279,7 @@ class Settings:
     relation_retention: Mapping[str, Retention] = field(default_factory=dict)
     spark_version: str = FIRST_SPARK
     environment: Mapping[str, str] | None = None
+    sealed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

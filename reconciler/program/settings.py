@@ -7,7 +7,8 @@ Values are compared as Spark reads them: surrounding blanks say nothing, nor doe
 of words from a fixed list. A setting that says what holds without it, surely, is no setting (`DEFAULTS`).
 
 What decides results besides is judged like a setting: the environment's settings, and the minor version of Spark. Python's
-belongs to the functions that are written in it.
+belongs to the functions that are written in it. Of an environment's value that may be secret only its seal is known here
+(`manifest.spark_values`): it is compared in the value's place.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.manifest.model import FIRST_SPARK, Settings
-from reconciler.manifest.spark_settings import CREDENTIALS, is_harmless, is_neutral
+from reconciler.manifest.spark_settings import is_harmless, is_neutral
+from reconciler.manifest.spark_values import is_credential, is_plain, seal
 
 DEFAULTS: Final[Mapping[str, str]] = {
     "spark.sql.ansi.enabled": "true",
@@ -89,8 +91,9 @@ SPARK: Final = "Spark"
 
 def decisive_settings(settings: Settings) -> Mapping[str, str]:
     """All that decides what queries mean beside their text, by name: Spark's settings, the pipeline's before the
-    environment's, and Spark's minor version where it is not the first one's."""
-    found = dict(meaning_settings({**(settings.environment or {}), **settings.spark}))
+    environment's (of what may be secret its seal), and Spark's minor version where it is not the first one's."""
+    sealed = {name: one for name, one in settings.sealed.items() if not is_neutral(name) and name not in settings.spark}
+    found = {**meaning_settings({**(settings.environment or {}), **settings.spark}), **sealed}
     if minor(settings.spark_version) != minor(FIRST_SPARK):
         found[SPARK] = minor(settings.spark_version)
     return found
@@ -111,12 +114,18 @@ def minor(version: str) -> str:
 def is_recorded(name: str) -> bool:
     """Whether an environment's setting comes into force with an apply only, and is recorded with what is applied: all but
     those that are known to be neutral and harmless, and credentials, which are recorded nowhere."""
-    return name not in CREDENTIALS and not (is_neutral(name) and is_harmless(name))
+    return not is_credential(name) and not (is_neutral(name) and is_harmless(name))
 
 
 def recorded_environment(spark: Mapping[str, str]) -> dict[str, str]:
-    """Those of an environment's settings that are recorded."""
-    return {name: text for name, text in sorted(spark.items()) if is_recorded(name)}
+    """Those of an environment's settings that are recorded as they are."""
+    return {name: text for name, text in sorted(spark.items()) if is_recorded(name) and is_plain(name, text)}
+
+
+def sealed_environment(spark: Mapping[str, str]) -> dict[str, str]:
+    """Of those of an environment's settings that may be secret and are to be recorded, the seals."""
+    hidden = {name: text for name, text in sorted(spark.items()) if is_recorded(name) and not is_plain(name, text)}
+    return {name: seal(name, comparable_value(name, text)) for name, text in hidden.items()}
 
 
 def before_environments(settings: Settings) -> Settings:
@@ -128,19 +137,18 @@ def before_environments(settings: Settings) -> Settings:
         for name, text in settings.spark.items()
         if name not in inherited or text != comparable_value(name, environment[name])
     }
-    return replace(settings, spark=spark, environment=None)
+    return replace(settings, spark=spark, environment=None, sealed={})
 
 
 def _unrecorded(settings: Settings, other: Settings) -> frozenset[str]:
     """The names of the other's environment of which is not known whether they held here."""
     if settings.environment is not None:
         return frozenset()
+    plain = {name: comparable_value(name, text) for name, text in (other.environment or {}).items()}
     return frozenset(
         name
-        for name, text in (other.environment or {}).items()
-        if not is_of_queries_only(name)
-        and name not in settings.spark
-        and other.spark.get(name) in (None, comparable_value(name, text))
+        for name in (*plain, *other.sealed)
+        if not is_of_queries_only(name) and name not in settings.spark and other.spark.get(name) in (None, plain.get(name))
     )
 
 
@@ -161,5 +169,6 @@ def is_of_queries_only(name: str) -> bool:
 
 
 def is_of_a_call(name: str) -> bool:
-    """Whether an environment's setting comes with each call of the engine, from what is applied."""
+    """Whether an environment's setting comes with each call of the engine, from what is applied, if its value is plain. What
+    may be secret is the process's alone."""
     return is_of_queries_only(name) or (name.startswith(OF_A_CALL) and is_harmless(name) and not is_neutral(name))

@@ -18,9 +18,16 @@ from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.errors import ManifestInvalid
 from reconciler.manifest.model import Manifest
 from reconciler.manifest.read import read_manifest
+from reconciler.manifest.spark_values import is_plain
 from reconciler.program.compile import Compiled, compile_program
 from reconciler.program.model import Program
-from reconciler.program.settings import before_environments, comparable_value, is_of_a_call, recorded_environment
+from reconciler.program.settings import (
+    before_environments,
+    comparable_value,
+    is_of_a_call,
+    recorded_environment,
+    sealed_environment,
+)
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
@@ -87,11 +94,13 @@ def _with_environment_settings(manifest: Manifest, target: Target) -> Manifest:
     """What the environment adds is part of what the pipeline means there: it is planned, approved and recorded with it, and
     the engine gets it from what is applied only. Settings that belong to queries stand beside the pipeline's own."""
     spark = target.environment.spark
-    inherited = {name: comparable_value(name, text) for name, text in spark.items() if is_of_a_call(name)}
+    called = {name: text for name, text in spark.items() if is_of_a_call(name) and is_plain(name, text)}
+    inherited = {name: comparable_value(name, text) for name, text in called.items()}
     settings = replace(
         manifest.settings,
         spark=dict(sorted({**inherited, **manifest.settings.spark}.items())),
         environment=recorded_environment(spark),
+        sealed=sealed_environment(spark),
         spark_version=target.spark_version,
     )
     return replace(manifest, settings=settings)

@@ -56,4 +56,4 @@ def _recorded(target: Target, pipeline: str, record: str | None) -> Resources:
     objects = () if record is None else target.registry.snapshot(pipeline, record)
     settings: Mapping[str, Any] = next((item["definition"] for item in objects if item["kind"] == "settings"), {})
     asked = {name: settings.get(name) for name in ("workers", "memory", "driver_memory", "environment")}
-    return Resources(**asked, settings=settings.get("spark", {}))
+    return Resources(**asked, settings=settings.get("spark", {}), sealed=settings.get("sealed", {}))

@@ -2,7 +2,8 @@
 
 Stored is what the author wrote, with the declared types: query text, not canonical text; connector settings as resolved
 (variables filled in, secrets still references). Reading compiles again, so that the running version looks at applied and
-desired with the same eyes and an upgrade never plans a change by itself (the seed's Caveat 1).
+desired with the same eyes and an upgrade never plans a change by itself (the seed's Caveat 1). Of what an environment says
+to Spark, values that may be secret are stored as their seals; what earlier versions stored of them is read as such.
 
 Of other pipelines' relations, what was known of them is stored, so that a program can be read without them.
 
@@ -39,6 +40,7 @@ from reconciler.manifest.model import (
 )
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
+from reconciler.program.settings import comparable_value, recorded_environment, sealed_environment
 
 
 def encode_program(program: Program) -> list[dict[str, Any]]:
@@ -111,6 +113,7 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
                 "relation_retention": {
                     relation: Retention(**one) for relation, one in settings.get("relation_retention", {}).items()
                 },
+                **_read_environment(settings),
             }
         ),
         tables=tuple(_read_table(definition) for definition in by_kind["table"]),
@@ -119,6 +122,18 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
         functions=tuple(_read_function(definition) for definition in by_kind["function"]),
         foreign=tuple(_read_foreign(definition) for definition in by_kind["foreign"]),
     )
+
+
+def _read_environment(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment's settings of Spark in today's form: earlier versions recorded values that may be secret, too."""
+    environment = settings.get("environment")
+    if environment is None:
+        return {}
+    plain = recorded_environment(environment)
+    sealed = {**sealed_environment(environment), **settings.get("sealed", {})}
+    inherited = {name for name, text in environment.items() if settings["spark"].get(name) == comparable_value(name, text)}
+    spark = {name: text for name, text in settings["spark"].items() if name not in inherited - {*plain}}
+    return {"spark": spark, "environment": plain, "sealed": dict(sorted(sealed.items()))}
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
@@ -143,6 +158,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
         "retention": _retention(settings.retention),
         "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},
         "spark_version": settings.spark_version if settings.spark_version != FIRST_SPARK else None,
+        "sealed": dict(sorted(settings.sealed.items())),
     }
     return {
         "name": settings.name,

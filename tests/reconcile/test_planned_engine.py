@@ -137,6 +137,20 @@ def apply_as_recorded_before(root: Path) -> None:
     apply_pipeline(target, "shop", Applying(RecordingEngine(DeltaWriter())), Wanted(desired))
 
 
+@pytest.mark.parametrize("spark", ["{spark.jars: evil.jar}", "{}"])
+def test_none_starts_where_a_value_that_may_be_secret_is_not_the_applied_one(root: Path, spark: str) -> None:
+    environment(root, "{spark.jars: ours.jar}")
+    project(root).pipeline("shop").apply()
+    environment(root, spark)
+    with pytest.raises(EngineError) as refused:
+        process(root)
+    assert refused.value.code == "X780"
+    assert "spark.jars" in refused.value.message
+    assert ".jar" not in refused.value.message.replace("spark.jars", "")
+    environment(root, "{spark.jars: ours.jar}")
+    assert process(root)["spark.jars"] == "ours.jar"
+
+
 class TestEnvironment:
     def test_a_setting_that_is_not_known_to_be_neutral_modifies_the_views(self, root: Path) -> None:
         project(root).pipeline("shop").apply()
@@ -161,11 +175,15 @@ class TestEnvironment:
         assert process(root)["spark.hadoop.fs.s3a.secret.key"] == "hush"
 
     def test_a_process_starts_with_what_is_applied(self, root: Path) -> None:
-        environment(root, "{spark.jars: ours.jar, spark.sql.shuffle.partitions: 3}")
+        environment(root, "{spark.jars: ours.jar, spark.master: 'local[3]', spark.sql.shuffle.partitions: 3}")
         project(root).pipeline("shop").apply()
-        environment(root, "{spark.jars: evil.jar, spark.plugins: Evil, spark.sql.shuffle.partitions: 4}")
-        assert process(root) == {"spark.jars": "ours.jar", "spark.master": "local[*]", "spark.sql.shuffle.partitions": "4"}
-        # Whoever applies has the approval before Spark starts.
+        environment(root, "{spark.jars: ours.jar, spark.master: yarn, spark.plugins: Evil, spark.sql.shuffle.partitions: 4}")
+        assert process(root) == {"spark.jars": "ours.jar", "spark.master": "local[3]", "spark.sql.shuffle.partitions": "4"}
+
+    def test_whoever_applies_has_the_approval_before_spark_starts(self, root: Path) -> None:
+        environment(root, "{spark.jars: ours.jar}")
+        project(root).pipeline("shop").apply()
+        environment(root, "{spark.jars: evil.jar}")
         target = project(root).target
         asked = desired_resources(target, "shop")
         assert process_settings(target.environment.spark, asked)["spark.jars"] == "evil.jar"

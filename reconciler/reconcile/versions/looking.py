@@ -12,6 +12,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
+from reconciler.manifest.spark_values import shown_decisive
 from reconciler.names import did_you_mean, fold
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.histories import published_rows
@@ -66,7 +67,8 @@ class VersionSummary:
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
     """One version whole. `definition` is what its author wrote, with the declared types; `content` its canonical query,
-    columns, and what it reads and calls. `known_as` are digests of what it means, by which it is known again."""
+    columns, settings that decide results (as they may be shown), and what it reads and calls. `known_as` are digests of what
+    it means, by which it is known again."""
 
     found: FoundObject
     summary: VersionSummary
@@ -210,6 +212,8 @@ def read_version(target: Target, found: FoundObject, version: str | None) -> Obj
     try:
         definition, content = json.loads(row["definition"]), json.loads(row["content"])
         known_as = tuple(content.pop("known_as", ()))
+        if "settings" in content:
+            content["settings"] = shown_decisive(content["settings"])
     except (AttributeError, ValueError) as error:
         raise RegistryError("G602", f"version {row['number']} of {found.name} is damaged: {error}") from error
     return ObjectVersion(found, _summary(row), row["reconciler"], row["fingerprint"], definition, content, known_as)
