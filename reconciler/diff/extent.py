@@ -25,10 +25,11 @@ from typing import Final, TypeAlias
 from reconciler.names import fold
 from reconciler.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
-from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.renaming import shows_names
 from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.stars import holds_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +71,7 @@ _OF_SQL: Final = NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS | frozenset(_OF_S
 def uses_places(view: View, read: Read, columns: int | None) -> bool:
     """Whether a view may use columns of what it reads by their place. `columns`: how many there are, None if unknown."""
     reads_all = columns is None or len(read.columns) >= columns or ALL_COLUMNS in read.columns
-    return reads_all or _holds_star(query_tokens(view.query))
-
-
-def _holds_star(tokens: tuple[Token, ...]) -> bool:
-    """Whether a `*` stands for columns: not that of `count(*)`, which asks for none, nor between two operands."""
-    for index, token in enumerate(tokens):
-        if not token.is_symbol("*"):
-            continue
-        before = tokens[index - 1]
-        if before.is_symbol("("):
-            if not tokens[index - 2].is_word("COUNT"):
-                return True
-        elif before.is_word("SELECT", "DISTINCT", "ALL") or (before.kind is Kind.SYMBOL and before.text in (",", ".", "*/")):
-            return True
-    return False
+    return reads_all or holds_columns(query_tokens(view.query))
 
 
 def may_resolve_otherwise(applied: View, desired: View, relation: str, extent: OnlyColumns) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.query import Problem
+from reconciler.sql.stars import stands_for_columns
 
 _EXACT: Final[dict[int, str]] = {
     0: "row_number cume_dist current_date pi e",
@@ -111,8 +112,10 @@ def _arguments(tokens: tuple[Token, ...], index: int) -> int | None:
     if index < len(tokens) and tokens[index].is_symbol(")"):
         return 0
     commas, depth = 0, 0
-    for token in tokens[index:]:
+    for position, token in enumerate(tokens[index:], index):
         if token.kind is Kind.SYMBOL:
+            if token.text == "*" and depth == 0 and stands_for_columns(tokens, position):
+                return None
             if token.text in "([":
                 depth += 1
             elif token.text in ")]":

@@ -16,6 +16,7 @@ from reconciler.sql.lineage_names import column, parameter
 from reconciler.sql.lineage_scope import CALLED, CONSTANT, Beyond, Block, Column, Scope, Value, united
 from reconciler.sql.places import written_name
 from reconciler.sql.repeatable import Number, is_repeatable, number_of_call, number_of_type, together
+from reconciler.sql.stars import counts_rows
 from reconciler.sql.words import spark_functions
 
 # Windows that slide make several rows of one.
@@ -146,8 +147,7 @@ class ValueWalker:
 
     def _call(self, node: exp.Func, scope: Scope, named: dict[str, Block]) -> Value:
         name = self.name_of(node)
-        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-            # Counting rows asks no column.
+        if counts_rows(node):
             return _INTEGER
         parts = [self.value(child, scope, named) for child in node.iter_expressions()]
         numbers = [part.number for part in parts]

@@ -1,4 +1,5 @@
-"""Whether a parsed tree still holds every name of its text: a parser may drop an argument, or take a column for a keyword.
+"""Whether a parsed tree still holds every name and every `*` of its text: a parser may drop an argument, or take a column
+for a keyword.
 
 Each name that stands in the text as often as an operand could is counted, and must stand in the tree at least as often.
 Words that surely are no names in their place (types in a CAST, functions, units behind a number, hints) don't count.
@@ -14,6 +15,7 @@ from reconciler.sql.determinism import NON_DETERMINISTIC
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.query import Parsed
 from reconciler.sql.references import relation_key
+from reconciler.sql.stars import keeps_stars
 
 _LITERAL_TYPES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "INTERVAL", "X")
 _CASTS: Final = ("CAST", "TRY_CAST")
@@ -31,6 +33,8 @@ def is_whole(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]], 
         for column in relations.get(name, ()):
             left.setdefault(fold(column), 0)
     has_chance = _take_away(parsed.tokens, left)
+    if not keeps_stars(parsed.tree, parsed.tokens):
+        return False
     return (saw_chance or not has_chance) and min(left.values(), default=0) >= 0
 
 

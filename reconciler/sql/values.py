@@ -25,6 +25,7 @@ from reconciler.sql.expressions import (
 from reconciler.sql.places import own_offset, written_name
 from reconciler.sql.resolving import Resolver
 from reconciler.sql.scopes import Output, Scope
+from reconciler.sql.stars import counts_rows
 from reconciler.sql.words import spark_functions, spark_words
 
 _Outputs = tuple[Output, ...] | None
@@ -81,8 +82,7 @@ class Walker(Resolver):
     def _operation(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> str | None:
         if isinstance(node, exp.Func):
             self._known_function(node)
-        if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-            # Counting rows reads no column.
+        if counts_rows(node):
             return "BIGINT"
         types = [self.value(child, scope, named) for child in node.iter_expressions()]
         if is_comparison(node):

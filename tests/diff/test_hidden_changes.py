@@ -55,6 +55,46 @@ def test_columns_at_other_places_reach_who_uses_them_by_their_place(query: str, 
     assert "v" in changed(compare(before, after))
 
 
+_COUNTS = (
+    "count(* EXCEPT (id)) AS n FROM {0}",
+    "count(*, 1) AS n FROM {0}",
+    "count(*, id) AS n FROM {0}",
+    "count(id, *) AS n FROM {0}",
+    "id, count(* EXCEPT (id)) OVER (PARTITION BY id) AS n FROM {0}",
+    "count(* EXCEPT (id)) FILTER (WHERE id > 1) AS n FROM {0}",
+    "id FROM (SELECT id, count(*, 1) AS n FROM {0} GROUP BY id) WHERE n > 0",
+    "id FROM {0} GROUP BY id HAVING count(* EXCEPT (id)) > 0",
+    "(SELECT count(*, 1) FROM {0}) AS n",
+    "hash(*) AS n FROM {0}",
+    "1 IN (*) AS n FROM {0}",
+    "to_json(named_struct('x', array(*))) AS n FROM {0}",
+)
+"""Queries over a relation, each with something that reads all its columns."""
+
+
+@pytest.mark.parametrize("query", _COUNTS)
+def test_what_counts_rows_without_a_null_reads_the_columns(query: str) -> None:
+    tables = "CREATE TABLE t (id INT, a INT, b INT); CREATE MATERIALIZED VIEW w AS SELECT id, a, {0} AS b FROM t;"
+    view = f"CREATE MATERIALIZED VIEW v AS SELECT {query.format('w')};"
+    before, after = snapshot(tables.format("b") + view), snapshot(tables.format("nullif(b, 10)") + view)
+    assert changed(compare(before, after)) == {"w", "v"}
+
+
+@pytest.mark.parametrize("query", _COUNTS)
+@pytest.mark.parametrize("between", ["", "CREATE VIEW w AS SELECT * FROM t;"])
+def test_a_new_column_reaches_what_counts_rows_without_a_null(query: str, between: str) -> None:
+    rest = f"{between} CREATE MATERIALIZED VIEW v AS SELECT {query.format('w' if between else 't')};"
+    before = snapshot("CREATE TABLE t (id INT, a INT);" + rest)
+    after = snapshot("CREATE TABLE t (id INT, a INT, b INT);" + rest)
+    assert "v" in changed(compare(before, after))
+
+
+def test_a_new_column_spares_what_counts_rows() -> None:
+    view = "CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n, count(*) FILTER (WHERE id > 1) AS m FROM t;"
+    before, after = "CREATE TABLE t (id INT, a INT);", "CREATE TABLE t (id INT, b INT, a INT);"
+    assert changed(compare(snapshot(before + view), snapshot(after + view))) == {"t"}
+
+
 def test_columns_at_other_places_spare_who_names_them() -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT x FROM t;"
     assert changed(compare(snapshot(T + view), snapshot(TURNED + view))) == {"t"}

@@ -190,6 +190,21 @@ def _two(one: _Maker) -> tuple[str, Columns]:
     return f"SELECT {first} FROM {r} AS x JOIN {q} AS y ON x.{one.number(r)} = y.{one.number(q)}", ("o0",)
 
 
+def _counts(one: _Maker) -> tuple[str, Columns]:
+    """Counts of rows in which no column is NULL, and of all rows."""
+    r = one.relation()
+    c = one.number(r)
+    counted = one.chance.choice(["*", f"* EXCEPT ({c})", "*, 1", f"*, {c}", f"* EXCEPT ({c}), 1"])
+    shape = one.chance.randrange(4)
+    if shape == 0:
+        return f"SELECT count({counted}) AS n FROM {r}", ("n",)
+    if shape == 1:
+        return f"SELECT {c} AS o0, count({counted}) AS n FROM {r} GROUP BY {c}", ("o0", "n")
+    if shape == 2:
+        return f"SELECT {c} AS o0, count({counted}) OVER () AS n FROM {r}", ("o0", "n")
+    return f"SELECT o0 FROM (SELECT {c} AS o0, count({counted}) AS n FROM {r} GROUP BY {c}) AS y WHERE n > 1", ("o0",)
+
+
 def _recursive(one: _Maker) -> tuple[str, Columns]:
     r = one.relation()
     c = one.number(r)
@@ -331,7 +346,7 @@ def _function(one: _Maker) -> tuple[str, Columns]:
 _Make = Callable[[_Maker], tuple[str, Columns]]
 _PLAIN: Final[tuple[_Make, ...]] = (
     *(_star, _natural, _natural, _natural_count, _using, _qualified_star, _union_all, _correlated, _with, _plain_items),
-    *(_two, _plain_items, _recursive, _function),
+    *(_two, _plain_items, _recursive, _function, _counts),
 )
 _OF_SPARK: Final[tuple[_Make, ...]] = (
     *(_except, _pivot, _unpivot, _generator, _generator, _lateral, _by_name, _struct, _access, _alias, _function, _function),

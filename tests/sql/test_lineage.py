@@ -65,6 +65,24 @@ LINEAGE: dict[str, tuple[dict[str, str], str]] = {
     "SELECT price FROM (t JOIN u ON t.id = u.id)": ({"price": "t.price"}, "t.id u.id"),
     # Grouping
     "SELECT count(*) AS n, sum(price) AS p FROM t": ({"n": "", "p": "t.price"}, ""),
+    # Only the bare one counts rows; beside anything it stands for columns, of which none may be NULL.
+    "SELECT count(/* rows */ *) AS n, count(ALL *) AS m FROM u": ({"n": "", "m": ""}, ""),
+    "SELECT count(* EXCEPT (id, k)) AS n FROM u": ({"n": "u.date u.ts"}, ""),
+    "SELECT count(*, 1) AS n FROM u": ({"n": "u.date u.id u.k u.ts"}, ""),
+    "SELECT count(*, k) AS n, `count`(k, *) AS m FROM u": (
+        {"n": "u.date u.id u.k u.ts", "m": "u.date u.id u.k u.ts"},
+        "",
+    ),
+    "SELECT count(* EXCEPT (date, ts)) OVER (PARTITION BY ts) AS n FROM u": ({"n": "u.id u.k u.ts"}, ""),
+    "SELECT count(* EXCEPT (date, ts), 1) FILTER (WHERE ts > date) AS n FROM u": ({"n": "u.date u.id u.k u.ts"}, ""),
+    "SELECT n FROM (SELECT id, count(* EXCEPT (date)) AS n FROM u GROUP BY id) WHERE n > 0": (
+        {"n": "u.id u.k u.ts"},
+        "u.id u.k u.ts",
+    ),
+    "SELECT greatest(*) AS g, 1 IN (* EXCEPT (k)) AS i FROM u": (
+        {"g": "u.date u.id u.k u.ts", "i": "u.date u.id u.ts"},
+        "",
+    ),
     "SELECT name AS n, max(d) AS d FROM t GROUP BY n": ({"n": "t.name", "d": "t.d"}, "t.name"),
     "SELECT name AS n, max(d) AS d FROM t GROUP BY 1": ({"n": "t.name", "d": "t.d"}, "t.name"),
     "SELECT name AS n, max(d) AS d FROM t GROUP BY ALL": ({"n": "t.name", "d": "t.d"}, "t.name"),
@@ -155,6 +173,9 @@ def test_lineage(query: str) -> None:
 UNKNOWN = (
     "SELECT q FROM mystery",
     "SELECT * FROM t PIVOT (count(id) FOR name IN ('a', 'b'))",
+    # The parser drops the `*`.
+    "SELECT named_struct(*) AS s FROM t",
+    "SELECT id * 2 AS i, named_struct(*) AS s FROM (FROM t)",
     "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r",
     "SELECT count(*) FROM t",
     "SELECT id FROM t |> WHERE id > 1",
