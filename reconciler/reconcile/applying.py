@@ -14,6 +14,7 @@ Rules:
   see `effects`.
 - What is staged (`staging`) serves an apply of the same plan: its approval, and the rows of views. After any apply nothing
   is staged any more; folders that it did not take are removed.
+- An apply that finds nothing to do remembers how far along the branch it looked (`merged`).
 - The last entry is one commit: applied snapshot, published versions and positions change together. Histories are
   written before it, under the apply's id, so that no applied snapshot lacks its record.
 """
@@ -35,7 +36,7 @@ from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
-from reconciler.reconcile.approving import require_approval
+from reconciler.reconcile.approving import require_approval, require_newest, require_unpassed
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
@@ -47,6 +48,7 @@ from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.merged import remember
 from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
@@ -164,6 +166,8 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             # What it makes is there now, and so is its head.
             continue
         if plan.changes_nothing:
+            if found.files is not None:
+                remember(target, pipeline, found.files)
             return plan
         _require_planned_engine(target, desired)
         approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
@@ -196,6 +200,8 @@ def _apply_under_lease(
         return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
     plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
     if plan.changes_nothing:
+        if found.files is not None:
+            remember(target, pipeline, found.files)
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     _require_planned_engine(target, desired)
     head = applied.head.value if applied.head is not None else None
@@ -288,6 +294,10 @@ def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, 
     was staged may mean the same and have other settings, which nobody agreed to. Raises as `require_approval` does."""
     staged, desired = head.staged if head is not None else None, found.snapshot
     if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
+        if found.files is not None:
+            require_newest(target, plan, found.files)
+        else:
+            require_unpassed(target, plan, staged.commit)
         return staged.approval
     return require_approval(target, plan, measured, found.files)
 

@@ -11,13 +11,12 @@ it denies stops the plan; one that asks for approvals needs that many, recorded 
 the authors of what is applied don't count, as far as git tells who they are; and where no lock was merged, the recorded
 approval that stands for it is one more.
 Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
-one stands for the lock, never for the merge. What needs none is applied from no commit that is older than what is applied.
-The branch is what the base branch's reconcile.yaml says (`bases`).
+one stands for the lock, never for the merge; and nothing is applied from a commit that is older than what was applied or
+looked at, whatever approves it (`merged`). The branch is what the base branch's reconcile.yaml says (`bases`).
 A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, assert_never
 
 from reconciler import __version__
@@ -31,14 +30,9 @@ from reconciler.plan.policy import approvals_demanded, demanding, denied, descri
 from reconciler.plan.words import summarise
 from reconciler.printing import printable
 from reconciler.reconcile.bases import required_branches
-from reconciler.reconcile.commits import authors_since, is_before, is_on_branch, short_commit, uncommitted
-from reconciler.reconcile.source import (
-    PIPELINES_FOLDER,
-    PROJECT_FILE,
-    files_of,
-    lock_path,
-    read_optional,
-)
+from reconciler.reconcile.commits import authors_since, short_commit
+from reconciler.reconcile.merged import outdated, passed, unmerged
+from reconciler.reconcile.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Approval
 from reconciler.registry.protocol import History
@@ -159,6 +153,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         raise _awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
     reason = lock_problem(target, plan, files)
     if reason is None:
+        require_newest(target, plan, files)
         return Approval("lock")
     raise _awaiting(plan, reason)
 
@@ -169,23 +164,40 @@ def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None
     branches = required_branches(target)
     if plan.rollback or not branches:
         return
-    reason = unmerged(target, plan.pipeline, files=files) or _outdated(target, plan.pipeline)
+    reason = unmerged(target, plan.pipeline, files=files) or outdated(target, plan.pipeline, files)
     if reason is not None:
-        what = summarise(plan) if not plan.is_empty else "what is written changes"
+        raise _not_of_the_branch(plan, branches, reason)
+
+
+def require_newest(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
+    """Raises ApprovalRequired (A580) where the environment names a branch, and the commit is older than what was applied or
+    looked at: a job that is run again brings back nothing, whatever approves it."""
+    reason = outdated(target, plan.pipeline, files)
+    if reason is not None:
+        raise _not_of_the_branch(plan, required_branches(target), reason)
+
+
+def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
+    """Raises ApprovalRequired (A580) where what was staged of a commit is not wanted any more: since then the files of
+    another one were looked at, and found to be what is applied."""
+    newer = passed(target, plan.pipeline, commit)
+    if newer is not None:
         raise ApprovalRequired(
             "A580",
-            f"{plan.pipeline}: not applied ({what}): {reason}",
-            f"{plan.environment} takes its files from branch {' and '.join(branches)}: merge them, and apply there",
+            f"{plan.pipeline}: not promoted: it was staged of commit {short_commit(commit)}; commit {short_commit(newer)} "
+            "was looked at since then, and says what is applied",
+            f"drop it: reconcile unstage --pipeline {plan.pipeline}; or stage what the files say now: "
+            f"reconcile apply --no-promote {plan.pipeline}",
         )
 
 
-def _outdated(target: Target, pipeline: str) -> str | None:
-    """Why the commit is older than what is applied, or None: a job that is run again must bring back nothing."""
-    stored = target.registry.head(pipeline)
-    applied = stored.value.applied if stored is not None else None
-    if applied is None or not applied.commit or not is_before(target.root, applied.commit):
-        return None
-    return f"this commit is older than the one that is applied, {short_commit(applied.commit)}"
+def _not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:
+    what = summarise(plan) if not plan.is_empty else "what is written changes"
+    return ApprovalRequired(
+        "A580",
+        f"{plan.pipeline}: not applied ({what}): {reason}",
+        f"{plan.environment} takes its files from branch {' and '.join(branches)}: merge them, and apply what it says now",
+    )
 
 
 def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
@@ -218,26 +230,6 @@ def lock_problem(target: Target, plan: Plan, files: Mapping[str, str] | None = N
     if not isinstance(state, Matches):
         return describe_lock(state)
     return unmerged(target, plan.pipeline, (lock_path(target.root, plan.pipeline),), files)
-
-
-def unmerged(
-    target: Target, pipeline: str, more: tuple[Path, ...] = (), files: Mapping[str, str] | None = None
-) -> str | None:
-    """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None. `files` as
-    for `require_approval`."""
-    others = {path.relative_to(target.root).as_posix(): read_optional(path, target.root) for path in more}
-    others[PROJECT_FILE] = read_optional(target.root / PROJECT_FILE, target.root)
-    changed = uncommitted(
-        target.root, pipeline, files if files is not None else files_of(target.root, pipeline) or {}, others
-    )
-    if changed is None:
-        return "this is not a git repository, so nobody can have merged anything"
-    if changed:
-        return f"not committed: {', '.join(changed)}"
-    for branch in required_branches(target):
-        if not is_on_branch(target.root, branch):
-            return f"not merged: this commit is not on branch {branch}"
-    return None
 
 
 def describe_lock(state: LockState) -> str:

@@ -2,7 +2,8 @@
 
 Rules:
 - A lock counts as merged only if the pipeline's files and the lock are exactly those of a commit (`uncommitted`), and, if
-  the environment names a branch, that commit is on it (`is_on_branch`).
+  the environment names a branch, that branch itself stood at the commit (`why_no_state_of`): it is on the chain of first
+  parents from the branch's tip. A commit that a merge brought in was never its state, nor was it reviewed as one.
 - What is recorded of an apply names the commit that the pipeline's files are of. Files that are of none, as they were read,
   stand on one: its id with a `+` (`commit_of`). Nobody is known to have written these, and no lock approves them.
 - Files are compared as they were read, with what the objects of git hold (`repository`): what a filter would make of them
@@ -11,6 +12,7 @@ Rules:
 
 import os
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -138,22 +140,80 @@ def _names(line: str) -> tuple[str, ...]:
     return (author, address, *(part.strip(" >") for other in others for part in other.split("<")))
 
 
-def is_on_branch(root: Path, branch: str) -> bool:
-    """Whether the working tree's commit is on the branch: origin's, if there is an origin, else the one here."""
+def checked_out(root: Path) -> str | None:
+    """The commit of the working tree; None outside of git, and where nothing was committed."""
     repository = open_repository(root)
     if repository is None:
-        return False
+        return None
+    with repository:
+        return repository.head
+
+
+def why_no_state_of(root: Path, branch: str) -> str | None:
+    """Why the branch never stood at the working tree's commit, or None where it did. The branch is origin's, if there is an
+    origin, else the one here."""
+    repository = open_repository(root)
+    if repository is None:
+        return f"this is not a git repository, and has no branch {branch}"
     with repository:
         tip = repository.branch(branch)
-        return tip is not None and repository.head is not None and repository.is_ancestor(repository.head, tip)
+        if tip is None or repository.head is None:
+            return f"branch {branch} is not known here, or nothing is committed"
+        if repository.is_on_first_parents(repository.head, tip):
+            return None
+        if repository.is_ancestor(repository.head, tip):
+            return f"this commit came into branch {branch} by a merge; the branch itself never stood at it"
+        cut = ", as far as this copy knows: it is shallow" if repository.cut_commits else ""
+        return f"this commit is not on branch {branch}{cut}"
 
 
-def is_before(root: Path, commit: str) -> bool:
-    """Whether the working tree's commit is older than another one (with a `+` or not) that came out of it. False where that
-    can't be told."""
+def is_cut(root: Path) -> bool:
+    """Whether this copy of the repository leaves out a part of its history."""
     repository = open_repository(root)
     if repository is None:
         return False
     with repository:
-        other = commit.removesuffix(NOT_COMMITTED)
-        return repository.head not in (None, other) and repository.is_ancestor(repository.head or "", other)
+        return bool(repository.cut_commits)
+
+
+def is_tip_of_whole_copy(root: Path, branch: str) -> bool:
+    """Whether the working tree's commit is the last of the branch, in a copy that leaves out no history."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        return not repository.cut_commits and repository.head is not None and repository.head == repository.branch(branch)
+
+
+def differs_at(root: Path, commit: str, pipeline: str, files: Mapping[str, str]) -> bool:
+    """Whether a commit has other files of a pipeline than these."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        return bool(_differing(repository, commit, root, pipeline, files))
+
+
+class Age(StrEnum):
+    """How a commit stands to another one."""
+
+    OLDER = "older"
+    NOT_OLDER = "not older"
+    UNKNOWN = "unknown"
+
+
+def age_beside(root: Path, commit: str, other: str) -> Age:
+    """Whether a commit is older than another one that came out of it, as far as this copy tells."""
+    if commit == other:
+        return Age.NOT_OLDER
+    repository = open_repository(root)
+    if repository is None:
+        return Age.UNKNOWN
+    with repository:
+        if not (repository.has_commit(commit) and repository.has_commit(other)):
+            return Age.UNKNOWN
+        if repository.is_ancestor(commit, other):
+            return Age.OLDER
+        # Two that nothing connects may be connected by what a shallow copy leaves out.
+        is_known = not repository.cut_commits or repository.is_ancestor(other, commit)
+        return Age.NOT_OLDER if is_known else Age.UNKNOWN

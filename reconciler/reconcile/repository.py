@@ -125,6 +125,40 @@ class Repository:
         """Whether a commit is the other one, or came before it. False where that can't be told."""
         return earlier == later or self._ask("merge-base", "--is-ancestor", earlier, later, refusals=(1, 128)) is not None
 
+    def has_commit(self, commit: str) -> bool:
+        """Whether that commit is in this copy."""
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+        return self._ask(*asked, refusals=(1, 128)) is not None
+
+    def is_on_first_parents(self, commit: str, tip: str) -> bool:
+        """Whether a commit is the tip, or one comes to it from there by first parents alone. False where this copy does not
+        have all of that."""
+        after = self._ask("rev-list", "--first-parent", tip, f"^{commit}", "--", refusals=(128,))
+        if after is None:
+            return False
+        return commit == (self._first_parent(after.rpartition("\n")[2]) if after else tip)
+
+    def _first_parent(self, commit: str) -> str | None:
+        """The first parent that a commit itself names, be it here or not."""
+        header = (self._read(commit, b"commit") or b"").partition(b"\n\n")[0]
+        return next((line[7:].decode("ascii") for line in header.split(b"\n") if line.startswith(b"parent ")), None)
+
+    @cached_property
+    def cut_commits(self) -> frozenset[str]:
+        """The commits whose parents this copy leaves out: it is shallow where there are any."""
+        kept = Path(self.top, self._ask("rev-parse", "--git-path", "shallow") or "shallow")
+        try:
+            return frozenset(kept.read_text("ascii").split())
+        except FileNotFoundError:
+            return frozenset()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreadable(f"{kept}: {error}") from error
+
+    def commits_in(self, *revisions: str) -> frozenset[str] | None:
+        """The commits that `git rev-list` finds; None where it does not know what they are looked for from."""
+        found = self._ask("rev-list", *revisions, "--", refusals=(128,))
+        return None if found is None else frozenset(found.split())
+
     def setting(self, name: str) -> str | None:
         """The value of one of git's settings."""
         return self._ask("config", "--get", name, refusals=(1,))

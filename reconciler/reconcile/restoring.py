@@ -83,7 +83,7 @@ def carry_out_restore(
     versions = _versions(target, head, snapshot)
     done = replace(
         head,
-        applied=_applied(details, now),
+        applied=_applied(details, head.applied, now),
         published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
         positions=dict(sorted(details["positions"].items())),
         outputs=_outputs(head, program, work.placements),
@@ -214,7 +214,7 @@ def _outputs(head: Head, program: Program, placements: Mapping[str, Placement]) 
     return found
 
 
-def _applied(details: JsonObject, now: str) -> Applied:
+def _applied(details: JsonObject, before: Applied | None, now: str) -> Applied:
     return Applied(
         digest=details["digest"],
         record=details["record"],
@@ -222,7 +222,8 @@ def _applied(details: JsonObject, now: str) -> Applied:
         plan_digest="",
         at=now,
         by=details["by"],
-        commit="",
+        # A restore comes from no commit; but nothing older than what was applied comes back by it.
+        commit=before.commit if before is not None else "",
         approval=Approval("restored", details["by"], now),
         reconciler=__version__,
         follows=details["follows"],

@@ -1,4 +1,4 @@
-"""Heads, leases, controls, aliases and readers to JSON and back.
+"""Heads, leases, controls, aliases, readers and commits that were reached to JSON and back.
 
 Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
 that does not have the shape it should is damaged (G602).
@@ -29,6 +29,7 @@ from reconciler.registry.model import (
     OutputState,
     Placement,
     Published,
+    Reached,
     Readers,
     Refreshed,
     Seek,
@@ -202,6 +203,20 @@ def readers_from_json(value: JsonObject, where: str) -> Readers:
         return Readers(tuple(sorted(value["pipelines"])))
     except (KeyError, TypeError) as error:
         raise RegistryError("G602", f"the readers in {where} are damaged: {error!r}") from error
+
+
+def reached_to_json(reached: Reached) -> JsonObject:
+    """The commit that was reached as a JSON object with its `format`."""
+    return {"format": FORMAT, "commit": reached.commit, "at": reached.at}
+
+
+def reached_from_json(value: JsonObject, where: str) -> Reached:
+    """The commit that was reached of a JSON object. Raises RegistryError (G602, G606)."""
+    check_format(value, where)
+    try:
+        return Reached(commit=value["commit"], at=value["at"])
+    except (KeyError, TypeError) as error:
+        raise RegistryError("G602", f"what is reached in {where} is damaged: {error!r}") from error
 
 
 def _output(value: Mapping[str, Any]) -> OutputState:

@@ -6,6 +6,7 @@
     _registry/<pipeline>/controls             one document, compare-and-set
     _registry/<pipeline>/aliases              one document, compare-and-set
     _registry/<pipeline>/readers              one document, compare-and-set
+    _registry/<pipeline>/reached              one document, compare-and-set
     _registry/<pipeline>/report               one document, written by whoever runs the pipeline
     _registry/<pipeline>/snapshots/<record>   the definitions of one applied program, immutable
     _registry/<pipeline>/{applies,journal,approvals,audit,steps,events,checkpoints,versions,activations,prunes}
@@ -32,7 +33,7 @@ from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
 
 Value = TypeVar("Value")
 
@@ -120,6 +121,16 @@ class DeltaRegistry:
         from reconciler.registry.codec import readers_to_json
 
         return self._replaced(pipeline, "readers", token, readers, readers_to_json, write_id)
+
+    def reached(self, pipeline: str) -> "Stored[Reached] | None":
+        from reconciler.registry.codec import reached_from_json
+
+        return self._stored(pipeline, "reached", reached_from_json)
+
+    def replace_reached(self, pipeline: str, token: int | None, reached: "Reached", write_id: str) -> "Stored[Reached]":
+        from reconciler.registry.codec import reached_to_json
+
+        return self._replaced(pipeline, "reached", token, reached, reached_to_json, write_id)
 
     def _stored(self, pipeline: str, name: str, decode: Callable[[JsonObject, str], Value]) -> "Stored[Value] | None":
         from reconciler.registry.model import Stored

@@ -15,11 +15,13 @@ from reconciler.registry.codec import (
     head_to_json,
     lease_from_json,
     lease_to_json,
+    reached_from_json,
+    reached_to_json,
     readers_from_json,
     readers_to_json,
 )
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
+from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 
@@ -77,6 +79,14 @@ class MemoryRegistry:
     def replace_readers(self, pipeline: str, token: int | None, readers: Readers, write_id: str) -> Stored[Readers]:
         text = canonical_json(readers_to_json(readers))
         return Stored(self._replace(pipeline, "readers", token, text, write_id), readers)
+
+    def reached(self, pipeline: str) -> Stored[Reached] | None:
+        found = self._documents.get((pipeline, "reached"))
+        return None if found is None else Stored(found[0], reached_from_json(json.loads(found[1]), pipeline))
+
+    def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
+        text = canonical_json(reached_to_json(reached))
+        return Stored(self._replace(pipeline, "reached", token, text, write_id), reached)
 
     def report(self, pipeline: str) -> JsonObject | None:
         found = self._reports.get(pipeline)

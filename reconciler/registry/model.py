@@ -412,6 +412,15 @@ class Readers:
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a pipeline has come along its branch without anything being applied: the newest commit whose files were
+    looked at and found to be what is applied, or were staged."""
+
+    commit: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """Who writes a pipeline. Times are UTC, ISO 8601. `process` is the holder's process and its start, to tell whether
     it lives when asked on the same host. `handover_to` is set by one who asks a live `run` to let go."""

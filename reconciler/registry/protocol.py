@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from reconciler.digest import JsonObject
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Readers, Stored
+    from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
 
 
 class History(StrEnum):
@@ -153,6 +153,14 @@ class Registry(Protocol):
 
     def replace_readers(self, pipeline: str, token: int | None, readers: "Readers", write_id: str) -> "Stored[Readers]":
         """Compare-and-set of the readers."""
+        ...
+
+    def reached(self, pipeline: str) -> "Stored[Reached] | None":
+        """How far the pipeline has come along its branch, or None when nobody ever noted it."""
+        ...
+
+    def replace_reached(self, pipeline: str, token: int | None, reached: "Reached", write_id: str) -> "Stored[Reached]":
+        """Compare-and-set of how far the pipeline has come."""
         ...
 
     def report(self, pipeline: str) -> "JsonObject | None":

@@ -74,10 +74,13 @@ def cloned(cell: Cell, thing: Thing) -> None:
     cell.root = cell.home / "clone"
 
 
-def shallow(cell: Cell, thing: Thing) -> None:
-    merged(cell, thing)
-    cell.git("clone", "-q", "--depth", "1", f"file://{cell.root}", str(cell.home / "clone"))
-    cell.root = cell.home / "clone"
+def shallow(depth: int) -> Callable[[Cell, Thing], None]:
+    def arrange(cell: Cell, thing: Thing) -> None:
+        merged(cell, thing)
+        cell.git("clone", "-q", "--depth", str(depth), f"file://{cell.root}", str(cell.home / "clone"))
+        cell.root = cell.home / "clone"
+
+    return arrange
 
 
 def as_a_submodule(cell: Cell, thing: Thing) -> None:
@@ -241,6 +244,55 @@ def old_commit(cell: Cell, thing: Thing) -> None:
     cell.commit("undone")
     cell.project().pipeline(thing.pipeline).apply()
     cell.git("checkout", "-q", "--detach", old)
+
+
+def before_another_commit(cell: Cell, thing: Thing) -> None:
+    """Another change was merged before the job of this one ran."""
+    merged(cell, thing)
+    (cell.root / "unrelated").write_text("meanwhile")
+    cell.commit("meanwhile")
+    cell.git("checkout", "-q", "--detach", "HEAD~")
+
+
+def first_of_a_fast_forward(cell: Cell, thing: Thing) -> None:
+    on_side(cell, thing)
+    (cell.root / "unrelated").write_text("more")
+    cell.commit("more")
+    cell.merge("side", "--ff-only")
+    cell.git("checkout", "-q", "--detach", "HEAD~")
+
+
+def side_of_a_merge(cell: Cell, thing: Thing) -> None:
+    """Its files are those of main, its commit is none at which main stood."""
+    merged(cell, thing)
+    cell.git("checkout", "-q", "side")
+
+
+def undone_before_it_was_merged(cell: Cell, thing: Thing) -> None:
+    """A later commit of the branch takes it back, and the merge shows nothing of it."""
+    side = on_side(cell, thing)
+    cell.git("revert", "--no-edit", "HEAD")
+    (cell.root / "unrelated").write_text("docs")
+    cell.commit("docs")
+    cell.merge("side")
+    cell.git("checkout", "-q", "--detach", side)
+
+
+def merged_by_ours(cell: Cell, thing: Thing) -> None:
+    """It was turned down: main has its commit, and nothing of it."""
+    on_side(cell, thing)
+    cell.merge("side", "-s", "ours", "--no-edit")
+    cell.git("checkout", "-q", "side")
+
+
+def undone_before_it_was_applied(cell: Cell, thing: Thing) -> None:
+    """Main stood at it, but its job never ran; that of the commit that undoes it found nothing to do."""
+    merged(cell, thing)
+    merge = cell.git("rev-parse", "HEAD")
+    cell.git("revert", "--no-edit", "-m", "1", "HEAD")
+    for name in ("free", "shop"):
+        assert cell.project().pipeline(name).apply().did_nothing
+    cell.git("checkout", "-q", "--detach", merge)
 
 
 def tag_of_the_branchs_name(cell: Cell, thing: Thing) -> None:
@@ -458,7 +510,10 @@ PLACES: Final = {
     "main, detached": Place(True, True, detached),
     "a worktree of main": Place(True, True, worktree),
     "a clone of main": Place(True, True, cloned),
-    "a shallow clone of main": Place(True, True, shallow),
+    "a shallow clone of main": Place(True, True, shallow(3)),
+    "a shallow clone without what is applied": Place(False, False, shallow(1)),
+    "before another commit of main": Place(True, True, before_another_commit),
+    "the first of several commits, fast-forwarded": Place(True, True, first_of_a_fast_forward),
     "a submodule, at its own main": Place(True, True, as_a_submodule),
     "a folder of a repository": Place(True, True, below_another_folder),
     "pushed to origin's main": Place(True, True, pushed),
@@ -479,6 +534,10 @@ PLACES: Final = {
     "local main before origin's": Place(False, False, local_main_ahead),
     "origin's main is not known": Place(False, False, origin_without_the_branch, WAITS | {"U816"}),
     "an old commit of main": Place(False, False, old_commit),
+    "the side of a merge": Place(False, False, side_of_a_merge),
+    "undone before it was merged": Place(False, False, undone_before_it_was_merged),
+    "merged by `ours`": Place(False, False, merged_by_ours),
+    "undone before it was applied": Place(False, False, undone_before_it_was_applied),
     "a tag `main`": Place(False, False, tag_of_the_branchs_name),
     "a branch `refs/heads/main`": Place(False, False, branch_named_like_a_reference, WAITS | {"U816"}),
     "main of another remote": Place(False, False, another_remotes_main),

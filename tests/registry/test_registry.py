@@ -31,6 +31,7 @@ from reconciler.registry.model import (
     OutputState,
     Placement,
     Published,
+    Reached,
     Readers,
     Seek,
     Sending,
@@ -343,6 +344,17 @@ def test_readers_are_replaced_by_who_saw_them(registry: Registry) -> None:
     with pytest.raises(RegistryConflict):
         registry.replace_readers("shop", first.token, Readers(()), "w3")
     assert registry.readers("shop") == second
+
+
+def test_what_is_reached_is_replaced_by_who_saw_it(registry: Registry) -> None:
+    assert registry.reached("shop") is None
+    first = registry.replace_reached("shop", None, Reached("a" * 40, "2025-01-01"), "w1")
+    assert registry.reached("shop") == Stored(first.token, Reached("a" * 40, "2025-01-01"))
+    second = registry.replace_reached("shop", first.token, Reached("b" * 40, "2025-01-02"), "w2")
+    with pytest.raises(RegistryConflict):
+        registry.replace_reached("shop", first.token, Reached("c" * 40, "2025-01-03"), "w3")
+    assert registry.reached("shop") == second
+    assert registry.pipelines() == ()
 
 
 FOREIGN = {"sales": ForeignStep(7, {"revenue": Placement("sales/revenue", 3, 12, bytes=90)}, {"revenue": "an id"})}

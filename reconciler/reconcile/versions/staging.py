@@ -30,6 +30,7 @@ from reconciler.names import fold
 from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView
 from reconciler.plan.words import describe_step
 from reconciler.reconcile.applying import Applying, approval_for, from_files, pinned_apply
+from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.commits import who_is_at_work
@@ -38,6 +39,7 @@ from reconciler.reconcile.effects import remove
 from reconciler.reconcile.events import Event
 from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.merged import passed, reach, remember
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Progress, in_built_rows
@@ -95,7 +97,7 @@ def _stage(target: Target, pipeline: str, applying: Applying) -> StageResult:
         chosen: set[tuple[str, str]] = set()
         try:
             views = _build(target, found, applying, builder, chosen)
-            if _is_staged(found, views):
+            if _is_staged(target, found, views):
                 record_staged(target, found.head)
                 return StageResult(pipeline, found.plan, found.head.staged, did_nothing=True)
             holder, waiting = this_process("apply"), HANDOVER_WAIT_SECONDS
@@ -121,6 +123,8 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     desired = found.snapshot
     plan = plan_between(target, pipeline, applied, desired)
     if plan.changes_nothing:
+        if found.files is not None:
+            remember(target, pipeline, found.files)
         return StageResult(pipeline, plan, None, did_nothing=True)
     in_the_way = _in_the_way(plan, applied.snapshot, desired)
     if in_the_way or desired is None:
@@ -191,9 +195,11 @@ def _detail(result: JsonObject, step: int) -> str:
     return f"{in_built_rows(result)}, staged as of step {step}"
 
 
-def _is_staged(found: _Approved, views: dict[str, StagedView]) -> bool:
+def _is_staged(target: Target, found: _Approved, views: dict[str, StagedView]) -> bool:
     staged = found.head.staged
-    return staged is not None and (staged.plan_digest, staged.record, dict(staged.views)) == (
+    if staged is None or passed(target, found.plan.pipeline, staged.commit) is not None:
+        return False
+    return (staged.plan_digest, staged.record, dict(staged.views)) == (
         found.plan.digest,
         found.desired.record,
         views,
@@ -249,6 +255,9 @@ def _record(
     registry.write_snapshot(found.plan.pipeline, desired.record, encode_program(desired.program))
     applying.boundary(f"stage:{INTENDED}")
     check()
+    if required_branches(target):
+        # Before the head names it, so that whatever was looked at after it is known by being another one.
+        reach(target, head.pipeline, staged.commit)
     keep()
     now = replace(head, staged=staged, versions=versions_beside(registry, head, after, numbers))
     registry.replace_head(stored.token, now, staged.id)

@@ -1,0 +1,156 @@
+"""How far along its branch a pipeline has come is remembered, and nothing older is applied or promoted after that."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.errors import ApprovalRequired
+from reconciler.reconcile.commits import Age, age_beside
+from reconciler.reconcile.merged import reach
+from reconciler.registry.delta import DeltaRegistry
+from reconciler.registry.model import Reached, Stored
+from tests.consent.cell import Cell, copy_base, make_base
+from tests.consent.places import on_side
+from tests.consent.things import THINGS
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("reached") / "base"
+    home.mkdir()
+    make_base(home)
+    return home
+
+
+@pytest.fixture
+def cell(base: Path, tmp_path: Path) -> Cell:
+    return copy_base(base, tmp_path / "cell")
+
+
+def reached(cell: Cell, pipeline: str = "shop") -> str | None:
+    found = cell.project().target.registry.reached(pipeline)
+    return found.value.commit if found is not None else None
+
+
+def test_an_apply_with_nothing_to_do_remembers_its_commit_once(cell: Cell) -> None:
+    assert cell.project().pipeline("shop").apply().did_nothing
+    assert reached(cell) == cell.git("rev-parse", "HEAD")
+    before = cell.warehouse()
+    assert cell.project().pipeline("shop").apply().did_nothing
+    assert cell.warehouse() == before
+
+
+def test_it_remembers_no_files_that_are_not_merged(cell: Cell) -> None:
+    cell.git("checkout", "-q", "-b", "side")
+    cell.commit("of a side branch")
+    assert cell.project().pipeline("shop").apply().did_nothing
+    cell.git("checkout", "-q", "main")
+    (cell.root / "reconcile.yaml").write_text((cell.root / "reconcile.yaml").read_text() + "# more\n")
+    assert cell.project().pipeline("shop").apply().did_nothing
+    assert reached(cell) is None
+
+
+def test_an_older_commit_with_nothing_to_do_takes_nothing_back(cell: Cell) -> None:
+    newest = cell.commit("newest")
+    assert cell.project().pipeline("shop").apply().did_nothing
+    cell.git("checkout", "-q", "--detach", "HEAD~")
+    assert cell.project().pipeline("shop").apply().did_nothing
+    assert reached(cell) == newest
+
+
+def test_without_a_branch_nothing_is_remembered(cell: Cell) -> None:
+    project = cell.root / "reconcile.yaml"
+    project.write_text(project.read_text().replace("branch: main, ", ""))
+    cell.commit("no branch")
+    before = cell.warehouse()
+    assert cell.project().pipeline("shop").apply().did_nothing
+    assert cell.warehouse() == before
+
+
+def test_an_apply_that_is_refused_remembers_nothing(cell: Cell) -> None:
+    """What was merged before it may still be applied."""
+    on_side(cell, THINGS["a description"])
+    cell.merge("side", "--ff-only")
+    cell.git("checkout", "-q", "-b", "other")
+    THINGS["a view's query"].edit(cell.root)
+    cell.commit("without a lock")
+    cell.merge("other", "--ff-only")
+    with pytest.raises(ApprovalRequired):
+        cell.project().pipeline("shop").apply()
+    cell.git("checkout", "-q", "--detach", "HEAD~")
+    assert not cell.project().pipeline("shop").apply().did_nothing
+
+
+class Slow(DeltaRegistry):
+    """Before it notes a commit, another apply notes a newer one."""
+
+    def __init__(self, warehouse: str, newer: str) -> None:
+        super().__init__(warehouse)
+        self.newer: str | None = newer
+
+    def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
+        if self.newer is not None:
+            super().replace_reached(pipeline, token, Reached(self.newer, "now"), "another")
+            self.newer = None
+        return super().replace_reached(pipeline, token, reached, write_id)
+
+
+def test_of_two_at_once_the_newer_one_stays(cell: Cell) -> None:
+    older = cell.git("rev-parse", "HEAD")
+    newer = cell.commit("newer")
+    target: Any = cell.project().target
+    object.__setattr__(target, "registry", Slow(target.warehouse, newer))
+    reach(target, "shop", older)
+    assert reached(cell) == newer
+
+
+def staged_of_free(cell: Cell) -> Cell:
+    """A version of a view of pipeline `free` is staged, of a commit of main."""
+    sql = cell.root / "pipelines/free/program.sql"
+    sql.write_text(sql.read_text() + "CREATE MATERIALIZED VIEW stored AS SELECT id FROM orders;\n")
+    cell.commit("a view")
+    cell.project().pipeline("free").apply()
+    sql.write_text(sql.read_text().replace("SELECT id FROM orders;", "SELECT id + 1 AS id FROM orders;"))
+    cell.commit("another query")
+    assert not cell.project().pipeline("free").stage().did_nothing
+    return cell
+
+
+def test_what_was_staged_is_promoted(cell: Cell) -> None:
+    assert not staged_of_free(cell).project().pipeline("free").promote().did_nothing
+
+
+def test_what_was_undone_after_it_was_staged_is_not_promoted(cell: Cell) -> None:
+    staged_of_free(cell)
+    staged = cell.git("rev-parse", "HEAD")
+    cell.git("revert", "--no-edit", "HEAD")
+    assert cell.project().pipeline("free").apply().did_nothing
+    before = cell.warehouse()
+    with pytest.raises(ApprovalRequired, match="not promoted") as refusal:
+        cell.project().pipeline("free").promote()
+    assert refusal.value.code == "A580"
+    cell.git("checkout", "-q", "--detach", staged)
+    with pytest.raises(ApprovalRequired, match="older"):
+        cell.project().pipeline("free").apply()
+    assert cell.warehouse() == before
+    cell.git("checkout", "-q", "main")
+    cell.git("revert", "--no-edit", "HEAD")
+    assert not cell.project().pipeline("free").stage().did_nothing
+    assert not cell.project().pipeline("free").promote().did_nothing
+
+
+def test_ages_as_far_as_a_copy_tells(cell: Cell) -> None:
+    first, second = cell.git("rev-parse", "HEAD"), cell.commit("second")
+    assert age_beside(cell.root, first, second) is Age.OLDER
+    assert age_beside(cell.root, second, first) is Age.NOT_OLDER
+    assert age_beside(cell.root, first, first) is Age.NOT_OLDER
+    assert age_beside(cell.root, first, "1" * 40) is Age.UNKNOWN
+    assert age_beside(cell.home / "warehouse", first, second) is Age.UNKNOWN
+    cell.git("clone", "-q", "--depth", "1", f"file://{cell.root}", str(cell.home / "clone"))
+    assert age_beside(cell.home / "clone", first, second) is Age.UNKNOWN
+    cell.git("checkout", "-q", "--orphan", "apart")
+    apart = cell.commit("apart")
+    assert age_beside(cell.root, second, apart) is Age.NOT_OLDER
+    cell.git("fetch", "-q", "--depth", "1", f"file://{cell.root}", "apart", at=cell.home / "clone")
+    assert age_beside(cell.home / "clone", second, apart) is Age.UNKNOWN
