@@ -37,6 +37,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.folders import folder_for, renamed_placements, staging_folder
 from reconciler.reconcile.reading import (
     Place,
+    declared_columns,
     foreign_placements,
     functions_for,
     published_place,
@@ -225,7 +226,7 @@ class Building:
                 source=StoredSource(
                     step.applied, join_location(self._warehouse, self.folder(step.table)), placement.version
                 ),
-                columns=table_columns(self._desired.tables[fold(step.table)]),
+                columns=declared_columns(self._desired.tables[fold(step.table)]),
                 taken_from=tuple(column.source for column in step.columns),
                 staging=staging,
             )

@@ -6,6 +6,7 @@ their keys (`pipeline.name`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from reconciler.delta.opening import join_location
@@ -38,6 +39,12 @@ def table_columns(table: Table) -> tuple[ColumnType, ...]:
         ColumnType(column.name, storage_type(column.type), column.nullable and fold(column.name) not in key)
         for column in table.columns
     )
+
+
+def declared_columns(table: Table) -> tuple[ColumnType, ...]:
+    """A table's columns as rows have to fit them: how long a text may be is part of that, and not of what is stored."""
+    stored = table_columns(table)
+    return tuple(replace(one, type=column.type) for one, column in zip(stored, table.columns, strict=True))
 
 
 def table_defaults(table: Table) -> dict[str, str]:

@@ -42,13 +42,13 @@ from reconciler.reconcile.effects import remove, staging_folder
 from reconciler.reconcile.locations import with_absolute_location, with_root
 from reconciler.reconcile.reading import (
     Place,
+    declared_columns,
     foreign_placements,
     functions_for,
     published_place,
     query_of,
     require_foreign,
     sources_for,
-    table_columns,
     table_defaults,
 )
 from reconciler.reconcile.target import Target
@@ -264,7 +264,7 @@ class StepEffects:
         return TableTarget(
             table.name,
             join_location(self._target.warehouse, self._before[key].location),
-            table_columns(table),
+            declared_columns(table),
             table.primary_key,
             table_defaults(table),
             table.declaration.append_only,

@@ -2,9 +2,9 @@
 
 A value that does not fit its column is a problem that names column and value: `checked` tells it beside the row, `conformed`
 stops the write with it and says where the row comes from. Fitting is SQL's: text is parsed, a decimal is rounded to its
-column's scale; an integer too large for its column does not fit, nor does text longer than VARCHAR(n), nor NULL in a NOT
-NULL column. A column that the rows lack gets its default, else NULL. Where the rows can't tell a value that is absent from
-one that is NULL (`null_is_absent`: JSON), both get the default.
+column's scale; an integer too large for its column does not fit, nor does text longer than VARCHAR(n), also within a
+nested value, nor NULL in a NOT NULL column. A column that the rows lack gets its default, else NULL. Where the rows can't
+tell a value that is absent from one that is NULL (`null_is_absent`: JSON), both get the default.
 
 Two things stop the write either way, since they are of the source and not of a row: a NOT NULL column without default that
 it does not have, and a column of a type that can't become the table's, as an array for a number (X712). Nested values that
@@ -22,8 +22,9 @@ from pyspark.sql import DataFrame
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import misfit
+from reconciler.engine.spark.nested import misfit, too_long
 from reconciler.names import fold
+from reconciler.sql.types import storage_type
 
 REASON = "reconcile reason"
 """The column of `checked` that says why a row is none, beginning with a code; else it is NULL. It is empty where the same
@@ -33,7 +34,8 @@ _VALUE = "reconcile value "
 _OTHER = "reconcile other value "
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char(?:acter)?\s*\(\s*(\d+)\s*\)\s*$")
 _NESTED = ("struct<", "array<", "map<")
-_STRING = ("string", "varchar", "char", "character")
+TEXT = ("string", "varchar", "char", "character")
+"""How types of text begin, in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def conformed(
         problem, value = fitted.problem(fitted.value), fitted.value
         if problem is not None:
             told = problem if origin is None else f"concat({problem}, ' in ', {origin})"
-            stopped = f"CAST({raised(told)} AS {fitted.column.type})"
+            stopped = f"CAST({raised(told)} AS {storage_type(fitted.column.type)})"
             value = f"CASE WHEN ({problem}) IS NULL THEN {value} ELSE {stopped} END"
         expressions.append(f"{value} AS {quoted(fitted.column.name)}")
     with _types_told(frame, all_fitted):
@@ -195,7 +197,7 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
         if default is None:
             continue
         if source is None:
-            found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(_STRING))
+            found[fold(column.name)] = Given(default, column.type.strip().lower().startswith(TEXT))
         elif rules.null_is_absent:
             value = f"CAST({default} AS STRING)" if source.is_text else default
             found[fold(column.name)] = Given(f"coalesce({source.expression}, {value})", source.is_text, source.exact)
@@ -205,10 +207,10 @@ def _defaulted(rules: Rules, given: Mapping[str, Given]) -> dict[str, Given]:
 def _fitted(column: ColumnType, source: Given | None) -> _Fitted:
     if source is None:
         if column.nullable:
-            return _Fitted(column, "NULL", f"CAST(NULL AS {column.type})", ())
+            return _Fitted(column, "NULL", f"CAST(NULL AS {storage_type(column.type)})", ())
         # Raised row by row: no rows lack nothing.
         missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
-        return _Fitted(column, "NULL", f"CAST(raise_error({literal(missing)}) AS {column.type})", ())
+        return _Fitted(column, "NULL", f"CAST(raise_error({literal(missing)}) AS {storage_type(column.type)})", ())
     value, checks = _cast(column, source)
     if not column.nullable:
         checks = (*checks, (f"{_THIS} IS NULL", literal(f"X713: NULL in the NOT NULL column {column.name}")))
@@ -218,7 +220,7 @@ def _fitted(column: ColumnType, source: Given | None) -> _Fitted:
 def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str], ...]]:
     text, kind = source.expression, column.type.strip().lower()
     told = f"left(CAST({text} AS STRING), 80)"
-    if kind.startswith(_STRING):
+    if kind.startswith(TEXT):
         value, limit = text if source.is_text else f"CAST({text} AS STRING)", _LENGTH.match(column.type)
         if limit is None:
             return value, ()
@@ -229,9 +231,12 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         value = f"try_cast({text} AS {column.type})"
         value = value if source.exact is None else f"coalesce({source.exact}, {value})"
         return value, ((f"{_THIS} IS NULL AND {text} IS NOT NULL", message),)
+    stored, condition = storage_type(column.type), too_long(_THIS, column.type)
+    long = literal(f"X712: a text within a value for column {column.name} is too long for {column.type}: ")
+    lengths = ((condition, f"concat({long}, {told})"),) if condition is not None else ()
     if not source.is_text:
-        return f"CAST({text} AS {column.type})", ()
+        return f"CAST({text} AS {stored})", lengths
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"
-    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {misfit(parsed, column.type)})"
-    return f"CASE WHEN NOT ({wrong}) THEN CAST({parsed} AS {column.type}) END", ((wrong, message),)
+    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {misfit(parsed, stored)})"
+    return f"CASE WHEN NOT ({wrong}) THEN CAST({parsed} AS {stored}) END", ((wrong, message), *lengths)

@@ -38,6 +38,7 @@ from reconciler.engine.spark.locations import folder, hadoop_path, literal, loca
 from reconciler.engine.spark.writes import DELETES, ORDER
 from reconciler.errors import EngineError
 from reconciler.names import fold
+from reconciler.sql.types import storage_type
 
 _FILE = "reconcile file"
 _LOOKING_AT_ONCE = 16
@@ -169,7 +170,7 @@ class _Difference:
             return f.col(quoted(str(own[name]["name"]))).alias(name)
         value = f.expr(self._target.defaults.get(name, "NULL"))
         kind = next(column.type for column in self._target.columns if fold(column.name) == name)
-        return value.cast(kind).alias(name)
+        return value.cast(storage_type(kind)).alias(name)
 
     def _check_identity(self) -> None:
         known = self._ingestion.range.get("table")

@@ -5,8 +5,9 @@
   without regard to case; a field that no column takes is left out, and told (`Incoming.unknown`).
 - JSON: one object a line, or `array: true`: one array of objects a file (see `json_records`).
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
-  `null_value` (default: the empty unquoted field), `multi_line` (default false: a field holds no line breaks, and large
-  files are read in parts). Quotes inside of quotes are doubled. Files may have other headers: each is read by its own.
+  `null_value` (default: the empty unquoted field; in columns that hold no text, a quoted one, too), `multi_line` (default
+  false: a field holds no line breaks, and large files are read in parts). Quotes inside of quotes are doubled. Files may
+  have other headers: each is read by its own.
 - A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
   as absent.
 - A record that is not what the format says is a problem of its row; a Parquet file that can't be read, or two columns of
@@ -24,7 +25,7 @@ from pyspark.sql import functions as f
 from reconciler.digest import JsonObject
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
-from reconciler.engine.spark.conform import Given, by_name
+from reconciler.engine.spark.conform import TEXT, Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
@@ -32,8 +33,11 @@ from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
 from reconciler.names import fold
+from reconciler.sql.types import storage_type
 
 _CORRUPT = "reconcile corrupt"
+_QUOTED_NOTHING = "\ufdd0reconcile quoted nothing"
+"""Stands for a field of quotes with nothing between them; its first character is no character of any text."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -124,13 +128,18 @@ def _csv_rows(
         .option("mode", "PERMISSIVE")
         .option("columnNameOfCorruptRecord", _CORRUPT)
         .option("enforceSchema", "true")
+        # Else Spark takes the empty text for NULL, quotes or not.
+        .option("emptyValue", _QUOTED_NOTHING)
         .option("multiLine", str(bool(config.get("multi_line", False))).lower())
     )
     if config.get("null_value") is not None:
         reader = reader.option("nullValue", str(config["null_value"]))
     schema = ", ".join(f"{quoted(name)} STRING" for name in (*names, _CORRUPT))
     unknown = unknown_literal(unknown_fields(names, target)) or "CAST(NULL AS STRING)"
-    rows = reader.schema(schema).csv(locations).selectExpr("*", *_place(), f"{unknown} AS {quoted(UNKNOWN)}")
+    texts = {fold(column.name) for column in target.columns if column.type.lower().startswith(TEXT)}
+    values = [_with_nothing(name, "''" if fold(name) in texts else "NULL") for name in names]
+    read = reader.schema(schema).csv(locations)
+    rows = read.selectExpr(*values, quoted(_CORRUPT), *_place(), f"{unknown} AS {quoted(UNKNOWN)}")
     known = {fold(name) for name in names}
     for column in target.columns:
         if fold(column.name) not in known and fold(column.name) in target.defaults:
@@ -140,6 +149,11 @@ def _csv_rows(
             missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
             rows = rows.withColumn(column.name, f.expr(f"CAST(raise_error({literal(missing)}) AS STRING)"))
     return rows
+
+
+def _with_nothing(name: str, nothing: str) -> str:
+    """A field, with what stands for quotes with nothing between them: the empty text, or NULL where no text is wanted."""
+    return f"if({quoted(name)} = {literal(_QUOTED_NOTHING)}, {nothing}, {quoted(name)}) AS {quoted(name)}"
 
 
 def _header(session: SparkSession, options: Mapping[str, str], location: str, delimiter: str) -> list[str]:
@@ -161,7 +175,9 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
         missing |= set(missing_fields(rows.columns, target))
         named = rows.selectExpr(*map(quoted, rows.columns), *_place())
         for column in lacking:
-            named = named.withColumn(column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {column.type})"))
+            named = named.withColumn(
+                column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {storage_type(column.type)})")
+            )
         frames.append(named)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     given = by_name(union, (ORIGIN, ORDER))
