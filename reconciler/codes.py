@@ -37,6 +37,7 @@ _MANIFEST: Final = {
     "M130": "a Spark setting is not the pipeline's to set",
     "M131": "a Spark setting's value refers to what the driver knows",
     "M132": "a connector's option names code or a command",
+    "M133": "a warehouse on S3 is spelled in another way",
     "M140": "the default environment is not declared",
     "M160": "a function's definition is missing",
     "M161": "a function is defined twice",

@@ -13,6 +13,7 @@ from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.manifest.check import part
 from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
 from reconciler.manifest.read import option_text
+from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3, spelled_otherwise
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import did_you_mean
 from reconciler.places import Below
@@ -39,6 +40,7 @@ def read_project(text: str | None, file: str = PROJECT_FILE) -> ReadProject:
         found += check_against(SCHEMA_FILE, document.value, document, MANIFEST_CODES)
         found += _default_problems(document.value, document)
         found += _reference_problems(document.value, document)
+        found += _warehouse_problems(document.value, document)
     diagnostics = in_order(found)
     if document.value is None or errors_among(diagnostics):
         return ReadProject(None, diagnostics)
@@ -73,6 +75,21 @@ def _default_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
         return []
     hint = did_you_mean(default, environments) or f"declared: {', '.join(sorted(environments))}"
     return [Diagnostic("M140", f"there is no environment {default!r}", document.of_value(("default",)), hint)]
+
+
+def _warehouse_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
+    """A place on S3 has one spelling: what is asked of an environment is asked of its place."""
+    environments = part(value, "environments")
+    found: list[Diagnostic] = []
+    for name in environments if isinstance(environments, Mapping) else ():
+        written = part(part(environments, name), "warehouse")
+        if not isinstance(written, str) or not is_meant_for_s3(written) or not spelled_otherwise(written):
+            continue
+        meant = canonical_warehouse(written)
+        message = f"a warehouse on S3 is written in one way, and {written!r} is another"
+        hint = f"write {meant}" if meant is not None else "write s3://bucket/path"
+        found.append(Diagnostic("M133", message, document.of_value(("environments", name, "warehouse")), hint))
+    return found
 
 
 def _reference_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:

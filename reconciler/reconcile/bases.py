@@ -8,7 +8,9 @@ Which branch that is:
 Where there is an origin, it says what a branch holds. A base branch that is not known here is an error (U816).
 
 What an environment asks for (its `branch`, its `first_apply`) is what the working tree says *and* what the default branch
-says: of the environment, and of any other with the same warehouse, since another name for a place is no way around it.
+says: of the environment, and of any other with the same warehouse, since another name for a place is no way around it. A
+folder is the same whatever leads to it, a place on S3 by bucket and key (`manifest.warehouses`), whatever options are set. A
+reconcile.yaml that can't be read there is an error.
 Outside of git, and before the first commit, nothing can have been merged.
 """
 
@@ -17,7 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from reconciler.delta.opening import is_local, local_path
-from reconciler.errors import ReconcileError
+from reconciler.diagnostics import errors_among
+from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.environment import Environment, Project
 from reconciler.reconcile.repository import LOCAL, MAXIMUM_FILE, ORIGIN, PLAIN_FILES, Repository, open_repository
 from reconciler.reconcile.source import PROJECT_FILE
@@ -103,8 +106,19 @@ def _is_at(target: Target, environment: Environment) -> bool:
     except ReconcileError:
         return False
     if is_local(place) and is_local(target.warehouse):
-        return Path(local_path(place)).resolve() == Path(local_path(target.warehouse)).resolve()
+        return _is_one_folder(Path(local_path(place)), Path(local_path(target.warehouse)))
     return place == target.warehouse
+
+
+def _is_one_folder(place: Path, other: Path) -> bool:
+    """Whether two paths lead to one folder: by links, by a second mount, or by the letter case of its name."""
+    if place.resolve() == other.resolve():
+        return True
+    try:
+        return place.samefile(other)
+    except OSError:
+        # A folder that is not there yet has one name only.
+        return False
 
 
 def _default(repository: Repository) -> str | None:
@@ -129,17 +143,22 @@ def _named_branch(repository: Repository, target: Target, default: str | None) -
 
 
 def _project(repository: Repository, target: Target, default: str | None) -> Project | None:
-    """What reconcile.yaml of the default branch says; None where there is none that can be read."""
+    """What reconcile.yaml of the default branch says; None where there is none. Raises ManifestInvalid for one with errors:
+    who can't be understood has not asked for nothing."""
     commit = commit_at(repository, default) if default is not None else None
     text = text_at(repository, target.root, commit, PROJECT_FILE) if commit is not None else None
-    return _parsed(text) if text is not None else None
+    shown = (default or "").removeprefix("refs/remotes/").removeprefix(LOCAL)
+    return _parsed(text, f"{shown}:{PROJECT_FILE}") if text is not None else None
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> Project | None:
+def _parsed(text: str, file: str) -> Project:
     from reconciler.manifest.project import read_project
 
-    return read_project(text).project
+    read = read_project(text, file)
+    if read.project is None:
+        raise ManifestInvalid(errors_among(read.diagnostics))
+    return read.project
 
 
 def _unknown(what: str) -> ReconcileError:

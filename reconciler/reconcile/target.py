@@ -13,6 +13,7 @@ from reconciler.diagnostics import errors_among
 from reconciler.engine.installed import installed_spark
 from reconciler.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
+from reconciler.manifest.warehouses import canonical_warehouse
 from reconciler.names import did_you_mean
 from reconciler.reconcile.cache_store import flush, open_cache
 from reconciler.reconcile.source import read_optional
@@ -55,8 +56,9 @@ def warehouse_location(environment: Environment, root: Path) -> str:
     written = environment.warehouse
     if is_local(written):
         return str((root / local_path(written)).resolve())
-    if is_on_s3(written):
-        return f"s3://{written.split('://', 1)[1].rstrip('/')}"
+    place = canonical_warehouse(written) if is_on_s3(written) else None
+    if place is not None:
+        return place
     raise ReconcileError(
         "U815",
         f"environment {environment.name} has its warehouse at {written}; this version keeps one in a folder or on S3",

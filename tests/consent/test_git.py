@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired, PlanRejected, ReconcileError
+from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.reconcile.applying import from_files
 from reconciler.reconcile.approving import require_approval
+from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import authors_since, commit_of
 from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.policies import policy_in_force
@@ -215,6 +216,60 @@ def test_whether_a_first_apply_is_approved_says_the_base_branch_too(cell: Cell) 
     cell.commit("none of that")
     with pytest.raises(ApprovalRequired):
         cell.project().pipeline("fresh").apply()
+
+
+@pytest.mark.parametrize("second", ["s3://lake/wh", "s3://lake/wh/", "s3a://lake/wh", "s3a://lake/wh//"])
+def test_an_environment_at_the_same_place_on_s3_is_asked_for_the_same(second: str, cell: Cell) -> None:
+    """Whatever else is set there: a place is a bucket and a key."""
+    project = cell.root / "reconcile.yaml"
+    project.write_text(project.read_text().replace("../warehouse", "s3://lake/wh"))
+    cell.commit("on S3")
+    cell.git("checkout", "-q", "-b", "side")
+    settings = '{"spark.hadoop.fs.s3a.endpoint": "http://elsewhere"}'
+    project.write_text(f"{project.read_text()}  mine: {{warehouse: '{second}', spark: {settings}}}\n")
+    cell.commit("another name")
+    cell.environment = "mine"
+    assert required_branches(cell.project().target) == ("main",)
+
+
+@pytest.mark.parametrize(
+    "second", ["s3://lake/./wh", "s3://lake/x/../wh", "s3://lake//wh", "s3://lake/w%68", "s3n://lake/wh"]
+)
+def test_another_spelling_of_a_place_on_s3_is_refused(second: str, cell: Cell) -> None:
+    project = cell.root / "reconcile.yaml"
+    project.write_text(f"{project.read_text()}  mine: {{warehouse: '{second}'}}\n")
+    cell.environment = "mine"
+    with pytest.raises(ManifestInvalid) as refusal:
+        cell.project()
+    assert [one.code for one in refusal.value.diagnostics] == ["M133"]
+
+
+@pytest.mark.parametrize(
+    "second", ["../link", "../repository/../warehouse/", "file://../warehouse", "../other/../warehouse"]
+)
+def test_an_environment_of_the_same_folder_is_asked_for_the_same(second: str, cell: Cell) -> None:
+    (cell.home / "link").symlink_to(cell.home / "warehouse")
+    (cell.home / "other").symlink_to(cell.home / "repository")
+    project = cell.root / "reconcile.yaml"
+    project.write_text(f"{project.read_text()}  mine: {{warehouse: '{second}'}}\n")
+    cell.environment = "mine"
+    assert required_branches(cell.project().target) == ("main",)
+
+
+def test_a_reconcile_yaml_of_the_base_branch_that_can_not_be_read_does_not_ask_for_nothing(cell: Cell) -> None:
+    project = cell.root / "reconcile.yaml"
+    text = project.read_text()
+    project.write_text(text + "  third: {warehouse: 's3://lake/./wh'}\n")
+    cell.commit("broken")
+    cell.git("checkout", "-q", "-b", "side")
+    project.write_text(text.replace("branch: main, ", ""))
+    THINGS["a view of who allows"].edit(cell.root)
+    cell.commit("side")
+    with pytest.raises(ManifestInvalid) as refusal:
+        cell.project().pipeline("free").apply()
+    assert [(one.code, one.location and one.location.file) for one in refusal.value.diagnostics] == [
+        ("M133", "main:reconcile.yaml")
+    ]
 
 
 def test_where_git_is_not_installed_nothing_counts_as_merged(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
