@@ -319,7 +319,11 @@ _HAZARDS: Final = {
     "H930": "a rollback ends",
     "H931": "a renamed column's input goes on under another name",
     "H932": "an input's fields and a table's columns part",
+    "H933": "more records may be rejected",
+    "H934": "an output sends something else than the difference",
+    "H935": "an input is paused",
     "H936": "an input may wait for ever",
+    "H937": "an input starts after other inputs",
     "H940": "a view reads rows that nobody keeps up to date",
 }
 

@@ -172,7 +172,7 @@ def shown_settings(settings: JsonObject) -> JsonObject:
             return [shown(part, (*path, index)) for index, part in enumerate(value)]
         if path in secret or transport is None:
             return MASK
-        file = SCHEMA_FILE if path[0] == COLUMNS else transport.schema_file
+        file = transport.schema_file if path[0] in ("transport", "format") else SCHEMA_FILE
         return plain_value(value, plainness(file, settings, path))
 
     return {key: shown(value, (key,)) for key, value in settings.items()}

@@ -56,10 +56,10 @@ def tells_deletions(settings: JsonObject) -> bool:
 class Transport:
     """A way to move rows.
 
-    `resets_nothing` holds the settings of a connector whose change can't change what is read or written, each with the
-    reason; all others reset the connector when they change. `not_yet` maps a path and a value that the seeds' systems
-    know to why this version refuses it; the value None stands for any. `check_further` reports what a schema can't say;
-    it gets settings that fit the schema.
+    `resets_nothing` holds the settings of a connector whose change needs no new start, each with the reason; all others
+    reset the connector when they change. What a plan says of them is another matter (`diff.weights`). `not_yet` maps a path
+    and a value that the seeds' systems know to why this version refuses it; the value None stands for any. `check_further`
+    reports what a schema can't say; it gets settings that fit the schema.
     `sink_can_delete` says whether an output with these settings can take rows back. `ends` says whether an input with these
     settings comes to an end, for whoever waits for that; None: only what is there can tell.
     """
@@ -81,16 +81,16 @@ class Transport:
 
 INPUT_SETTINGS_THAT_RESET_NOTHING = {
     "description": "it is for people",
-    "labels": "they order the start of connectors; the rows read are the same",
+    "labels": "they order the start of connectors; what was read stays",
     "max_batch_size": "it sizes batches; the rows read are the same",
     "max_queued_records": "it bounds memory; the rows read are the same",
-    "max_rejected": "it says when reading stops; the rows read are the same",
+    "max_rejected": "it says when reading stops; the position stays",
     "paused": "it says when reading goes on; the position stays",
-    "start_after": "it orders the start of connectors; the rows read are the same",
+    "start_after": "it orders the start of connectors; what was read stays",
 }
 OUTPUT_SETTINGS_THAT_RESET_NOTHING = {
     "description": "it is for people",
     "labels": "they name the connector; the rows written are the same",
     "on_bootstrap": "it says how a later bootstrap is emitted; what was written stays",
-    "send_snapshot": "it matters only when the connector is new",
+    "send_snapshot": "it says how a connector begins that is new or reset",
 }

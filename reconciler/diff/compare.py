@@ -127,7 +127,9 @@ def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignC
         local_changes=tuple(sorted(local_changes, key=lambda change: (fold(change.name), change.action))),
         local_spared=tuple(one for one in spared if _is_local(after, fold(one.view))),
         metadata=(
-            compare_metadata(before, after, _told([*shown, *removed, *local_changes], functions, connectors, renames))
+            compare_metadata(
+                before, after, _told([*shown, *removed, *local_changes], functions, connectors, renames), renames
+            )
             if applied.record != desired.record
             else ()
         ),

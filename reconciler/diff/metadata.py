@@ -1,22 +1,28 @@
 """What is written down and means nothing to results: descriptions, owners, comments, settings of connectors that reset
-nothing. Told in a plan, never approved. What decides how later plans are judged is told with its values."""
+nothing. Told in a plan, never approved, with values where these say more than the name (`weights`)."""
 
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
+from reconciler.diff.moves import Renames
 from reconciler.diff.recorded import Told, untold_changes
 from reconciler.diff.settings import compare_settings
+from reconciler.diff.weights import NOT_SET, told_values
 from reconciler.manifest.model import Held, Pin, Retention
 from reconciler.names import fold
 from reconciler.program.model import Program
 
 
-def compare_metadata(applied: Program, desired: Program, told: Told) -> tuple[MetadataChange, ...]:
+def compare_metadata(applied: Program, desired: Program, told: Told, renames: Renames) -> tuple[MetadataChange, ...]:
     """The changes of metadata, sorted by subject. `told` is what the rest of the diff tells of."""
     before, after = applied.settings, desired.settings
     found = list(compare_settings(applied, desired))
-    for what in ("description", "owner", "tags", "workers", "memory", "driver_memory"):
+    for what in ("description", "owner", "tags"):
         if getattr(before, what) != getattr(after, what):
             found.append(MetadataChange(desired.name, what))
+    for what in ("workers", "memory", "driver_memory"):
+        if getattr(before, what) != getattr(after, what):
+            said = [str(value) if (value := getattr(one, what)) is not None else NOT_SET for one in (before, after)]
+            found.append(MetadataChange(desired.name, what, *said))
     if before.checkpoint_interval_seconds != after.checkpoint_interval_seconds:
         seconds = [f"{one.checkpoint_interval_seconds}s" for one in (before, after)]
         found.append(MetadataChange(desired.name, "checkpoint_interval", *seconds))
@@ -63,12 +69,14 @@ def compare_metadata(applied: Program, desired: Program, told: Told) -> tuple[Me
         for column in table.columns:
             if fold(column.name) in comments and comments[fold(column.name)] != column.comment:
                 found.append(MetadataChange(f"{table.name}.{column.name}", "comment"))
-    for key in sorted({*desired.connectors} & {*applied.connectors}):
-        old, new = applied.connectors[key].settings, desired.connectors[key].settings
-        if old != new:
+    for key, connector in sorted(desired.connectors.items()):
+        former = applied.connectors.get(renames.applied_connector(key))
+        if former is not None and former.settings != connector.settings:
+            old, new = former.settings, connector.settings
             elsewhere = {"transport", "format"} | ({COLUMNS} if canonical_columns(old) != canonical_columns(new) else set())
             skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - elsewhere
-            found += [MetadataChange(desired.connectors[key].qualified_name, name) for name in sorted(skipped)]
+            name = connector.qualified_name
+            found += [MetadataChange(name, one, *told_values(old, new, one)) for one in sorted(skipped)]
     found += untold_changes(applied, desired, told, found)
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
 

@@ -284,19 +284,24 @@ class MetadataChange:
 
 
 class Safeguard(StrEnum):
-    """What decides how later plans are judged, or how long rows stay, as pipeline.yaml calls it."""
+    """What decides how later plans are judged, how long rows stay, or which rows arrive and are sent, as pipeline.yaml calls
+    it."""
 
     BOOTSTRAP_POLICY = "bootstrap_policy"
     PROTECTION = "protect"
     EVOLUTION = "evolution"
     RETENTION = "retention"
     USED_BY = "used_by"
+    MAX_REJECTED = "max_rejected"
+    ON_BOOTSTRAP = "on_bootstrap"
+    PAUSED = "paused"
+    START_AFTER = "start_after"
 
 
 @dataclass(frozen=True, slots=True)
 class SafeguardLoosened:
     """A safeguard that keeps less from happening than it did (`diff.safeguards`): approved as any change of meaning is.
-    `subject` is a relation or the pipeline."""
+    `subject` is a relation, a connector or the pipeline."""
 
     safeguard: Safeguard
     subject: str

@@ -1,4 +1,5 @@
-"""Safeguards: what decides how later plans are judged, or how long rows stay. One that is loosened is a change of its own.
+"""Safeguards: what decides how later plans are judged, how long rows stay, or which rows arrive and are sent. One that is
+loosened is a change of its own.
 
 | safeguard | loosened where |
 |---|---|
@@ -7,23 +8,38 @@
 | `evolution` | a table that stays is to be changed by the other rule: either way rows meet what nobody has seen before |
 | `retention` | less of what is past stays: the next prune removes rows |
 | `used_by` | somebody who reads from outside is named no longer, so that no plan would tell what he loses |
+| `max_rejected` | more records may be left out before the input stops |
+| `on_bootstrap` | a sink is to get something else than the difference, or can't take rows back |
+| `paused` | an input is paused: its rows arrive no more |
+| `start_after` | an input waits for other inputs than it did, whoever's labels say so |
+
+Only the difference leaves in a sink what the view holds: else rows are missing there, stand there twice, or are removed with
+those of others. Where inputs come in another order, the row that comes last counts in a table with a key; and an input that
+waits for more brings no rows until those have ended.
 
 A renamed relation is the same one. What is added has nothing to loosen; what is removed is judged as removed. A safeguard
-that is tightened, and any other setting, is told with what is written (`metadata`).
+that is tightened, and any other setting, is told with what is written (`metadata`); `weights` says of each setting what it
+is. An input that goes on after a pause is no loosening: its rows were to arrive when it was added.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.diff.model import Safeguard, SafeguardLoosened
 from reconciler.diff.moves import Renames
+from reconciler.diff.weights import in_force
 from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, Retention, Settings, stricter
 from reconciler.names import fold
-from reconciler.program.model import Program
+from reconciler.program.model import Connector, Program
 
 
 def safeguards_loosened(applied: Program, desired: Program, renames: Renames) -> tuple[SafeguardLoosened, ...]:
     """What is loosened, sorted by safeguard and subject."""
-    found = [*_of_pipeline(applied.settings, desired), *_of_relations(applied, desired, renames)]
+    found = [
+        *_of_pipeline(applied.settings, desired),
+        *_of_relations(applied, desired, renames),
+        *_of_connectors(applied, desired, renames),
+    ]
     return tuple(sorted(found, key=lambda one: (one.safeguard.value, fold(one.subject))))
 
 
@@ -61,6 +77,50 @@ def _of_relations(applied: Program, desired: Program, renames: Renames) -> Itera
         readers = before.used_by.get(former, ()), after.used_by.get(key, ())
         if not set(readers[0]) <= set(readers[1]):
             yield SafeguardLoosened(Safeguard.USED_BY, name, *(", ".join(one) or "nobody" for one in readers))
+
+
+def _of_connectors(applied: Program, desired: Program, renames: Renames) -> Iterator[SafeguardLoosened]:
+    pairs = {
+        key: (old, new)
+        for key, new in sorted(desired.connectors.items())
+        if (old := applied.connectors.get(renames.applied_connector(key))) is not None and old.direction is new.direction
+    }
+    if all(old.settings == new.settings for old, new in pairs.values()):
+        return
+    for old, new in pairs.values():
+        yield from _of_connector(old, new)
+    waits = [_waits_for({key: pair[side] for key, pair in pairs.items()}) for side in (0, 1)]
+    for key, (_, new) in pairs.items():
+        if waits[0][key] != waits[1][key]:
+            # Told by the names that they have now.
+            names = [", ".join(sorted(pairs[one][1].qualified_name for one in side[key])) or "no input" for side in waits]
+            yield SafeguardLoosened(Safeguard.START_AFTER, new.qualified_name, *names)
+
+
+def _of_connector(old: Connector, new: Connector) -> Iterator[SafeguardLoosened]:
+    rejected = [in_force(one.settings, "max_rejected") for one in (old, new)]
+    if rejected[0] < rejected[1]:
+        yield SafeguardLoosened(Safeguard.MAX_REJECTED, new.qualified_name, *map(str, rejected))
+    if not in_force(old.settings, "paused") and in_force(new.settings, "paused"):
+        yield SafeguardLoosened(Safeguard.PAUSED, new.qualified_name, "false", "true")
+    if old.settings.get("on_bootstrap") != new.settings.get("on_bootstrap"):
+        sent = on_bootstrap(old.settings), on_bootstrap(new.settings)
+        if sent[0] != sent[1] and not (sent[1] == "changes" and sink_can_delete(new.settings)):
+            yield SafeguardLoosened(Safeguard.ON_BOOTSTRAP, new.qualified_name, *sent)
+
+
+def _waits_for(connectors: Mapping[str, Connector]) -> dict[str, frozenset[str]]:
+    """By the key of each connector, the keys of those that have a label which it starts after."""
+    labelled: dict[str, set[str]] = {}
+    for key, connector in connectors.items():
+        for label in in_force(connector.settings, "labels") or ():
+            labelled.setdefault(label, set()).add(key)
+    return {
+        key: frozenset(
+            other for label in in_force(connector.settings, "start_after") or () for other in labelled.get(label, ())
+        )
+        for key, connector in connectors.items()
+    }
 
 
 def _keeps_less(before: Retention, after: Retention) -> bool:

@@ -11,6 +11,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action, Diff, Fate, QueryChanged
 from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
 from reconciler.plan.connectors import connector_outcomes
@@ -74,7 +75,9 @@ def make_plan(
             desired.digest if desired else None,
             policies,
             follows,
-            _beyond_content(diff, renames, hazards) | _held_changes(before.program, after.program),
+            _beyond_content(diff, renames, hazards)
+            | _held_changes(before.program, after.program)
+            | _settings_of_connectors(before.program, after.program, renames),
         ),
         rolled_back=_rolled_back(after.program) if desired is not None else (),
         rollback=rollback,
@@ -115,6 +118,28 @@ def _held_changes(applied: Program, desired: Program) -> dict[str, Any]:
     changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
     found = {key: None if (held := after.get(key)) is None else [held.number] for key in changed}
     return {"held": found} if found else {}
+
+
+def _settings_of_connectors(applied: Program, desired: Program, renames: Renames) -> dict[str, Any]:
+    """What decides which rows arrive and are sent without being part of what a connector means, as `[connector, setting,
+    value]`: where another value is in force than before, or, of a connector that is new, than if nothing were said. So an
+    approval of a plan does not serve once such a setting is another."""
+    found: list[list[Any]] = []
+    for key, connector in sorted(desired.connectors.items()):
+        after = connector.settings
+        former = applied.connectors.get(renames.applied_connector(key))
+        if former is not None and former.settings == after:
+            continue
+        before = (
+            former.settings if former is not None else {"transport": after.get("transport"), "format": after.get("format")}
+        )
+        for name in BESIDE_THE_MEANING:
+            # Whom a connector that stays waits for, whoever's labels say so, is among what is loosened.
+            if former is not None and name == "labels":
+                continue
+            if in_force(before, name) != in_force(after, name):
+                found.append([key, name, in_force(after, name)])
+    return {"settings": found} if found else {}
 
 
 def _rolled_back(program: Program) -> tuple[RolledBack, ...]:

@@ -1,4 +1,4 @@
-"""H925–H929: a safeguard is loosened (`diff.safeguards`). What it kept from happening, the next plan may do."""
+"""H925–H929, H933–H935, H937: a safeguard is loosened (`diff.safeguards`). What it kept from happening may happen next."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,6 +13,10 @@ CODES: Final = {
     Safeguard.EVOLUTION: ("H927", "it decides what becomes of rows when columns change"),
     Safeguard.RETENTION: ("H928", "a prune removes more rows"),
     Safeguard.USED_BY: ("H929", "a later change need not tell what they lose"),
+    Safeguard.MAX_REJECTED: ("H933", "more records may be left out before the input stops"),
+    Safeguard.ON_BOOTSTRAP: ("H934", "it decides what the sink gets, keeps and loses when the view is computed anew"),
+    Safeguard.PAUSED: ("H935", "none of its rows arrive until it goes on"),
+    Safeguard.START_AFTER: ("H937", "its rows come at another time; of those with one key the last counts"),
 }
 
 

@@ -1,0 +1,1 @@
+CREATE TABLE readings (sensor STRING NOT NULL PRIMARY KEY, speed DOUBLE);
