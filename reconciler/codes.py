@@ -205,6 +205,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A580": "what is to be written is not merged",
     "A581": "git can't tell what was committed",
     "A582": "an approval would not count",
+    "A583": "git can't tell who made the change",
     "A590": "a version would have columns of other types",
     "A591": "a function that a version calls can't be had",
     "A592": "a table's rows would not outlive its pin",

@@ -8,8 +8,8 @@ to agree to needs no approval; nor does `allow`; `reject` forbids; a first apply
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
 Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
-the authors of what is applied don't count, as far as git tells who they are; and where no lock was merged, the recorded
-approval that stands for it is one more.
+the authors of the change don't count, and where git can't tell who they are, nobody does (A583); where no lock was merged,
+the recorded approval that stands for it is one more.
 Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
 one stands for the lock, never for the merge; and nothing is applied from a commit that is older than what was applied or
 looked at, whatever approves it (`merged`). The branch is what the base branch's reconcile.yaml says (`bases`).
@@ -21,7 +21,7 @@ from typing import Any, assert_never
 
 from reconciler import __version__
 from reconciler.digest import short
-from reconciler.errors import ApprovalRequired, PlanRejected
+from reconciler.errors import ApprovalRequired, PlanRejected, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
@@ -83,7 +83,7 @@ def _require_more(
     rows = recorded_approvals(target, plan)
     # Who approves twice is named as at first.
     approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
-    authors = {person(name) for name in _authors(target, plan)}
+    authors = {person(name) for name in _authors(target, plan)} if approvers else set()
     others = {known: name for known, name in approvers.items() if known not in authors}
     missing = wanted - len(others)
     if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
@@ -114,15 +114,36 @@ def missing_approvals(target: Target, plan: Plan) -> str | None:
 
 
 def _authors(target: Target, plan: Plan) -> frozenset[str]:
-    """Names and addresses of those whose commits made the change."""
-    stored = target.registry.head(plan.pipeline)
+    """Names and addresses of those whose commits made the change. Raises ReconcileError (A583) where git can't tell: nobody
+    is known then not to have made it."""
+    since = _commit_of_what_is_applied(target, plan.pipeline)
+    folder, project = target.root / PIPELINES_FOLDER / plan.pipeline, target.root / PROJECT_FILE
+    # Of what was never applied all is the change; but not all that was ever set for environments.
+    authors = authors_since(target.root, since, (folder, project) if since else (folder,))
+    if authors is None:
+        since_when = f"since commit {short_commit(since)}, which is applied" if since else "so far"
+        raise ReconcileError(
+            "A583",
+            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: this copy of the "
+            f"repository lacks what was done {since_when}",
+            "fetch the whole history: git fetch --unshallow",
+        )
+    return authors
+
+
+def _commit_of_what_is_applied(target: Target, pipeline: str) -> str:
+    """The commit from which on a change was made; empty where nothing was applied from any."""
+    stored = target.registry.head(pipeline)
     applied = stored.value.applied if stored is not None else None
-    paths = (target.root / PIPELINES_FOLDER / plan.pipeline, target.root / PROJECT_FILE)
-    return authors_since(target.root, applied.commit if applied is not None else "", paths)
+    if applied is None or applied.approval.kind != "restored" or applied.record is None:
+        return applied.commit if applied is not None else ""
+    # What was restored is of the commit that it was applied from, not of the one that it took the place of.
+    rows = target.registry.history(History.APPLIES, pipeline, record=applied.record)
+    return next((row["commit"] for row in reversed(rows) if row["commit"]), "")
 
 
 def made_the_change(target: Target, plan: Plan, name: str) -> bool:
-    """Whether somebody wrote what the plan is made of, as far as git tells."""
+    """Whether somebody wrote what the plan is made of. Raises ReconcileError (A583) where git can't tell."""
     return person(name) in {person(author) for author in _authors(target, plan)}
 
 

@@ -112,9 +112,10 @@ def _above(repository: Repository, root: Path) -> str:
     return "" if below == "." else f"{below}/"
 
 
-def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset[str]:
+def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset[str] | None:
     """Names and addresses of the authors, co-authors among them, of what changed at these paths since a commit (with a `+`
-    or not); where that commit is not known or nothing changed since, of the last change there. Empty outside of git."""
+    or not; empty: since ever); where nothing changed since, of the last change there. Empty outside of git. None where that
+    can't be told: this copy does not have that commit, or leaves out what came after it."""
     repository = open_repository(root)
     if repository is None:
         return frozenset()
@@ -123,15 +124,23 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset
             return frozenset()
         places = [(path.parent.resolve() / path.name).relative_to(repository.top).as_posix() for path in paths]
         since = commit.removesuffix(NOT_COMMITTED)
-        for revisions in ((f"{since}..HEAD",) if since else (), ("-n", "1", "HEAD")):
-            found = repository.log(_AUTHORS, *revisions, "--", *places) if revisions else ""
-            # None: that commit was never here, or was fetched without its history.
-            if found:
-                return frozenset(name for line in found.split("\n") for name in _names(line) if name)
-        return frozenset()
+        changed = repository.commits_in("HEAD", *([f"^{since}"] if since else []))
+        # What is cut off has authors whom nobody sees, and the last commit before it looks as if it had made everything.
+        if changed is None or changed & repository.cut_commits:
+            return None
+        for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), ("-n", "1", "HEAD"):
+            found = repository.log(_AUTHORS, *revisions, "--", *places)
+            if found is None:
+                return None
+            lines = [line.partition("\0") for line in found.split("\n") if line]
+            if any(written in repository.cut_commits for written, _, _ in lines):
+                return None
+            if lines:
+                return frozenset(name for _, _, line in lines for name in _names(line) if name)
+        return None if repository.cut_commits else frozenset()
 
 
-_AUTHORS = "--format=%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
+_AUTHORS = "--format=%H%x00%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
 
 
 def _names(line: str) -> tuple[str, ...]:

@@ -195,4 +195,5 @@ def test_who_may_approve_is_told_from_the_commit(repository: Repository) -> None
     paths = (repository.root / "pipelines",)
     since = authors_since(repository.root, f"{first}+", paths)
     assert since == authors_since(repository.root, first, paths)
+    assert since is not None
     assert "Ann" in since

@@ -73,7 +73,8 @@ def test_nothing_of_the_repositorys_settings_runs(cell: Cell) -> None:
     with pytest.raises(ApprovalRequired, match="not committed"):
         cell.project().pipeline("shop").apply()
     assert commit_of(cell.root, "shop", files_of(cell.root, "shop")) == f"{head}+"
-    assert authors_since(cell.root, "0" * 40, (cell.root,)) == {"Ann", "ann@example.org"}
+    assert authors_since(cell.root, head, (cell.root,)) == {"Ann", "ann@example.org"}
+    assert authors_since(cell.root, "0" * 40, (cell.root,)) is None
     repository = open_repository(cell.root)
     assert repository is not None
     with repository, pytest.raises(ReconcileError, match="there is no blob"):
@@ -270,6 +271,38 @@ def test_a_reconcile_yaml_of_the_base_branch_that_can_not_be_read_does_not_ask_f
     assert [(one.code, one.location and one.location.file) for one in refusal.value.diagnostics] == [
         ("M133", "main:reconcile.yaml")
     ]
+
+
+def test_nobody_approves_where_git_can_not_tell_who_made_the_change(cell: Cell) -> None:
+    """In a shallow copy the commit of a merge looks as if it had made everything, and who made the change as if he had not."""
+    (cell.root / "policy.yaml").write_text(DENIES.replace("deny", "approve"))
+    project = cell.root / "reconcile.yaml"
+    project.write_text(project.read_text().replace("branch: main, ", ""))
+    cell.commit("policy")
+    cell.git("checkout", "-q", "-b", "side")
+    THINGS["a table dropped of who allows"].edit(cell.root)
+    cell.git("-c", "user.name=Mallory", "commit", "-qam", "dropped", "--author", "Mallory <mallory@example.org>")
+    cell.merge("side")
+    digest = cell.project().pipeline("free").plan().digest
+    with pytest.raises(ReconcileError, match="Mallory made the change") as barred:
+        cell.project().pipeline("free").approve(digest, "Mallory")
+    assert barred.value.code == "A582"
+    whole = cell.root
+    cell.git("clone", "-q", "--depth", "1", f"file://{cell.root}", str(cell.home / "clone"))
+    cell.root = cell.home / "clone"
+    before = cell.warehouse()
+    with pytest.raises(ReconcileError) as refusal:
+        cell.project().pipeline("free").approve(digest, "Mallory")
+    assert refusal.value.code == "A583"
+    assert cell.warehouse() == before
+    cell.root = whole
+    cell.project().pipeline("free").approve(digest, "Bob")
+    cell.root = cell.home / "clone"
+    with pytest.raises(ReconcileError) as needed:
+        cell.project().pipeline("free").apply()
+    assert needed.value.code == "A583"
+    cell.root = whole
+    assert not cell.project().pipeline("free").apply().did_nothing
 
 
 def test_where_git_is_not_installed_nothing_counts_as_merged(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:

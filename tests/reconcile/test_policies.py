@@ -229,10 +229,31 @@ def test_authors_are_those_who_changed_it_since(repository: Repository) -> None:
     repository.as_user("Dan", "dan@example.org")
     last = repository.commit({"pipelines/other/a.sql": "1"})
     those = {"Bob Brown", "bob@example.org", "Cleo", "cleo@example.org"}
-    assert {name.strip() for name in authors_since(repository.root, first, paths)} == those
-    assert {name.strip() for name in authors_since(repository.root, last, paths)} == those
-    assert {name.strip() for name in authors_since(repository.root, "0" * 40, paths)} == those
-    assert {name.strip() for name in authors_since(repository.root, "", paths)} == those
+    assert authors_since(repository.root, first, paths) == those
+    assert authors_since(repository.root, last, paths) == those
+    assert authors_since(repository.root, "", paths) == those | {"Ann", "ann@example.org"}
+
+
+def test_authors_are_told_only_where_all_of_them_are_known(repository: Repository, tmp_path: Path) -> None:
+    """Of what a shallow copy leaves out, the commit before it looks as if it were the author's of all."""
+    first = repository.commit({"pipelines/shop/a.sql": "1"})
+    repository.as_user("Bob", "bob@example.org")
+    repository.commit({"pipelines/shop/a.sql": "2"})
+    repository.as_user("Cleo", "cleo@example.org")
+    last = repository.commit({"pipelines/shop/b.sql": "3"})
+    repository.as_user("Dan", "dan@example.org")
+    repository.commit({"elsewhere": "1"})
+    those = {"Cleo", "cleo@example.org"}
+    for depth, told in ((1, {}), (2, {last: None}), (3, {last: those}), (9, {last: those})):
+        copy = tmp_path / f"copy{depth}"
+        repository.git("clone", "-q", "--depth", str(depth), f"file://{repository.root}", str(copy))
+        paths = (copy / "pipelines" / "shop",)
+        assert authors_since(copy, "0" * 40, paths) is None
+        whole = {"Ann", "ann@example.org", "Bob", "bob@example.org", "Cleo", "cleo@example.org"}
+        assert authors_since(copy, "", paths) == (whole if depth == 9 else None)
+        assert authors_since(copy, first, paths) == (whole - {"Ann", "ann@example.org"} if depth == 9 else None)
+        for since, names in told.items():
+            assert authors_since(copy, since, paths) == names
 
 
 def test_outside_of_git_nobody_is_known_to_have_made_it(tmp_path: Path) -> None:
