@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from reconciler.cli.output import say
+from reconciler.cli.output import say_unchanged
 
 
 @click.command()
@@ -18,5 +18,5 @@ def command(shell: str) -> int:
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"no completion for {shell}")
-    say(found(cli, {}, "reconcile", "_RECONCILE_COMPLETE").source())
+    say_unchanged(found(cli, {}, "reconcile", "_RECONCILE_COMPLETE").source())
     return 0

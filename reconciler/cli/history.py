@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import note, paint, say, say_painted, show_json, show_table
+from reconciler.cli.output import note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.connectors.catalogue import shown_settings
 from reconciler.digest import canonical_json
 from reconciler.manifest.spark_values import shown_program_settings
@@ -80,7 +80,7 @@ def _show(program: PastProgram) -> None:
     say_painted(paint(f"{applied.pipeline}, applied {applied.at}{by}{commit}", "title"))
     for one in program.objects:
         say()
-        say(_text(one))
+        say_unchanged(_text(one))
 
 
 def _definition(one: PastObject) -> dict[str, Any]:

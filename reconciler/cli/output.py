@@ -1,13 +1,13 @@
 """Shared ways of showing results: lines, JSON, tables, colours, progress.
 
 Every command shows what it has to say through this module. So nothing that others wrote (names, messages of Spark, values of
-rows) reaches a terminal or a log as anything but text: control characters are written out. `say_painted` alone trusts its
+rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
+are of the environment that the command was asked for (`commands`), but for what others wrote. `say_painted` alone trusts its
 text: it is for forms that are put together from printable pieces and `paint`.
 """
 
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconciler.commands import in_environment
 from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.printing import printable, printable_json, printable_lines
 
@@ -39,6 +40,11 @@ def paint(text: str, style: str) -> str:
 
 def say(text: str = "") -> None:
     """Lines on stdout."""
+    click.echo(printable_lines(_here(text)))
+
+
+def say_unchanged(text: str) -> None:
+    """Lines on stdout that somebody else wrote: commands that they name are theirs."""
     click.echo(printable_lines(text))
 
 
@@ -68,9 +74,9 @@ def show_json(value: Any) -> None:
     click.echo(printable_json(value, indent=2, default=_text))
 
 
-def note(message: str) -> None:
-    """Something to know, on stderr."""
-    click.echo(printable_lines(message), err=True)
+def note(message: str, environment: str | None = None) -> None:
+    """Something to know, on stderr. `environment` is the one that was asked for, where no command runs that could tell."""
+    click.echo(printable_lines(_here(message, environment)), err=True)
 
 
 def show_error(error: ReconcileError, environment: str | None = None) -> None:
@@ -80,17 +86,21 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
         from reconciler.diagnostics import render_diagnostic
 
         for diagnostic in error.diagnostics:
-            note(render_diagnostic(diagnostic))
-    click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(error.message), err=True)
+            note(render_diagnostic(diagnostic), environment)
+    click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(_here(error.message, environment)), err=True)
     if error.hint:
-        note(f"    hint: {in_environment(error.hint, environment)}")
+        note(f"    hint: {error.hint}", environment)
 
 
-def in_environment(hint: str, environment: str | None = None) -> str:
-    """A hint whose commands are of the environment that was asked for, by name, of this command or of the one that runs."""
+def asked_environment() -> str | None:
+    """What `--env` says to the command that runs."""
     context = click.get_current_context(silent=True)
-    asked = environment or (context.params.get("environment") if context is not None else None)
-    return re.sub(r"\breconcile (?!setup|completion)([a-z]+)", rf"reconcile \1 --env {asked}", hint) if asked else hint
+    return context.params.get("environment") if context is not None else None
+
+
+def _here(text: str, environment: str | None = None) -> str:
+    """The text with its commands as they are to be pasted: of the environment that was asked for by name."""
+    return in_environment(text, environment or asked_environment())
 
 
 def as_text(value: Any) -> str:

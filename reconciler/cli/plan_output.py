@@ -6,7 +6,8 @@ Apart from the command, because most runs find that nothing changed and need not
 from collections.abc import Mapping
 
 from reconciler import __version__
-from reconciler.cli.output import in_environment, note, paint, say_painted, show_error, show_json, terminal_width
+from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
+from reconciler.commands import in_environment
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
@@ -67,7 +68,8 @@ def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -
             from reconciler.plan.markdown_form import render_comment
 
             impacts = {plan.pipeline: impact for plan, impact in measured if impact is not None}
-            say_painted(render_comment([plan for plan, _ in measured], impacts=impacts), end="")
+            comment = render_comment([plan for plan, _ in measured], impacts=impacts)
+            say_painted(in_environment(comment, asked_environment()), end="")
         case _:
             from reconciler.plan.text_form import render_text
 
@@ -116,6 +118,5 @@ def _lock_is_good(target: Target, plan: Plan) -> bool:
     state = read_lock_state(target, plan)
     if isinstance(state, Matches):
         return True
-    hint = in_environment(f"run: reconcile plan {plan.pipeline} --write-lock")
-    note(f"{plan.pipeline}: {describe_lock(state)}; {hint}")
+    note(f"{plan.pipeline}: {describe_lock(state)}; run: reconcile plan {plan.pipeline} --write-lock")
     return False

@@ -3,8 +3,10 @@
 import click
 
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import say, show_json
-from reconciler.diagnostics import Severity, diagnostic_to_json, render_diagnostic
+from reconciler.cli.output import asked_environment, say, show_json
+from reconciler.commands import in_environment
+from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, render_diagnostic
+from reconciler.digest import JsonObject
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.manifest.verdicts import POLICY_FILE
 from reconciler.reconcile.compiling import validate_pipeline
@@ -34,9 +36,14 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     everything = [diagnostic for diagnostics in found.values() for diagnostic in diagnostics]
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in everything)
     if form == "json":
-        show_json({name: [diagnostic_to_json(item) for item in items] for name, items in found.items()})
+        show_json({name: [_as_json(item) for item in items] for name, items in found.items()})
     else:
         for diagnostic in everything:
             say(render_diagnostic(diagnostic))
         say(f"{len(pipelines or known)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
     return EXIT_ERROR if errors else EXIT_DONE
+
+
+def _as_json(item: Diagnostic) -> JsonObject:
+    told = diagnostic_to_json(item)
+    return told if item.hint is None else {**told, "hint": in_environment(item.hint, asked_environment())}

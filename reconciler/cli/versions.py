@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, show_json, show_table
+from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.cli.version_differences import show_difference
 from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
@@ -267,9 +267,9 @@ def _show(version: ObjectVersion, form: str) -> int:
     ):
         if value:
             say(f"{label + ':':<13}{value}")
-    say(f"\n{version.sql.strip()}")
+    say_unchanged(f"\n{version.sql.strip()}")
     if "canonical" in version.content:
-        say(f"\ncanonical:\n{version.content['canonical']}")
+        say_unchanged(f"\ncanonical:\n{version.content['canonical']}")
     return 0
 
 

@@ -114,7 +114,8 @@ def changed(file: File) -> EngineError:
         "X711",
         f"the file {file.path} changed after it was read",
         "give new rows a new file; to go on without what changed in it: reconcile connector skip PIPELINE CONNECTOR --file "
-        f"{shlex.quote(file.path)}; to read all anew, beside what is there: reconcile connector seek … --to earliest",
+        f"{shlex.quote(file.path)}; to read all anew, beside what is there: reconcile connector seek PIPELINE CONNECTOR "
+        "--to earliest",
     )
 
 

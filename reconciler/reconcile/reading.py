@@ -168,4 +168,5 @@ def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep
         if pinned is None or table_identity(source.location) != pinned.ids.get(name):
             step = f" at step {pinned.step}" if pinned is not None else ""
             message = f"what {source.name} held{step} is gone: its table was removed"
-            raise EngineError("X738", message, "it may be there anew: reconcile plan tells, and apply reads it")
+            hint = "if it is there anew: reconcile plan shows what follows, reconcile apply reads it"
+            raise EngineError("X738", message, hint)

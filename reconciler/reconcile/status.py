@@ -133,7 +133,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     else:
         pending, refusal, changes = _pending(target, pipeline, applied)
     controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
-    run = _run(report, lease, here) if "state" in report else None
+    run = _run(target, report, lease, here) if "state" in report else None
     failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
     seen = Evidence(
         command=lease.command if lease else None,
@@ -146,21 +146,22 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         command_failed=failed is not None,
     )
     state = state_of(seen)
+    detail = _detail(state, head, lease, run, controls, refusal, failed)
     program = applied.snapshot.program if applied.snapshot else None
     return PipelineStatus(
         pipeline=pipeline,
         environment=target.environment.name,
         state=state,
-        detail=_detail(state, head, lease, run, controls, refusal, failed),
-        pending=pending,
+        detail=target.pasteable(detail),
+        pending=target.pasteable(pending),
         applied=head.applied if head else None,
         step=head.published.step if head and head.published else None,
         lease=lease,
         relations=_relations(program, head) if program and head else (),
-        connectors=_connectors(program, head, controls, report, run) if program and head else (),
+        connectors=_connectors(target, program, head, controls, report, run) if program and head else (),
         wish=controls.wish.value,
         run=run,
-        refusal=refusal,
+        refusal=target.pasteable(refusal),
         staged=_staged(head),
         rolled_back=_rolled_back(head),
         failed_command=failed,
@@ -187,16 +188,14 @@ def status_to_json(status: PipelineStatus) -> dict[str, Any]:
     return asdict(status)
 
 
-def _run(report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
+def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
     holds = lease is not None and lease.command == "run"
     mine = holds and lease is not None and (lease.host, lease.process) == (report["host"], report["process"])
     return RunStatus(
         # One that handed the lease over and waits can be seen on its own host only.
         alive=mine or (not holds and report_is_alive(report, here)),
-        **{
-            part: report[part]
-            for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases", "error")
-        },
+        **{part: report[part] for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases")},
+        error=_pasteable(target, report["error"]),
         doing=report.get("doing"),
     )
 
@@ -332,19 +331,19 @@ def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
 
 
 def _connectors(
-    program: Program, head: Head, controls: Controls, report: JsonObject, run: RunStatus | None
+    target: Target, program: Program, head: Head, controls: Controls, report: JsonObject, run: RunStatus | None
 ) -> tuple[ConnectorStatus, ...]:
     decisions = decide(program, head.positions, controls.connectors)
     told: Mapping[str, Any] = report.get("connectors") or {}
     alive = run is not None and run.alive
     return tuple(
-        _connector(head, key, connector, decisions[key], told.get(key) or {}, alive)
+        _connector(target, head, key, connector, decisions[key], told.get(key) or {}, alive)
         for key, connector in sorted(program.connectors.items())
     )
 
 
 def _connector(
-    head: Head, key: str, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
+    target: Target, head: Head, key: str, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
 ) -> ConnectorStatus:
     # What it would do is known without a run; that it fails, only from one.
     if told.get("activity") == Activity.FAILING.value and decision.activity is Activity.RUNNING:
@@ -362,7 +361,7 @@ def _connector(
         transport=connector.transport,
         position=position,
         activity=decision.activity.value,
-        reason=decision.reason,
+        reason=target.pasteable(decision.reason),
         complete=has_ended(position),
         **{name: int(told.get(name) or 0) for name in counts},
         rows_per_second=float(told.get("rows_per_second") or 0.0) if alive else 0.0,
@@ -370,6 +369,12 @@ def _connector(
         unknown_fields=told.get("unknown_fields") or {},
         missing_fields=tuple(told.get("missing_fields") or ()),
         skipped_files=tuple(map(told_path, skipped_files(position))),
-        last_error=told.get("last_error"),
+        last_error=_pasteable(target, told.get("last_error")),
         retry_at=told.get("retry_at") if alive else None,
     )
+
+
+def _pasteable(target: Target, error: JsonObject | None) -> JsonObject | None:
+    """An error that a run told, with its commands of this environment: who made it knew none."""
+    texts = ("message", "hint")
+    return error and {name: target.pasteable(one) if name in texts and one else one for name, one in error.items()}

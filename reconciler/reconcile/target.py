@@ -1,5 +1,5 @@
 """The target: one environment of a repository, with its warehouse as an absolute location, its registry, the
-cache of compiled objects, and the version of the Spark that would do the work."""
+cache of compiled objects, the version of the Spark that would do the work, and whether it is the repository's default."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.cache import Cache, NoCache
+from reconciler.commands import in_environment
 from reconciler.delta.opening import is_local, is_on_s3, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.engine.installed import installed_spark
@@ -31,10 +32,15 @@ class Target:
     registry: Registry
     cache: Cache = field(default_factory=NoCache)
     spark_version: str = field(default_factory=installed_spark)
+    is_default: bool = True
 
     @property
     def variables(self) -> Mapping[str, str]:
         return self.environment.variables
+
+    def pasteable(self, text: str) -> str:
+        """A text whose commands act on this environment."""
+        return in_environment(text, None if self.is_default else self.environment.name)
 
 
 def open_target(root: Path, environment: str | None) -> Target:
@@ -48,7 +54,7 @@ def open_target(root: Path, environment: str | None) -> Target:
         known = ", ".join(sorted(project.environments))
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
     warehouse = warehouse_location(found, root)
-    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache)
+    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache, is_default=name == project.default)
 
 
 def warehouse_location(environment: Environment, root: Path) -> str:

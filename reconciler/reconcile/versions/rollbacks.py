@@ -95,8 +95,10 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
         if key.startswith("table:") and key not in object_keys(now):
             raise would_lose(pipeline, key, "it was removed since, and its rows with it")
         if numbers.get(key) is None:
-            message = f"{pipeline}: which version {key.partition(':')[2]} had then is not known any more"
-            raise NotFound("A546", message, "roll back one by one: reconcile rollback NAME@v0")
+            name = key.partition(":")[2]
+            message = f"{pipeline}: which version {name} had then is not known any more"
+            hint = f"roll back one by one; reconcile versions list {pipeline}.{name} shows to what"
+            raise NotFound("A546", message, hint)
         wanted[key] = numbers[key]
     if not wanted:
         message = f"{pipeline} is as it was at registry version {past.number} already"

@@ -145,7 +145,7 @@ def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
         raise ReconcileError(
             "A547",
             f"{rollback.pipeline}.{key.partition(':')[2]}: {now}, which was not so when the rollback was asked for",
-            "look at it again: reconcile rollback --plan",
+            "ask for it again, with --plan to look at it first",
         )
 
 
@@ -174,5 +174,7 @@ def _misfit(rollback: Rollback, why: str, hint: str | None = None) -> ReconcileE
     return ReconcileError(
         "A541",
         f"the rollback of {rollback.words} does not fit what is applied: {why}",
-        hint or "roll back what it needs as well: reconcile rollback --pipeline NAME --to VERSION",
+        hint
+        or f"roll back what it needs, too: reconcile rollback --pipeline {rollback.pipeline} --to takes a registry version; "
+        f"reconcile history {rollback.pipeline} shows them",
     )

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
@@ -41,6 +41,12 @@ from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
 _FILE = "reconcile file"
+
+ANOTHER_TABLE: Final = (
+    "the rows that were read stay; to read the table that is there now: reconcile connector seek PIPELINE CONNECTOR --to "
+    "earliest; or only what comes from now on: --to latest"
+)
+"""What to do where a table that is followed was made anew (X748)."""
 _LOOKING_AT_ONCE = 16
 
 
@@ -181,7 +187,7 @@ class _Difference:
             raise EngineError(
                 "X748",
                 f"the Delta table at {self._table.uri} is not the one that was read before: it was made anew",
-                "the rows that were read stay; to read the table that is there now, rename the connector",
+                ANOTHER_TABLE,
             )
 
     def _check_required(self, after: _Version) -> None:
@@ -220,12 +226,11 @@ class _Difference:
             raise self._gone(f"{len(missing)} file(s) were removed, {min(missing)} among them")
 
     def _gone(self, why: str) -> EngineError:
-        pipeline = self._ingestion.commit.get("pipeline", "PIPELINE")
         return EngineError(
             "X747",
             f"what changed after version {self._first} of the Delta table at {self._table.uri} is gone: {why}",
-            f"to go on without it: reconcile connector seek {pipeline} {self._ingestion.connector} --to latest (or --to "
-            f"VERSION); then what changed from version {self._first + 1} up to there is never read",
+            "to go on without it: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to a version; then what "
+            f"changed from version {self._first + 1} up to there is never read",
         )
 
     def _origin(self) -> str:

@@ -25,7 +25,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import by_name
-from reconciler.engine.spark.ingest.delta_changes import ChangedTable, changed_rows
+from reconciler.engine.spark.ingest.delta_changes import ANOTHER_TABLE, ChangedTable, changed_rows
 from reconciler.engine.spark.ingest.delta_versions import table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
@@ -96,7 +96,7 @@ def _after(
         raise EngineError(
             "X748",
             f"the Delta table at {uri} is not the one that was read before: its newest version is {newest}, after {start}",
-            "to read the table that is there now, rename the connector, or: reconcile connector seek … --to VERSION",
+            ANOTHER_TABLE,
         )
     until = _until(newest, end)
     ends = end is not None and max(start, until) >= end

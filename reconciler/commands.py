@@ -1,0 +1,42 @@
+"""The commands of `reconcile`, as messages name them: what a user pastes has to act where the message came from.
+
+A message that names a command writes it as for the default environment: whoever makes one knows none (`reconcile run shop`).
+Whoever shows it puts the environment in (`in_environment`): the command line on all that it says (`cli.output`), `status`
+on what it tells.
+"""
+
+import re
+from typing import Final
+
+COMMANDS: Final = (
+    "validate",
+    "plan",
+    "explain",
+    "approve",
+    "apply",
+    "promote",
+    "unstage",
+    "rollback",
+    "run",
+    "stop",
+    "pause",
+    "resume",
+    "connector",
+    "execute",
+    "query",
+    "status",
+    "events",
+    "versions",
+    "history",
+    "prune",
+    "checkpoint",
+)
+"""Those that act on an environment, in the order in which they are listed."""
+
+# After the name comes a space, the end, or what ends a sentence; a colon follows in marks of other programs.
+_COMMAND: Final = re.compile(rf"\breconcile ({'|'.join(COMMANDS)})(?! --env\b)(?=[\s`'\"),;.]|$)")
+
+
+def in_environment(text: str, environment: str | None) -> str:
+    """A text whose commands act on that environment; None: on the default one, which need not be said."""
+    return _COMMAND.sub(rf"reconcile \1 --env {environment}", text) if environment else text
