@@ -99,6 +99,10 @@ _SQL: Final[dict[str, str]] = {
     "S282": "a VARIANT in a function in Python",
     "S290": "a query is too large",
     "S291": "too many problems in one file",
+    "S292": "a query brings too many columns along",
+    "S293": "too many problems in one query",
+    "S294": "a view has too many columns",
+    "S295": "more problems than are listed",
 }
 
 _PROGRAM: Final[dict[str, str]] = {
@@ -133,6 +137,9 @@ _PROGRAM: Final[dict[str, str]] = {
     "P341": "one field for two columns",
     "P342": "a source of a column, of what has no names",
     "P345": "an input waits for one that never ends",
+    "P360": "a pipeline's queries bring too many columns along",
+    "P361": "a pipeline declares too much",
+    "P362": "too many moves to be held against what goes",
     "P370": "a relation of another pipeline that can't be read",
     "P371": "a relation of this pipeline is named with its pipeline",
     "P372": "a relation of an unknown pipeline",

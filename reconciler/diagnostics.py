@@ -5,11 +5,14 @@ with a permanent code, its place, what was found and expected, and a hint. Every
 and explained in docs/errors.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from reconciler.digest import JsonObject
+
+MAXIMUM_LISTED: Final = 1_000
 
 
 class Severity(StrEnum):
@@ -55,6 +58,18 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def errors_among(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Those that stop a plan."""
     return tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR)
+
+
+def listed(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Those that are shown: the first ones, errors before warnings, then how many more there are."""
+    if len(diagnostics) <= MAXIMUM_LISTED:
+        return tuple(diagnostics)
+    errors = errors_among(diagnostics)
+    others = (one for one in diagnostics if one.severity is not Severity.ERROR)
+    first = (*errors, *others)[:MAXIMUM_LISTED]
+    more = f"{len(diagnostics) - len(first):,} more problems, which are not listed"
+    severity = Severity.ERROR if len(errors) > len(first) else Severity.WARNING
+    return (*in_order(first), Diagnostic("S295", more, None, "begin with the first ones", severity))
 
 
 def render_diagnostic(diagnostic: Diagnostic) -> str:

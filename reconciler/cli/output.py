@@ -83,9 +83,9 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
     """An error on stderr: its diagnostics if it has them, its message and hint. `environment` is the one that was asked for,
     where no command runs any more that could tell."""
     if isinstance(error, ManifestInvalid):
-        from reconciler.diagnostics import render_diagnostic
+        from reconciler.diagnostics import listed, render_diagnostic
 
-        for diagnostic in error.diagnostics:
+        for diagnostic in listed(error.diagnostics):
             note(render_diagnostic(diagnostic), environment)
     click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(_here(error.message, environment)), err=True)
     if error.hint:

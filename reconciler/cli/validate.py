@@ -5,7 +5,7 @@ import click
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import asked_environment, say, show_json
 from reconciler.commands import in_environment
-from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, render_diagnostic
+from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, listed, render_diagnostic
 from reconciler.digest import JsonObject
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.manifest.verdicts import POLICY_FILE
@@ -36,9 +36,9 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     everything = [diagnostic for diagnostics in found.values() for diagnostic in diagnostics]
     errors = sum(diagnostic.severity is Severity.ERROR for diagnostic in everything)
     if form == "json":
-        show_json({name: [_as_json(item) for item in items] for name, items in found.items()})
+        show_json({name: [_as_json(item) for item in listed(items)] for name, items in found.items()})
     else:
-        for diagnostic in everything:
+        for diagnostic in listed(everything):
             say(render_diagnostic(diagnostic))
         say(f"{len(pipelines or known)} pipeline(s): {errors} error(s), {len(everything) - errors} warning(s)")
     return EXIT_ERROR if errors else EXIT_DONE

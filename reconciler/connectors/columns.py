@@ -39,9 +39,16 @@ def written_sources(settings: JsonObject) -> dict[str, str]:
 
 
 def field_of(settings: JsonObject, column: str) -> str:
-    """The name of the field that a column takes."""
-    key = fold(column)
-    return next((source for written, source in written_sources(settings).items() if fold(written) == key), column)
+    """The name of the field that a column takes. Of many columns: `sources_by_key`."""
+    return sources_by_key(settings).get(fold(column), column)
+
+
+def sources_by_key(settings: JsonObject) -> dict[str, str]:
+    """By folded column, the name of its field, where one is said."""
+    found: dict[str, str] = {}
+    for written, source in written_sources(settings).items():
+        found.setdefault(fold(written), source)
+    return found
 
 
 def canonical_columns(settings: JsonObject) -> JsonObject:

@@ -3,7 +3,7 @@
 Variables are texts of the environment and are put in when a manifest is read, so that the plan shows what will be used.
 Secrets stay references: they are resolved by whoever runs the pipeline, and never reach a plan, a lock or the registry.
 There are no other kinds, no nesting and no defaults; `${` that begins neither is an error, so that a slip of the pen is
-not taken for a path. Keys are not looked at.
+not taken for a path. Keys are not looked at. Variables may be put in as often as their texts are not too long together.
 """
 
 import re
@@ -18,6 +18,7 @@ from reconciler.redaction import is_secret_name, masked
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}?")
 _WELL_FORMED: Final = re.compile(r"\$\{(var|secret):([A-Za-z_][A-Za-z0-9_]*)\}")
+MAXIMUM_PUT_IN: Final = 1_000_000
 _KINDS: Final = ("secret", "var")
 
 
@@ -34,14 +35,33 @@ def holds_reference(value: Any, kind: str) -> bool:
     return isinstance(value, str) and any(match[1] == kind for match in _WELL_FORMED.finditer(value))
 
 
-def resolve_variables(value: Any, variables: Mapping[str, str], places: Places) -> Resolved:
-    """Put variables into all texts of a JSON value."""
+class Room:
+    """How many characters of variables may still be put into the texts of a pipeline."""
+
+    def __init__(self, characters: int = MAXIMUM_PUT_IN) -> None:
+        self._left = characters
+
+    def take(self, text: str) -> bool:
+        """Whether there is room for this text, too."""
+        self._left -= len(text)
+        return self._left >= 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether some text found no room."""
+        return self._left < 0
+
+
+def resolve_variables(value: Any, variables: Mapping[str, str], places: Places, room: Room | None = None) -> Resolved:
+    """Put variables into all texts of a JSON value. `room` is that of all texts of a pipeline; what finds none is left as
+    written, and told once."""
     found: list[Diagnostic] = []
+    room = room or Room()
 
     def resolve(part: Any, path: Path) -> Any:
         match part:
             case str():
-                return _resolve_text(part, path, variables, places, found)
+                return _resolve_text(part, path, variables, places, room, found)
             case Mapping():
                 return {key: resolve(inner, (*path, key)) for key, inner in part.items()}
             case Sequence():
@@ -52,7 +72,9 @@ def resolve_variables(value: Any, variables: Mapping[str, str], places: Places) 
     return Resolved(resolve(value, ()), tuple(found))
 
 
-def _resolve_text(text: str, path: Path, variables: Mapping[str, str], places: Places, found: list[Diagnostic]) -> str:
+def _resolve_text(
+    text: str, path: Path, variables: Mapping[str, str], places: Places, room: Room, found: list[Diagnostic]
+) -> str:
     def replacement(match: re.Match[str]) -> str:
         reference = match[0]
         parts = _WELL_FORMED.fullmatch(reference)
@@ -63,7 +85,13 @@ def _resolve_text(text: str, path: Path, variables: Mapping[str, str], places: P
         elif parts[1] == "var":
             name = parts[2]
             if name in variables:
-                return variables[name]
+                if room.is_full:
+                    return reference
+                if room.take(variables[name]):
+                    return variables[name]
+                message = f"here the pipeline's connectors have more than {MAXIMUM_PUT_IN:,} characters of variables"
+                found.append(Diagnostic("M103", message, places.of_value(path), "write shorter variables, or fewer of them"))
+                return reference
             hint = did_you_mean(name, variables) or "declare it under variables of each environment in reconcile.yaml"
             found.append(Diagnostic("C413", f"unknown variable {name!r}", places.of_value(path), hint))
         return reference

@@ -6,7 +6,7 @@ source that goes on with a name that no column takes any more loses these values
 
 from dataclasses import dataclass
 
-from reconciler.connectors.columns import field_of, has_fields, written_sources
+from reconciler.connectors.columns import has_fields, sources_by_key
 from reconciler.diff.moves import Renames
 from reconciler.names import fold
 from reconciler.program.model import Connector, Program
@@ -30,15 +30,15 @@ def field_changes(applied: Program, desired: Program, renames: Renames, old: Con
     if before is None or after is None or not (has_fields(old.settings) and has_fields(new.settings)):
         return []
     old_columns = {fold(column.name): column.name for column in before.columns}
-    said = {fold(name) for name in written_sources(new.settings)}
+    took_by_key, takes_by_key = sources_by_key(old.settings), sources_by_key(new.settings)
     found = []
     for column in after.columns:
         name = old_columns.pop(renames.applied_column(key, fold(column.name)), None)
-        took = None if name is None else field_of(old.settings, name)
-        takes = field_of(new.settings, column.name)
+        took = None if name is None else took_by_key.get(fold(name), name)
+        takes = takes_by_key.get(fold(column.name), column.name)
         if took is None or fold(took) != fold(takes):
-            found.append(FieldChange(column.name, took, takes, fold(column.name) in said))
-    return found + [FieldChange(name, field_of(old.settings, name), None) for name in old_columns.values()]
+            found.append(FieldChange(column.name, took, takes, fold(column.name) in takes_by_key))
+    return found + [FieldChange(name, took_by_key.get(fold(name), name), None) for name in old_columns.values()]
 
 
 def describe_fields(changes: list[FieldChange]) -> str:

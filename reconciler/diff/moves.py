@@ -4,7 +4,8 @@ Rules:
 - A move whose old name is applied and whose new name is not says that the two are one: nothing is dropped, nothing made.
 - A move whose new name is applied and whose old name is not has done its work; so has one that knows neither. Both stay in
   the file without harm, as in an environment that never saw the old name.
-- One that knows neither, while something goes whose name is much like the old one, is a slip of the pen: an error.
+- One that knows neither, while something goes whose name is much like the old one, is a slip of the pen: an error. So are
+  so many of these, while so much goes, that the one can't be compared with the other.
 - Where both names are applied it can't be told which of them the new one continues: an error.
 - A table stays a table, and a view a view.
 - A column or connector moves within its relation, which may itself have moved. Connectors of a moved relation follow it
@@ -17,14 +18,19 @@ Rules:
 What a move says by itself (that its new name is declared and its old one is not) is judged by `program.moves`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import Move
 from reconciler.manifest.trades import Trade, trades_of
 from reconciler.names import closest, fold
 from reconciler.program.model import Program
+
+# Names of moves times names that go; each move counts as some.
+_COMPARISONS: Final = 100_000
+_OF_EACH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +71,15 @@ class ResolvedMoves:
 def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
     """Hold desired's moves against what is applied."""
     found: list[Diagnostic] = []
+    slips = _Slips(found)
     relations: dict[str, str] = {}
+    known_relations, wanted_relations = _relations(applied), _relations(desired)
     for move in desired.moves:
         source, target = fold(move.source), fold(move.target)
         if "." in source or "." in target:
             continue
-        _judge_unknown(move, source, target, _relations(applied), _relations(desired), found)
-        if _is_move(move, _relations(applied), source, target, found):
+        slips.judge(move, source, target, known_relations, wanted_relations)
+        if _is_move(move, known_relations, source, target, found):
             if (source in applied.tables) is not (target in desired.tables):
                 message = f"{move.source!r} is applied as a {_kind(applied, source)}, {move.target!r} is another kind"
                 found.append(Diagnostic("P331", message, move.location, "a table can't become a view by a move"))
@@ -86,6 +94,7 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
             relation, _, name = target.partition(".")
             columns.setdefault(relation, {})[name] = source.partition(".")[2]
     connectors: dict[str, str] = {}
+    known_columns, wanted_columns = _Columns(applied), _Columns(desired)
     for move in desired.moves:
         source, target = fold(move.source), fold(move.target)
         if "." not in source or "." not in target or source in trading:
@@ -95,12 +104,11 @@ def resolve_moves(applied: Program, desired: Program) -> ResolvedMoves:
         if parts.applied_key(relation) != old_relation:
             continue
         if target in desired.connectors:
-            if _is_move(move, set(applied.connectors), source, target, found, f"{old_relation}.{name}"):
+            if _is_move(move, applied.connectors, source, target, found, f"{old_relation}.{name}"):
                 connectors[target] = source
         elif relation in desired.tables and old_relation in applied.tables:
-            known = {fold(column.name) for column in applied.tables[old_relation].columns}
-            wanted = {fold(column.name) for column in desired.tables[relation].columns}
-            _judge_unknown(move, old_name, name, known, wanted, found)
+            known, wanted = known_columns.of(old_relation), wanted_columns.of(relation)
+            slips.judge(move, old_name, name, known, wanted)
             if _is_move(move, known, old_name, name, found):
                 columns.setdefault(relation, {})[name] = old_name
     return ResolvedMoves(Renames(relations, columns, connectors), tuple(found))
@@ -137,20 +145,45 @@ def _traded(trade: Trade, applied: Program, desired: Program, found: list[Diagno
     return sorted(trade)
 
 
-def _judge_unknown(
-    move: Move, source: str, target: str, applied: set[str], desired: set[str], found: list[Diagnostic]
-) -> None:
-    """Report a move of a name that is not applied, where one like it is, and goes."""
-    if source in applied or target in applied:
-        return
-    meant = closest(source, applied - desired)
-    if meant is not None:
-        hint = f"did you mean {meant!r}? It is removed otherwise"
-        found.append(Diagnostic("P332", f"{move.source!r} is not applied", move.location, hint))
+class _Slips:
+    """Finds moves of names that are not applied, where one like it is, and goes."""
+
+    def __init__(self, found: list[Diagnostic]) -> None:
+        self._found = found
+        self._going: dict[tuple[int, int], set[str]] = {}
+        self._compared = 0
+
+    def judge(self, move: Move, source: str, target: str, applied: set[str], desired: set[str]) -> None:
+        """Report a move that is one."""
+        if source in applied or target in applied or self._compared > _COMPARISONS:
+            return
+        key = (id(applied), id(desired))
+        if key not in self._going:
+            self._going[key] = applied - desired
+        going = self._going[key]
+        if not going:
+            return
+        self._compared += max(len(going), _OF_EACH)
+        if self._compared > _COMPARISONS:
+            message = (
+                f"too many moves of names that are not applied, while {len(going)} name(s) go: is one meant by the other?"
+            )
+            hint = "remove the entries that have done their work"
+            self._found.append(Diagnostic("P362", message, move.location, hint))
+            return
+        meant = closest(source, going)
+        if meant is not None:
+            hint = f"did you mean {meant!r}? It is removed otherwise"
+            self._found.append(Diagnostic("P332", f"{move.source!r} is not applied", move.location, hint))
 
 
 def _is_move(
-    move: Move, known: set[str], source: str, target: str, found: list[Diagnostic], target_as_applied: str | None = None
+    move: Move,
+    known: Container[str],
+    source: str,
+    target: str,
+    found: list[Diagnostic],
+    target_as_applied: str | None = None,
 ) -> bool:
     """Whether the old name is applied and the new one is not; both is an error."""
     new = target_as_applied or target
@@ -159,6 +192,19 @@ def _is_move(
         hint = "drop the entry, and remove the one that is no longer wanted"
         found.append(Diagnostic("P330", message, move.location, hint))
     return source in known and new not in known
+
+
+class _Columns:
+    """The folded columns of a program's tables, found once each."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._found: dict[str, set[str]] = {}
+
+    def of(self, table: str) -> set[str]:
+        if table not in self._found:
+            self._found[table] = {fold(column.name) for column in self._program.tables[table].columns}
+        return self._found[table]
 
 
 def _relations(program: Program) -> set[str]:

@@ -52,7 +52,8 @@ def table_causes(
     def applied_key(column: ColumnDeclaration) -> str:
         return moved.get(fold(column.name)) or key_of(column.name)
 
-    before = {fold(one.name) if fold(one.name) in moved.values() else key_of(one.name): one for one in applied.columns}
+    former = set(moved.values())
+    before = {fold(one.name) if fold(one.name) in former else key_of(one.name): one for one in applied.columns}
     after = {applied_key(column): column for column in desired.columns}
     causes: list[TableCause] = []
     if fold(applied.name) != fold(desired.name):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from reconciler.connectors.columns import field_of
+from reconciler.connectors.columns import sources_by_key
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import TableTarget
 from reconciler.names import fold
@@ -19,7 +19,8 @@ MOST_FIELDS: Final = 20
 
 def under_source_names(target: TableTarget, settings: JsonObject) -> TableTarget:
     """The table as its source would declare it."""
-    named = {fold(column.name): field_of(settings, column.name) for column in target.columns}
+    sources = sources_by_key(settings)
+    named = {key: sources.get(key, column.name) for column in target.columns for key in [fold(column.name)]}
     return replace(
         target,
         columns=tuple(replace(column, name=named[fold(column.name)]) for column in target.columns),

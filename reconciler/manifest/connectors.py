@@ -11,7 +11,7 @@ from typing import Any
 
 from reconciler.cache import Cache
 from reconciler.connectors.catalogue import check_connector
-from reconciler.connectors.references import resolve_variables
+from reconciler.connectors.references import Room, resolve_variables
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location
 from reconciler.digest import JsonObject, digest_json
@@ -67,10 +67,11 @@ def read_connectors(
             written.append(connector)
     declarations: list[ConnectorDeclaration] = []
     ordinals: dict[str, int] = {}
+    room = Room()
     for connector in written:
         ordinal = ordinals.get(fold(connector.relation), 0)
         ordinals[fold(connector.relation)] = ordinal + 1
-        resolved = resolve_variables(connector.settings, variables, connector.places)
+        resolved = resolve_variables(connector.settings, variables, connector.places, room)
         problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics, cache)]
         found += problems
         if _can_be_compiled(connector, resolved.value, problems):

@@ -21,7 +21,7 @@ from typing import Any, Final
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.check import part
 from reconciler.manifest.model import FunctionDeclaration, PythonBody, SqlBody
-from reconciler.manifest.modules import Module, Modules, read_modules, sources_of
+from reconciler.manifest.modules import MAXIMUM_IMPORTED, Imports, Module, Modules, read_modules
 from reconciler.names import closest, did_you_mean, fold
 from reconciler.places import Places
 from reconciler.sql.calls import functions_called
@@ -32,6 +32,10 @@ PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 GIVE_NULL: Final = "give_null"
 TRY_HINT: Final = "use what gives NULL by itself, as try_divide(a, b) or try_cast(a AS INT), or write it in Python"
 NULLABLE_HINT: Final = "leave out NOT NULL after RETURNS, or leave out on_error"
+_TOO_LONG: Final = (
+    f"with this one, the pipeline's functions have more than {MAXIMUM_IMPORTED:,} characters of Python: a module counts "
+    "once for each function that imports it"
+)
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -55,6 +59,8 @@ def read_functions(
     modules = read_modules(f"{folder}/{FOLDER}", files, problems)
     settings = {fold(name): (name, one) for name, one in _settings(value).items() if isinstance(one, Mapping)}
     functions: list[FunctionDeclaration] = []
+    definitions = _definitions(modules)
+    imports = Imports(modules)
     for function in declared:
         name, own = settings.get(fold(function.name), (function.name, {}))
         said = own.get("deterministic")
@@ -73,7 +79,7 @@ def read_functions(
                 found.append(_cannot_give_null(function, "it is written in SQL", TRY_HINT, name, places))
             functions.append(function)
             continue
-        body = _body(function, modules, required, bool(problems), found)
+        body = _body(function, definitions, imports, required, bool(problems), found)
         if own.get("on_error") == GIVE_NULL:
             body = replace(body, gives_null_on_error=True)
             if not function.returns_nullable:
@@ -100,8 +106,16 @@ def _with_determinism_of_calls(
         if isinstance(one.body, SqlBody) and settings.get(fold(one.name), ("", {}))[1].get("deterministic") is None
     }
     doubtful |= {key for key, expression in open_ones.items() if non_deterministic_calls(expression)}
-    while more := {key for key, text in open_ones.items() if functions_called(text, doubtful)} - doubtful:
-        doubtful |= more
+    callers: dict[str, list[str]] = {}
+    names = frozenset(fold(one.name) for one in functions)
+    for key, text in open_ones.items():
+        for called in functions_called(text, names):
+            callers.setdefault(called, []).append(key)
+    waiting = sorted(doubtful)
+    while waiting:
+        more = [key for key in callers.pop(waiting.pop(), ()) if key not in doubtful]
+        doubtful.update(more)
+        waiting += more
     return tuple(replace(one, deterministic=fold(one.name) not in doubtful) for one in functions)
 
 
@@ -129,12 +143,16 @@ def _unknown_settings(declared: tuple[FunctionDeclaration, ...], value: Any, pla
 
 
 def _body(
-    function: FunctionDeclaration, modules: Modules, required: tuple[str, ...], unread: bool, into: list[Diagnostic]
+    function: FunctionDeclaration,
+    definitions: Mapping[str, list[_Found]],
+    imports: Imports,
+    required: tuple[str, ...],
+    unread: bool,
+    into: list[Diagnostic],
 ) -> PythonBody:
     """The function's definition. `unread`: some file could not be read, and may be the one that holds it."""
     empty = PythonBody("", {}, required, PYTHON)
-    definitions = [_Found(module, one) for module in modules.by_name.values() for one in _definitions(module.tree)]
-    own = [one for one in definitions if one.definition.name == function.name]
+    own = definitions.get(function.name)
     if not own:
         if not unread:
             into.append(_missing(function, definitions))
@@ -147,21 +165,32 @@ def _body(
     if reason is not None:
         hint = f"declared at {function.location}" if function.location is not None else None
         into.append(Diagnostic("M163", f"function {function.name!r} {reason}", first.module.at(first.definition), hint))
-    return PythonBody(first.module.name, sources_of(first.module, modules, required, into), required, PYTHON)
+    if imports.is_full:
+        return empty
+    sources = imports.sources_of(first.module, required, into)
+    if imports.is_full:
+        into.append(Diagnostic("M103", _TOO_LONG, function.location, "let functions import only what they need"))
+        return empty
+    return PythonBody(first.module.name, sources, required, PYTHON)
 
 
-def _definitions(tree: ast.Module) -> list[_Definition]:
-    return [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+def _definitions(modules: Modules) -> dict[str, list[_Found]]:
+    """The functions at the top level of modules, by name."""
+    found: dict[str, list[_Found]] = {}
+    for module in modules.by_name.values():
+        for node in module.tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.setdefault(node.name, []).append(_Found(module, node))
+    return found
 
 
-def _missing(function: FunctionDeclaration, definitions: list[_Found]) -> Diagnostic:
+def _missing(function: FunctionDeclaration, definitions: Mapping[str, list[_Found]]) -> Diagnostic:
     message = f"no file below {FOLDER}/ defines function {function.name!r}"
-    names = {one.definition.name: one.module.path for one in reversed(definitions)}
-    near = closest(function.name, names)
+    near = closest(function.name, definitions)
     if near is not None and fold(near) == fold(function.name):
-        hint = f"{FOLDER}/{names[near]} has def {near}: letter case counts in Python"
+        hint = f"{FOLDER}/{definitions[near][0].module.path} has def {near}: letter case counts in Python"
     elif near is not None:
-        hint = f"did you mean {near!r} in {FOLDER}/{names[near]}?"
+        hint = f"did you mean {near!r} in {FOLDER}/{definitions[near][0].module.path}?"
     else:
         parameters = ", ".join(parameter.name for parameter in function.parameters)
         hint = f"write def {function.name}({parameters}) in {FOLDER}/, or give it a body in SQL: AS expression"

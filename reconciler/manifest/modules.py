@@ -15,13 +15,18 @@ ways than a text shows, and whoever reviews the pull request sees his code.
 
 Which module a name means is decided as Python would if `udf/` were first on its path: a module of the folder hides one of
 the standard library. What else a function reads while it runs (files, the network) is not seen here.
+
+Each module is read once, however many functions import it. It belongs to each of them, and so many texts belong to the
+functions of a pipeline at most.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from reconciler.diagnostics import Diagnostic, Location
@@ -43,6 +48,8 @@ from reconciler.names import did_you_mean
 
 # Python's own parser takes half a gigabyte for a file of twice that length.
 MAXIMUM_CHARACTERS: Final = 500_000
+# Each function is compared with all that it imports.
+MAXIMUM_IMPORTED: Final = 25_000_000
 
 _INIT: Final = "__init__"
 _NOT_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
@@ -80,8 +87,14 @@ class Module:
 
     def at(self, node: ast.stmt | ast.expr) -> Location:
         # Python counts columns in bytes of UTF-8.
-        line = self.text.split("\n")[node.lineno - 1] if node.lineno <= self.text.count("\n") + 1 else ""
+        lines = _lines(self.text)
+        line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
         return Location(self.file, node.lineno, len(line.encode()[: node.col_offset].decode(errors="replace")) + 1)
+
+
+@lru_cache(maxsize=8)
+def _lines(text: str) -> list[str]:
+    return text.split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +110,12 @@ class Modules:
 
 @dataclass(slots=True)
 class _Imported:
-    """What was found of one function's imports."""
+    """What one module imports of the folder, in order, and what is wrong with its imports."""
 
     modules: Modules
     distributions: frozenset[str]
-    diagnostics: list[Diagnostic]
-    sources: dict[str, str] = field(default_factory=dict)
-    waiting: list[Module] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
 
 
 def read_modules(folder: str, files: Mapping[str, str], into: list[Diagnostic]) -> Modules:
@@ -142,47 +154,80 @@ def _parsed(file: str, text: str, into: list[Diagnostic]) -> ast.Module | None:
     return None
 
 
-def sources_of(start: Module, modules: Modules, requirements: Iterable[str], into: list[Diagnostic]) -> dict[str, str]:
-    """The texts of a module and of all that it imports of the folder, by path. Imports that are not known are reported."""
-    # One that is not well formed is reported elsewhere, and means its package all the same.
-    distributions = frozenset(_distribution(_NOT_A_NAME.split(requirement)[0]) for requirement in requirements)
-    found = _Imported(modules, distributions, into)
-    _add(start.name, found)
-    while found.waiting:
-        module = found.waiting.pop()
-        foreign = foreign_names(module.tree, found.modules.has)
-        passed = set(standing_alone(module.tree))
-        # Names that stand where they may: before a point, or as what is called with a name written out.
-        allowed: set[int] = set()
-        for node in ast.walk(module.tree):
-            match node:
-                case ast.Import():
-                    for alias in node.names:
-                        if _import(alias.name, node, module, found):
-                            _check_alias(alias, ("importlib", "sys"), node, module, found)
-                case ast.ImportFrom():
-                    _import_from(node, module, found)
-                case ast.Call():
-                    _call(node, module, found, allowed)
-                case ast.Attribute():
-                    _attribute(node, module, found, allowed, foreign)
-                case ast.Name():
-                    _name(node, module, found, allowed)
-                case ast.Constant(value=str(text)) if id(node) not in passed:
-                    _string(text, node, module, found)
-                case ast.BinOp(op=ast.Add()) if id(node) not in passed:
-                    _string(joined(node, passed), node, module, found)
-    return dict(sorted(found.sources.items()))
+class Imports:
+    """What modules import, each read once."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+        self._known: dict[tuple[str, frozenset[str]], tuple[Module, ...]] = {}
+        self._characters = 0
+
+    def sources_of(self, start: Module, requirements: Iterable[str], into: list[Diagnostic]) -> dict[str, str]:
+        """The texts of a module and of all that it imports of the folder, by path. Imports that are not known are reported,
+        once."""
+        # One that is not well formed is reported elsewhere, and means its package all the same.
+        distributions = frozenset(_distribution(_NOT_A_NAME.split(requirement)[0]) for requirement in requirements)
+        sources: dict[str, str] = {}
+        waiting = list(_with_packages(start.name, self._modules))
+        while waiting:
+            module = waiting.pop()
+            if module.path in sources:
+                continue
+            sources[module.path] = module.text
+            waiting += self._imported(module, distributions, into)
+        self._characters += sum(map(len, sources.values()))
+        return dict(sorted(sources.items()))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the functions so far have more than is taken."""
+        return self._characters > MAXIMUM_IMPORTED
+
+    def _imported(self, module: Module, distributions: frozenset[str], into: list[Diagnostic]) -> tuple[Module, ...]:
+        """The modules that a module imports."""
+        known = self._known.get((module.path, distributions))
+        if known is None:
+            found = _read_imports(module, self._modules, distributions)
+            into += found.diagnostics
+            names = (one for name in found.names for one in _with_packages(name, self._modules))
+            known = self._known[(module.path, distributions)] = tuple({one.path: one for one in names}.values())
+        return known
 
 
-def _add(name: str, found: _Imported) -> None:
+def _read_imports(module: Module, modules: Modules, distributions: frozenset[str]) -> _Imported:
+    found = _Imported(modules, distributions)
+    foreign = foreign_names(module.tree, modules.has)
+    passed = set(standing_alone(module.tree))
+    # Names that stand where they may: before a point, or as what is called with a name written out.
+    allowed: set[int] = set()
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    if _import(alias.name, node, module, found):
+                        _check_alias(alias, ("importlib", "sys"), node, module, found)
+            case ast.ImportFrom():
+                _import_from(node, module, found)
+            case ast.Call():
+                _call(node, module, found, allowed)
+            case ast.Attribute():
+                _attribute(node, module, found, allowed, foreign)
+            case ast.Name():
+                _name(node, module, found, allowed)
+            case ast.Constant(value=str(text)) if id(node) not in passed:
+                _string(text, node, module, found)
+            case ast.BinOp(op=ast.Add()) if id(node) not in passed:
+                _string(joined(node, passed), node, module, found)
+    return found
+
+
+def _with_packages(name: str, modules: Modules) -> Iterator[Module]:
     """A module and the packages around it, which are imported first."""
     parts = name.split(".") if name else []
     for depth in range(len(parts) + 1):
-        module = found.modules.by_name.get(".".join(parts[:depth]))
-        if module is not None and module.path not in found.sources:
-            found.sources[module.path] = module.text
-            found.waiting.append(module)
+        module = modules.by_name.get(".".join(parts[:depth]))
+        if module is not None:
+            yield module
 
 
 def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Imported) -> bool:
@@ -190,7 +235,7 @@ def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Import
     top = name.partition(".")[0]
     if found.modules.has(top):
         if found.modules.has(name):
-            _add(name, found)
+            found.names[name] = None
             return True
         hint = did_you_mean(name, found.modules.by_name)
         found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
@@ -201,7 +246,7 @@ def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Import
     if top in sys.stdlib_module_names or _distribution(_DISTRIBUTIONS.get(top, top)) in found.distributions:
         return True
     wanted = _DISTRIBUTIONS.get(top, top)
-    hint = did_you_mean(top, (*found.modules.by_name, *found.modules.packages))
+    hint = did_you_mean(top, chain(found.modules.by_name, found.modules.packages))
     hint = hint or f"declare it: spec.functions.<name>.requirements: [{wanted}==VERSION]"
     found.diagnostics.append(Diagnostic("M164", f"module {top!r} is not known", module.at(node), hint))
     return False
@@ -228,7 +273,7 @@ def _import_from(node: ast.ImportFrom, module: Module, found: _Imported) -> None
             hint = did_you_mean(base, found.modules.by_name)
             found.diagnostics.append(Diagnostic("M164", f"there is no module {base!r} below udf/", module.at(node), hint))
             return
-        _add(base, found)
+        found.names[base] = None
     _members(base, node, module, found)
 
 
@@ -244,9 +289,9 @@ def _members(base: str, node: ast.ImportFrom, module: Module, found: _Imported) 
             # Which modules `__all__` names is for a run to tell: take all.
             for other in sorted(found.modules.by_name):
                 if other.startswith(prefix) and other != base and "." not in other.removeprefix(prefix):
-                    _add(other, found)
+                    found.names[other] = None
         elif found.modules.has(name):
-            _add(name, found)
+            found.names[name] = None
         elif owner is None:
             hint = did_you_mean(name, found.modules.by_name)
             found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))

@@ -35,7 +35,7 @@ from reconciler.manifest.model import (
 from reconciler.manifest.sources import with_sources
 from reconciler.manifest.sql_files import read_sql_file
 from reconciler.manifest.trades import trades_of
-from reconciler.names import closest, fold
+from reconciler.names import bounded_suggestions, closest, fold
 from reconciler.sql.declared import SqlFile
 
 PIPELINE_FILE: Final = "pipeline.yaml"
@@ -61,11 +61,15 @@ def read_manifest(
 ) -> ReadManifest:
     """Read the pipeline in `folder`. `files` maps the paths of its files, from the repository's root, to their texts;
     `variables` are the environment's. SQL files that the cache knows are not parsed again."""
+    with bounded_suggestions():
+        return _read(folder, files, variables, cache or NoCache())
+
+
+def _read(folder: str, files: Mapping[str, str], variables: Mapping[str, str], cache: Cache) -> ReadManifest:
     folder = folder.rstrip("/")
     file = f"{folder}/{PIPELINE_FILE}"
     if file not in files:
         return ReadManifest(None, (_no_pipeline_file(folder, file, files),))
-    cache = cache or NoCache()
     document = read_document(files[file], file, cache)
     found = list(document.diagnostics)
     value = document.value

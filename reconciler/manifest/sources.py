@@ -6,7 +6,7 @@ What is said of a table goes before what a move says.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from reconciler.connectors.columns import COLUMNS, has_fields, written_sources
 from reconciler.diagnostics import Diagnostic
@@ -14,6 +14,8 @@ from reconciler.manifest.check import part
 from reconciler.manifest.model import ConnectorDeclaration, TableDeclaration
 from reconciler.names import did_you_mean, fold
 from reconciler.places import Path, Places
+
+MAXIMUM_SOURCES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +35,34 @@ def with_sources(
     declared = {fold(table.name): table for table in tables}
     found: list[Diagnostic] = []
     sources: dict[str, dict[str, str]] = {}
+    columns_of: dict[str, dict[str, str]] = {}
     for one in (*_of_moves(value), *_of_tables(value)):
-        columns = {fold(c.name): c.name for c in declared[one.table].columns} if one.table in declared else {}
+        if one.table not in columns_of:
+            known = declared[one.table].columns if one.table in declared else ()
+            columns_of[one.table] = {fold(column.name): column.name for column in known}
+        columns = columns_of[one.table]
         if fold(one.column) in columns:
             sources.setdefault(one.table, {})[columns[fold(one.column)]] = one.source
         elif one.table in declared or one.path[1] == "moved":
             message = f"{one.column!r} is no column of a table, and only these have a source"
             found.append(Diagnostic("M170", message, places.of_value(one.path), did_you_mean(one.column, columns.values())))
-    return tuple(_with(connector, sources.get(fold(connector.relation), {})) for connector in connectors), found
+    return _with_all(list(connectors), sources, found), found
+
+
+def _with_all(
+    connectors: list[ConnectorDeclaration], sources: Mapping[str, Mapping[str, str]], into: list[Diagnostic]
+) -> tuple[ConnectorDeclaration, ...]:
+    """The connectors with what is said of their tables. It is part of each, so there is a limit to both together."""
+    count = 0
+    for connector in connectors:
+        count += len(sources.get(fold(connector.relation), ()))
+        if count > MAXIMUM_SOURCES:
+            message = f"with this one, more than {MAXIMUM_SOURCES:,} sources of columns are part of the pipeline's inputs"
+            into.append(
+                Diagnostic("M103", message, connector.location, "say sources of fewer columns, or have fewer inputs")
+            )
+            return tuple(connectors)
+    return tuple(_with(connector, sources.get(fold(connector.relation), {})) for connector in connectors)
 
 
 def _with(connector: ConnectorDeclaration, sources: Mapping[str, str]) -> ConnectorDeclaration:

@@ -27,12 +27,17 @@ def trades_of(moves: Iterable[Move]) -> tuple[Trade, ...]:
 def circles(targets: Mapping[str, str]) -> tuple[Trade, ...]:
     """The circles that names lead round in, of two or more columns of one table; sorted. `targets`: new name by old."""
     found: set[Trade] = set()
+    seen: set[str] = set()
     for start in targets:
-        way, name = [start], targets[start]
-        while name in targets and name not in way:
-            way.append(name)
+        # By its place in the way, so that the way round can be told from what led to it.
+        way: dict[str, int] = {}
+        name = start
+        while name in targets and name not in seen:
+            seen.add(name)
+            way[name] = len(way)
             name = targets[name]
-        tables = {one.partition(".")[0] for one in way}
-        if name == start and len(way) > 1 and len(tables) == 1 and all("." in one for one in way):
-            found.add(frozenset((one, targets[one]) for one in way))
+        round_ = [one for one, place in way.items() if place >= way[name]] if name in way else []
+        tables = {one.partition(".")[0] for one in round_}
+        if len(round_) > 1 and len(tables) == 1 and all("." in one for one in round_):
+            found.add(frozenset((one, targets[one]) for one in round_))
     return tuple(sorted(found, key=sorted))

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from reconciler.cache import Cache
@@ -39,7 +39,8 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class Analysed:
     """What a query means in its program. `reads` are the relations read (folded) with the columns used, `columns` its
-    outputs with types where known; then their digest, and whether all have different names."""
+    outputs with types where known; then their digest, and whether all have different names. `brought`: how many columns were
+    looked at (`sql.limits`)."""
 
     canonical: str
     reads: tuple[tuple[str, tuple[str, ...]], ...]
@@ -48,21 +49,24 @@ class Analysed:
     columns_differ: bool
     lineage: Lineage | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    brought: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Surroundings:
     """What the meaning of a query depends on besides its text, the same for all views of a program. `functions` are the
     numbers of parameters of the program's own, by folded name; `steady` surely give the same for the same. `refused`
-    are relations that can't be read, and why: what names one is wrong, and never kept."""
+    are relations that can't be read, and why: what names one is wrong, and never kept. `limit` is how many columns a query
+    may bring along, None for what the registry holds."""
 
     ansi: bool
     names_are_data: bool
     functions: Mapping[str, int]
     refused: Mapping[str, Diagnostic] = field(default_factory=dict)
     steady: frozenset[str] = frozenset()
+    limit: int | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """All of it in one text."""
         functions = ",".join(
@@ -118,9 +122,11 @@ class Queries:
         if facts.names is not None and all(name in digests for name in facts.names):
             key = _analysis_key(view, facts, digests, surroundings)
             kept = self._cache.recall(key)
-            if kept is not None:
+            known = _decode(kept) if kept is not None else None
+            # What was kept may have been found without a limit.
+            if known is not None and (surroundings.limit is None or known.brought <= surroundings.limit):
                 self._parsed.pop(view.query, None)
-                return _decode(kept)
+                return known
         found = self._analyse(view, relations, surroundings)
         # What is read beyond what is named was guessed from words, which depends on all relations that there are.
         guessed = any(relation not in (facts.names or ()) for relation, _ in found.reads)
@@ -144,6 +150,7 @@ class Queries:
             functions=surroundings.functions,
             refused=surroundings.refused,
             steady=surroundings.steady,
+            limit=surroundings.limit,
         )
         # Trees are large: each goes as soon as it was looked at.
         self._parsed.pop(view.query, None)
@@ -151,7 +158,9 @@ class Queries:
         reads = tuple((read.relation, read.columns) for read in analysis.reads)
         digest = columns_digest(analysis.columns)
         differ = len({fold(name) for name, _ in analysis.columns}) == len(analysis.columns)
-        return Analysed(canonical, reads, analysis.columns, digest, differ, analysis.lineage, analysis.diagnostics)
+        return Analysed(
+            canonical, reads, analysis.columns, digest, differ, analysis.lineage, analysis.diagnostics, analysis.brought
+        )
 
     def _parse(self, query: str) -> "ParsedQuery":
         from reconciler.sql.query import parse_query
@@ -159,6 +168,12 @@ class Queries:
         if query not in self._parsed:
             self._parsed[query] = parse_query(query)
         return self._parsed[query]
+
+
+def unknown(view: ViewDeclaration) -> Analysed:
+    """What stands for a view that is not looked at."""
+    columns = tuple((name, None) for name in view.column_names)
+    return Analysed(view.query, (), columns, columns_digest(columns), True, None)
 
 
 def digest_of(text: str) -> str:
@@ -195,6 +210,7 @@ def _encode(found: Analysed) -> str:
             found.columns,
             found.columns_digest,
             found.columns_differ,
+            found.brought,
             None
             if lineage is None
             else [
@@ -216,7 +232,7 @@ def _decode_facts(digest: str, kept: str) -> Facts:
 @lru_cache(maxsize=1 << 16)
 def _decode(kept: str) -> Analysed:
     """Remembered: what is applied and what is desired mostly hold the same queries."""
-    canonical, reads, columns, digest, differ, lineage = json.loads(kept)
+    canonical, reads, columns, digest, differ, brought, lineage = json.loads(kept)
     return Analysed(
         canonical,
         tuple([(relation, tuple(names)) for relation, names in reads]),
@@ -224,6 +240,7 @@ def _decode(kept: str) -> Analysed:
         digest,
         differ,
         None if lineage is None else _decode_lineage(*lineage),
+        brought=brought,
     )
 
 

@@ -18,6 +18,9 @@ Each query is parsed at most once, and not at all where the cache knows it (`ana
 Relations of other pipelines (`sales.revenue`) are read as the manifest's `foreign` says they are. Those that it does not
 know are `missing`: whoever can look them up compiles again with what was found, or with the reason why they can't be read.
 
+A pipeline declares so many relations and functions at most, and its queries bring so many columns along (`sql.limits`); what
+is beyond is told and not looked at. What the registry holds was taken before, and is compiled without limits.
+
 Analysis of queries is `sql.check`'s; types found there serve messages only and are no part of the program.
 """
 
@@ -29,9 +32,16 @@ from typing import Final, TypeAlias
 from reconciler.cache import Cache, NoCache
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import ForeignRelation, Manifest, SqlBody, TableDeclaration, ViewDeclaration
-from reconciler.names import fold, is_foreign
-from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest
+from reconciler.manifest.model import (
+    ForeignRelation,
+    FunctionDeclaration,
+    Manifest,
+    SqlBody,
+    TableDeclaration,
+    ViewDeclaration,
+)
+from reconciler.names import bounded_suggestions, fold, is_foreign
+from reconciler.program.analysis import Facts, Queries, Surroundings, columns_digest, unknown
 from reconciler.program.connectors import compile_connectors
 from reconciler.program.functions import (
     callable_among,
@@ -44,12 +54,23 @@ from reconciler.program.functions import (
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
+from reconciler.sql.limits import (
+    HINT_OF_BROUGHT_BY_PIPELINE,
+    MAXIMUM_BROUGHT,
+    MAXIMUM_BROUGHT_BY_PIPELINE,
+    MAXIMUM_DECLARED,
+)
 from reconciler.sql.spelling import may_hold_names, may_make_names_data
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
 
 
+_Declaration: TypeAlias = TableDeclaration | ViewDeclaration | FunctionDeclaration
+_BEYOND: Final = (
+    f"with this view the pipeline's queries have more than {MAXIMUM_BROUGHT_BY_PIPELINE:,} columns to look at; the views "
+    "after it were not looked at"
+)
 _ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309", "P322"})
 
 
@@ -69,18 +90,27 @@ def compile_program(
     complete: bool = True,
     cache: Cache | None = None,
     refused: Mapping[str, Diagnostic] = MappingProxyType({}),
+    limited: bool = True,
 ) -> Compiled:
     """Compile a manifest. See the module.
 
     Of a manifest that is not `complete`, names that are unknown are not reported: they may be declared in what could
     not be read, and one mistake should not be told twice. `refused` says of other pipelines' relations (by key) why they
-    can't be read.
+    can't be read. `limited`: it is of files, not of what the registry holds.
     """
+    with bounded_suggestions():
+        return _compile(manifest, complete, cache or NoCache(), refused, limited)
+
+
+def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[str, Diagnostic], limited: bool) -> Compiled:
     diagnostics: list[Diagnostic] = []
+    if limited:
+        manifest, is_whole = _within_limits(manifest, diagnostics)
+        complete = complete and is_whole
     declared = _by_name(manifest, diagnostics)
     ansi = manifest.settings.spark.get("spark.sql.ansi.enabled", "true").strip().lower() != "false"
     functions = compile_functions(manifest.functions, diagnostics, ansi=ansi)
-    queries = Queries(cache or NoCache())
+    queries = Queries(cache)
     facts = {key: queries.facts(one.query) for key, one in declared.items() if isinstance(one, ViewDeclaration)}
     # A version that is kept up to date is a view of this program.
     named = {name for one in facts.values() for name in one.names or () if is_foreign(name) and name not in declared}
@@ -97,6 +127,7 @@ def compile_program(
         functions=parameter_counts(functions),
         refused=refused,
         steady=steady_functions(functions),
+        limit=MAXIMUM_BROUGHT if limited else None,
     )
     views = _views(declared, foreign, queries, facts, order, circular, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
@@ -129,16 +160,32 @@ def _place(location: Location | None) -> str:
     return f" (at {location})" if location is not None else ""
 
 
+def _within_limits(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest, bool]:
+    """The manifest with as many declarations as are taken, the first by place, and whether that is all."""
+    declarations: tuple[_Declaration, ...] = (*manifest.tables, *manifest.views, *manifest.functions)
+    everything = sorted(declarations, key=_position)
+    if len(everything) <= MAXIMUM_DECLARED:
+        return manifest, True
+    what = f"the pipeline declares {len(everything):,} tables, views and functions"
+    message = f"{what}; at most {MAXIMUM_DECLARED:,} are taken, and this is the first beyond"
+    into.append(Diagnostic("P361", message, everything[MAXIMUM_DECLARED].location, "divide it into several pipelines"))
+    taken = everything[:MAXIMUM_DECLARED]
+    tables = tuple(one for one in taken if isinstance(one, TableDeclaration))
+    views = tuple(one for one in taken if isinstance(one, ViewDeclaration))
+    functions = tuple(one for one in taken if isinstance(one, FunctionDeclaration))
+    return replace(manifest, tables=tables, views=views, functions=functions), False
+
+
+def _position(one: _Declaration) -> tuple[str, int, int, str]:
+    place = one.location or Location("", 0, 0)
+    return (place.file, place.line, place.column, one.name)
+
+
 def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDeclaration | ViewDeclaration]:
     """The relations by folded name, the first of a name by place; reserved and repeated names are reported."""
-
-    def position(one: TableDeclaration | ViewDeclaration) -> tuple[str, int, int, str]:
-        place = one.location or Location("", 0, 0)
-        return (place.file, place.line, place.column, one.name)
-
     found: dict[str, TableDeclaration | ViewDeclaration] = {}
     everything: list[TableDeclaration | ViewDeclaration] = [*manifest.tables, *manifest.views]
-    for declaration in sorted(everything, key=position):
+    for declaration in sorted(everything, key=_position):
         key = fold(declaration.name)
         if key.startswith(RESERVED_PREFIXES) or key in RESERVED_NAMES:
             hint = "choose another name: this one is used by reconciler or Spark"
@@ -215,6 +262,7 @@ def _views(
     digests = {key: columns_digest(columns.items()) for key, columns in known.items()}
     today = callable_names(functions)
     views: dict[str, View] = {}
+    brought = 0
     for key in order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
@@ -226,8 +274,12 @@ def _views(
                 functions=parameter_counts(functions, one.functions),
                 steady=callable_among(surroundings.steady, functions, one.functions),
             )
-        analysed = queries.analyse(one, facts[key], known, digests, around)
+        is_beyond = surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE
+        analysed = queries.analyse(one, facts[key], known, digests, around) if not is_beyond else unknown(one)
         into += analysed.diagnostics
+        brought += analysed.brought
+        if not is_beyond and surroundings.limit is not None and brought > MAXIMUM_BROUGHT_BY_PIPELINE:
+            into.append(Diagnostic("P360", _BEYOND, one.location, HINT_OF_BROUGHT_BY_PIPELINE))
         names = [name for name, _ in analysed.columns]
         if key not in circular and analysed.columns_differ:
             known[key] = dict(analysed.columns)

@@ -4,11 +4,14 @@ See `compile` for the rules. Shapes of settings are judged elsewhere (`manifest`
 looks twice before it believes a setting to be what it should.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from reconciler.connectors.catalogue import ends
-from reconciler.connectors.columns import field_of, has_fields, written_sources
+from reconciler.connectors.columns import has_fields, written_sources
 from reconciler.connectors.transport import Direction
 from reconciler.diagnostics import Diagnostic, Location, Severity
 from reconciler.manifest.model import ConnectorDeclaration, ViewKind
@@ -29,8 +32,12 @@ def compile_connectors(
 ) -> dict[str, Connector]:
     """The connectors by folded qualified name."""
     found: dict[str, Connector] = {}
+    columns: dict[str, _Columns] = {}
     for declaration in sorted(declarations, key=_position):
-        connector = _connector(declaration, tables, views, into)
+        key = fold(declaration.relation)
+        if key in tables and key not in columns:
+            columns[key] = _columns(tables[key])
+        connector = _connector(declaration, tables, views, columns, into)
         if connector is None:
             continue
         key = fold(connector.qualified_name)
@@ -44,6 +51,19 @@ def compile_connectors(
     return dict(sorted(found.items()))
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What is asked of a table's columns for each of its connectors: names by key, and the first VARIANT."""
+
+    names: Mapping[str, str]
+    variant: str | None
+
+
+def _columns(table: Table) -> _Columns:
+    names = {fold(column.name): column.name for column in table.columns}
+    return _Columns(names, next((column.name for column in table.columns if is_variant(column.type)), None))
+
+
 def _position(declaration: ConnectorDeclaration) -> tuple[str, int, str]:
     return (fold(declaration.relation), declaration.ordinal, declaration.name or "")
 
@@ -55,13 +75,17 @@ def _transport(declaration: ConnectorDeclaration) -> str:
 
 
 def _connector(
-    declaration: ConnectorDeclaration, tables: Mapping[str, Table], views: Mapping[str, View], into: list[Diagnostic]
+    declaration: ConnectorDeclaration,
+    tables: Mapping[str, Table],
+    views: Mapping[str, View],
+    columns: Mapping[str, _Columns],
+    into: list[Diagnostic],
 ) -> Connector | None:
     key = fold(declaration.relation)
     relation = tables.get(key) or views.get(key)
     transport = _transport(declaration)
     if relation is None:
-        candidates = [*(one.name for one in tables.values()), *(one.name for one in views.values())]
+        candidates = chain((one.name for one in tables.values()), (one.name for one in views.values()))
         message = f"a connector of {declaration.relation!r}, which is no relation of this pipeline"
         into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
         return None
@@ -76,9 +100,9 @@ def _connector(
         message = f"{transport!r} reads, but {relation.name!r} is a view: views have outputs"
         into.append(Diagnostic("P306", message, declaration.location, "attach it to a table that the view reads"))
     elif isinstance(relation, Table) and transport.endswith("_input") and transport not in _KEEPING_VARIANTS:
-        variants = [column.name for column in relation.columns if is_variant(column.type)]
-        if variants:
-            message = f"{transport!r} brings texts, which can't fill the VARIANT column {variants[0]!r} of {relation.name!r}"
+        variant = columns[key].variant
+        if variant is not None:
+            message = f"{transport!r} brings texts, which can't fill the VARIANT column {variant!r} of {relation.name!r}"
             hint = "make the column a STRING, and the VARIANT in a view: parse_json(…)"
             into.append(Diagnostic("S281", message, declaration.location, hint))
     name = declaration.name
@@ -88,33 +112,44 @@ def _connector(
         hint = "name it: adding a connector before it would otherwise look like a change"
         into.append(Diagnostic("P308", message, declaration.location, hint, Severity.WARNING))
     if isinstance(relation, Table):
-        _judge_columns(declaration, relation, into)
+        _judge_columns(declaration, relation, columns[key].names, into)
     return Connector(declaration, name, direction)
 
 
-def _judge_columns(declaration: ConnectorDeclaration, table: Table, into: list[Diagnostic]) -> None:
+def _judge_columns(
+    declaration: ConnectorDeclaration, table: Table, columns: Mapping[str, str], into: list[Diagnostic]
+) -> None:
     """Each column that has a source is there, and no two columns take one field: its values would stand twice."""
-    columns = {fold(column.name): column.name for column in table.columns}
     said = written_sources(declaration.settings)
+    if not said:
+        # Names of columns differ by themselves.
+        return
     for name in sorted(said):
         if fold(name) not in columns:
             message = f"table {table.name!r} has no column {name!r} to be called {said[name]!r}"
             into.append(Diagnostic("P340", message, declaration.location, did_you_mean(name, columns.values())))
-    if not said:
-        return
     if not has_fields(declaration.settings):
         message = f"what this input of {table.name!r} reads has no names, and a source is said of {', '.join(sorted(said))}"
         hint = "lines without a header are read by the place of their fields; datagen makes what it is told under fields"
         into.append(Diagnostic("P342", message, declaration.location, hint))
-    takers: dict[str, list[str]] = {}
-    if len({fold(name) for name in said}) < len(said):
-        names = sorted(name for name in said if sum(fold(other) == fold(name) for other in said) > 1)
+    spellings = Counter(map(fold, said))
+    if len(spellings) < len(said):
+        names = sorted(name for name in said if spellings[fold(name)] > 1)
         message = f"{' and '.join(names)} name one column of table {table.name!r}"
         into.append(Diagnostic("P341", message, declaration.location, "letter case does not tell names apart"))
-    for column in table.columns:
-        takers.setdefault(fold(field_of(declaration.settings, column.name)), []).append(column.name)
-    for field, names in sorted(takers.items()):
-        if len(names) > 1:
+    fields: dict[str, str] = {}
+    for name, source in said.items():
+        fields.setdefault(fold(name), fold(source))
+    # Names of columns differ by themselves: two take one field only where a source is said of one of them.
+    takers: dict[str, set[str]] = {}
+    for key, field in fields.items():
+        if key in columns:
+            takers.setdefault(field, set()).add(key)
+    for field, keys in sorted(takers.items()):
+        if field in columns and field not in fields:
+            keys.add(field)
+        if len(keys) > 1:
+            names = [name for key, name in columns.items() if key in keys]
             message = f"columns {', '.join(names)} of table {table.name!r} would take one field, {field!r}"
             hint = "say of the others what they are called in what is read, or compute them in a view"
             into.append(Diagnostic("P341", message, declaration.location, hint))

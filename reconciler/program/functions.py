@@ -68,7 +68,7 @@ def callable_among(keys: Collection[str], functions: Iterable[str], own: Iterabl
 
 def resolved_calls(text: str, names: Mapping[str, str]) -> tuple[str, ...]:
     """The keys of the functions that a query or an expression calls, sorted."""
-    return tuple(sorted(names[one] for one in called_functions(text, names))) if names else ()
+    return tuple(sorted(names[one] for one in functions_called(text, names))) if names else ()
 
 
 def steady_functions(functions: Mapping[str, Function]) -> frozenset[str]:

@@ -41,19 +41,27 @@ def cycles(reads: Mapping[str, Iterable[str]]) -> tuple[tuple[str, ...], ...]:
 def _shortest(start: str, group: list[str], edges: Mapping[str, list[str]]) -> tuple[str, ...]:
     """The shortest way from `start` back to it inside its group, without the repeat; empty when there is none."""
     inside = set(group)
-    paths: list[tuple[str, ...]] = [(start,)]
-    seen: set[str] = set()
-    while paths:
-        longer: list[tuple[str, ...]] = []
-        for path in paths:
-            for step in edges[path[-1]]:
+    before: dict[str, str] = {}
+    ends = [start]
+    while ends:
+        further: list[str] = []
+        for end in ends:
+            for step in edges[end]:
                 if step == start:
-                    return path
-                if step in inside and step not in seen:
-                    seen.add(step)
-                    longer.append((*path, step))
-        paths = longer
+                    return _way(start, end, before)
+                if step in inside and step not in before:
+                    before[step] = end
+                    further.append(step)
+        ends = further
     return ()
+
+
+def _way(start: str, end: str, before: Mapping[str, str]) -> tuple[str, ...]:
+    """From start to end, by what stands before each."""
+    way = [end]
+    while way[-1] != start:
+        way.append(before[way[-1]])
+    return tuple(reversed(way))
 
 
 def _components(edges: Mapping[str, list[str]]) -> list[list[str]]:

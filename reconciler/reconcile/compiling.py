@@ -69,14 +69,17 @@ def validate_pipeline(
     if read.manifest is None:
         return Validated(None, in_order(read.diagnostics))
     manifest = _with_environment_settings(read.manifest, target)
-    compiled = compile_manifest(target, manifest, complete=read.complete, visit=visit)
+    compiled = compile_manifest(target, manifest, complete=read.complete, visit=visit, limited=True)
     flush(target.cache)
     return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
 
 
-def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = True, visit: Visit | None = None) -> Compiled:
-    """Compile a manifest, with what it reads of other pipelines as it is now."""
-    compiled = compile_program(manifest, complete=complete, cache=target.cache)
+def compile_manifest(
+    target: Target, manifest: Manifest, *, complete: bool = True, visit: Visit | None = None, limited: bool = False
+) -> Compiled:
+    """Compile a manifest, with what it reads of other pipelines as it is now. `limited`: it is of files only, with nothing
+    that the registry holds."""
+    compiled = compile_program(manifest, complete=complete, cache=target.cache, limited=limited)
     if not compiled.missing:
         return compiled
     from reconciler.reconcile.foreign import look_up
@@ -87,6 +90,7 @@ def compile_manifest(target: Target, manifest: Manifest, *, complete: bool = Tru
         complete=complete,
         cache=target.cache,
         refused=found.refused,
+        limited=limited,
     )
 
 

@@ -78,7 +78,8 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
 
 def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = None) -> Program:
     """The program of stored definitions. Raises KeyError or ValueError when they are not of the stored form."""
-    return compile_program(decode_manifest(objects), cache=cache).program
+    # What was recorded was taken then, whatever the limits are now.
+    return compile_program(decode_manifest(objects), cache=cache, limited=False).program
 
 
 def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:

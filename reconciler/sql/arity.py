@@ -62,12 +62,10 @@ _NOT_A_CALL_AFTER: Final = (".", "@")
 def wrong_calls(tokens: tuple[Token, ...], functions: Mapping[str, int] = MappingProxyType({})) -> tuple[Problem, ...]:
     """A problem for each call of a listed function with a number of arguments that it can't take. `functions` are the
     pipeline's own: folded name → number of parameters."""
-    own = {name: (count, count) for name, count in functions.items()}
-    known: Mapping[str, tuple[int, int | None]] = {**ARITY, **own} if own else ARITY
     problems: list[Problem] = []
     for index in range(len(tokens) - 1):
         token = tokens[index]
-        limits = known.get(token.text.lower()) if token.kind is Kind.WORD else None
+        limits = _known_limits(token.text.lower(), functions) if token.kind is Kind.WORD else None
         if limits is None or not tokens[index + 1].is_symbol("(") or not _is_call(tokens, index):
             continue
         count = _arguments(tokens, index + 2)
@@ -78,6 +76,11 @@ def wrong_calls(tokens: tuple[Token, ...], functions: Mapping[str, int] = Mappin
             message = f"{token.text.lower()} takes {_limits(least, most)}, found {count}"
             problems.append(Problem("S230", message, token.start))
     return tuple(problems)
+
+
+def _known_limits(name: str, functions: Mapping[str, int]) -> tuple[int, int | None] | None:
+    own = functions.get(name)
+    return ARITY.get(name) if own is None else (own, own)
 
 
 def _is_call(tokens: tuple[Token, ...], index: int) -> bool:

@@ -5,14 +5,18 @@ select list, grouping, ordering. Values inside blocks are `Walker`'s. What this 
 without column names, recursive CTEs) makes a source whose columns are not known.
 """
 
+from itertools import chain
+
 from sqlglot import exp
 
 from reconciler.names import did_you_mean, fold
 from reconciler.sql.expressions import misfit, together
 from reconciler.sql.forbidden import files_problem, reads_files
 from reconciler.sql.grouping import judge_aggregates
+from reconciler.sql.limits import HINT, MAXIMUM_RELATIONS_OF_QUERY, TOO_MANY_RELATIONS, TooMuch, weight
+from reconciler.sql.query import Problem
 from reconciler.sql.references import relation_key
-from reconciler.sql.scopes import Output, Scope, Source
+from reconciler.sql.scopes import Output, Scope, Source, names_of
 from reconciler.sql.time_windows import called_time_windows, time_window
 from reconciler.sql.types import canonical_type
 from reconciler.sql.values import Walker
@@ -35,7 +39,7 @@ class Analyser(Walker):
             if isinstance(inner, exp.Table):
                 scope = Scope(parent)
                 self._item(inner, scope, named)
-                return _star(scope)
+                return self._everything(scope, inner)
             outputs = self.query(inner, parent, named)
             self._ordering(node, outputs, parent, named)
             return outputs
@@ -48,7 +52,7 @@ class Analyser(Walker):
         if isinstance(node, exp.Table):
             scope = Scope(parent)
             self._item(node, scope, named)
-            return _star(scope)
+            return self._everything(scope, node)
         for child in node.iter_expressions():
             self.value(child, Scope(parent, [Source(None, None)]), named)
         return None
@@ -81,6 +85,7 @@ class Analyser(Walker):
             self.problem("S226", message, self.place(node.expression))
             left = None
         elif left is not None and right is not None:
+            self.bring(len(left), node.expression)
             left = self._united(node, left, right)
         self._ordering(node, left, parent, named)
         return left
@@ -103,6 +108,9 @@ class Analyser(Walker):
 
     def _ordering(self, node: exp.Expr, outputs: _Outputs, parent: Scope | None, named: dict[str, _Outputs]) -> None:
         """ORDER BY and LIMIT of a set operation or of a query in parentheses: they see its output."""
+        if not any(node.args.get(part) for part in _AFTER):
+            return
+        self.bring(len(outputs or ()), node)
         scope = Scope(parent, [Source(None, outputs)])
         for part in _AFTER:
             child = node.args.get(part)
@@ -185,14 +193,20 @@ class Analyser(Walker):
         left = list(scope.sources)
         self._item(join.this, scope, named)
         right = scope.sources[before:]
+        using = join.args.get("using") or []
+        if join.method == "NATURAL" or using:
+            # All columns in sight are looked at, and each that is joined in every source.
+            width = sum(len(source.by_key) for source in scope.sources)
+            shared = len(using) or sum(len(source.by_key) for source in right)
+            self.bring(width + shared * len(scope.sources), join.this)
         if join.method == "NATURAL":
             scope.natural = True
             for source in right:
-                shared = [key for key in source.by_key if any(key in other.by_key for other in left)]
-                scope.merged.update(shared)
-                for key in shared:
+                joined = [key for key in source.by_key if any(key in other.by_key for other in left)]
+                scope.merged.update(joined)
+                for key in joined:
                     self.read_all(scope, key)
-        for column in join.args.get("using") or []:
+        for column in using:
             self._using(column, left, right, scope)
         condition = join.args.get("on")
         if condition is not None:
@@ -207,15 +221,17 @@ class Analyser(Walker):
         for side, word in ((left, "left"), (right, "right")):
             if any(source.is_open for source in side) or any(key in source.by_key for source in side):
                 continue
-            known = sorted({one.name for source in side for one in source.by_key.values() if one.name})
             message = f"USING names {column.name!r}, which is no column on the {word} of the join"
-            self.problem("S221", message, self.place(column), did_you_mean(column.name, known))
+            self.problem("S221", message, self.place(column), did_you_mean(column.name, names_of(side)))
 
     def _item(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> None:
         """One item of FROM, with the joins that hang on it."""
         source = self._source(node, scope, named)
         if source is not None:
             scope.sources.append(source)
+            if len(scope.sources) > MAXIMUM_RELATIONS_OF_QUERY and self.brought.limit is not None:
+                self.problems.append(Problem("S290", TOO_MANY_RELATIONS, self.place(node), HINT))
+                raise TooMuch
             if node.args.get("pivots"):
                 self.reads.everything(source)
                 for pivot in node.args["pivots"]:
@@ -236,21 +252,31 @@ class Analyser(Walker):
             if isinstance(node.this, exp.Table) and name is None:
                 self._item(node.this, scope, named)
                 return None
-            return Source(name, _renamed(self.query(node, scope.parent, named), columns))
+            return self._made(name, self.query(node, scope.parent, named), columns, node)
         if isinstance(node, exp.Values):
-            return Source(name, _renamed(self._values(node, scope, named), columns))
+            return self._made(name, self._values(node, scope, named), columns, node)
         if isinstance(node, exp.Lateral):
             return self._lateral(node, name, columns, scope, named)
         if isinstance(node, exp.Query):
-            return Source(name, _renamed(self.query(node, scope.parent, named), columns))
+            return self._made(name, self.query(node, scope.parent, named), columns, node)
         self.value(node, scope, named)
         return Source(name, None)
+
+    def _made(self, name: str | None, outputs: _Outputs, columns: list[str], node: exp.Expr) -> Source:
+        """What a query in FROM brings into sight."""
+        self.bring(len(outputs or ()), node)
+        return Source(name, _renamed(outputs, columns))
+
+    def _everything(self, scope: Scope, node: exp.Expr) -> _Outputs:
+        """The columns of all that is in sight."""
+        self.bring(sum(len(source.columns or ()) for source in scope.sources), node)
+        return _star(scope)
 
     def _lateral(
         self, node: exp.Lateral, name: str | None, columns: list[str], scope: Scope, named: dict[str, _Outputs]
     ) -> Source:
         if isinstance(node.this, exp.Query):
-            return Source(name, _renamed(self.query(node.this, scope, named), columns))
+            return self._made(name, self.query(node.this, scope, named), columns, node)
         self.value(node.this, scope, named)
         return Source(name, tuple(Output(column, None) for column in columns) or None)
 
@@ -263,12 +289,13 @@ class Analyser(Walker):
         key, qualified = relation_key(node), node.args.get("db") is not None
         name = name or fold(node.name)
         if not qualified and key in named:
-            return Source(name, _renamed(named[key], columns))
+            return self._made(name, named[key], columns, node)
         if key not in self.relations:
             self._unknown(node, key, qualified, named)
             return Source(name, None)
         self.reads.relation(key)
         known = self.relations[key]
+        self.bring(weight(known.values()), node)
         outputs = tuple(Output(column, canonical_type(kind) if kind else None) for column, kind in known.items()) or None
         if columns:
             source = Source(None, outputs, key)
@@ -289,7 +316,7 @@ class Analyser(Walker):
             hint = "a relation of this pipeline has a plain name, one of another pipeline PIPELINE.NAME"
             self.problem("S220", f"{written!r} is no relation of this pipeline", place, hint)
         else:
-            close = did_you_mean(node.name, [*self.relations, *named])
+            close = did_you_mean(node.name, chain(self.relations, named))
             self.problem("S220", f"unknown relation {node.name!r}", place, close)
 
 

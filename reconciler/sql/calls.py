@@ -5,10 +5,14 @@ a CTE with a list of columns looks the same.
 """
 
 from collections.abc import Collection
+from typing import Final
 
 from reconciler.names import fold
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+
+# Looking for so many in a text is less work than cutting it into tokens.
+_FEW: Final = 50
 
 
 def canonical_expression(expression: str, names_are_data: bool = False) -> str:
@@ -19,10 +23,12 @@ def canonical_expression(expression: str, names_are_data: bool = False) -> str:
 
 def functions_called(text: str, known: Collection[str]) -> tuple[str, ...]:
     """The functions of `known` (folded) that a query or expression calls, sorted."""
-    lower = text.lower()
-    candidates = {name for name in known if name in lower}
-    if not candidates:
-        return ()
+    candidates = known
+    if len(known) <= _FEW:
+        lower = text.lower()
+        candidates = {name for name in known if name in lower}
+        if not candidates:
+            return ()
     found: set[str] = set()
     before: Token | None = None
     name: str | None = None

@@ -20,6 +20,7 @@ from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import query_tokens
+from reconciler.sql.limits import MAXIMUM_BROUGHT, MAXIMUM_PROBLEMS, Brought, TooMuch
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
@@ -44,12 +45,14 @@ class QueryAnalysis:
     """`columns` are the output columns in order with their types where known; empty when they can't be known.
 
     `lineage`: None when it is not surely known. Every output column then depends on all that is read, rows too.
+    `brought`: how many columns were looked at, see `limits`.
     """
 
     reads: tuple[RelationRead, ...]
     columns: tuple[tuple[str, str | None], ...]
     diagnostics: tuple[Diagnostic, ...]
     lineage: Lineage | None = None
+    brought: int = 0
 
 
 def analyse_query(
@@ -64,6 +67,7 @@ def analyse_query(
     functions: Mapping[str, int] = MappingProxyType({}),
     refused: Mapping[str, Diagnostic] = MappingProxyType({}),
     steady: frozenset[str] = frozenset(),
+    limit: int | None = MAXIMUM_BROUGHT,
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
@@ -72,7 +76,7 @@ def analyse_query(
     `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
     `parse_query` gave for this query, if the caller has it. `functions`: the pipeline's own, folded name → number of
     parameters; `steady`: those of them that surely give the same for the same. `refused`: relations (by key) that can't be
-    read for a reason that the caller knows.
+    read for a reason that the caller knows. `limit` is how many columns it may bring along; None for any number.
     """
     if parsed is None:
         parsed = parse_query(query)
@@ -81,6 +85,7 @@ def analyse_query(
         calls += wrong_calls(parsed.tokens, functions)
     else:
         calls += wrong_calls(query_tokens(query), functions) if isinstance(parsed, Problem) else ()
+    calls = calls[:MAXIMUM_PROBLEMS]
     if not isinstance(parsed, Parsed):
         problems = [parsed] if isinstance(parsed, Problem) else []
         if calls and problems and problems[0].code == "S214":
@@ -90,32 +95,31 @@ def analyse_query(
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(relations, query, ansi, frozenset(functions), refused)
+    analyser = Analyser(relations, query, ansi, functions, refused, limit)
     try:
         outputs = analyser.analyse(parsed.tree)
         outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
+    except TooMuch:
+        return QueryAnalysis(
+            _reads({name: {ALL_COLUMNS} for name in mentioned(query, relations)}),
+            tuple((name, None) for name in column_names),
+            _diagnostics(analyser.problems, query, location),
+            brought=analyser.brought.count,
+        )
     except RecursionError:
         # Too deep for this walk, perhaps not for Spark.
         return analyse_query(query, location, relations, column_names=column_names, parsed=Unsure(), functions=functions)
+    lineage, brought = None, Brought(limit)
+    if not analyser.problems:
+        names = tuple(output.name for output in outputs) if outputs is not None else None
+        lineage = lineage_of(parsed, query, relations, names, bool(column_names), functions, steady, brought)
     return QueryAnalysis(
         _reads(analyser.reads.found),
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
-        None if analyser.problems else _lineage(parsed, query, relations, outputs, column_names, functions, steady),
+        lineage,
+        analyser.brought.count + brought.count,
     )
-
-
-def _lineage(
-    parsed: Parsed,
-    query: str,
-    relations: Mapping[str, Mapping[str, str | None]],
-    outputs: tuple[Output, ...] | None,
-    column_names: tuple[str, ...],
-    functions: Mapping[str, int],
-    steady: frozenset[str],
-) -> Lineage | None:
-    names = tuple(output.name for output in outputs) if outputs is not None else None
-    return lineage_of(parsed, query, relations, names, bool(column_names), frozenset(functions), steady)
 
 
 def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:

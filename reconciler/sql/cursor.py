@@ -72,11 +72,19 @@ class Cursor:
 
     def report(self, code: str, token: Token, message: str, hint: str | None = None) -> None:
         """Note a problem and go on with the statement; with the last that is told, leave the file."""
-        self.diagnostics.append(Diagnostic(code, message, self.at(token.start), hint))
-        if len(self.diagnostics) >= MAXIMUM_PROBLEMS:
-            self.position = len(self.text)
-            message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
-            raise Abandoned(Diagnostic("S291", message, self.at(token.start), "begin with the first one"))
+        problem = Diagnostic(code, message, self.at(token.start), hint)
+        if len(self.diagnostics) >= MAXIMUM_PROBLEMS - 1:
+            raise Abandoned(problem)
+        self.diagnostics.append(problem)
+
+    def note(self, abandoned: Abandoned) -> bool:
+        """Note why a statement was given up. Whether to go on: after so many problems, the rest of the file is not read."""
+        self.diagnostics.append(abandoned.diagnostic)
+        if len(self.diagnostics) < MAXIMUM_PROBLEMS:
+            return True
+        message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
+        self.diagnostics.append(Diagnostic("S291", message, abandoned.diagnostic.location, "begin with the first one"))
+        return False
 
     def fail(self, code: str, token: Token, message: str, hint: str | None = None) -> NoReturn:
         """Note a problem and give the statement up."""

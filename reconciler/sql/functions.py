@@ -176,7 +176,7 @@ def check_expression(
         found = [*forbidden(query), *wrong_calls(query_tokens(query), functions)]
         parsed = parse_query(query)
         if isinstance(parsed, Parsed):
-            analyser = Analyser({_PARAMETERS: types}, query, ansi, frozenset(functions))
+            analyser = Analyser({_PARAMETERS: types}, query, ansi, functions)
             try:
                 analyser.analyse(parsed.tree)
             except RecursionError:

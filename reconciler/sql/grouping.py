@@ -38,8 +38,9 @@ def judge_aggregates(walker: "Walker", node: exp.Select, scope: Scope) -> None:
         return
     aliases = {fold(item.alias): item.this for item in node.expressions if isinstance(item, exp.Alias)}
     keys = {_key(one, scope) for one in _grouped(node, group, scope, aliases)}
+    named = set(aliases)
     for item in node.expressions:
-        _judge(walker, item, scope, keys, set(aliases), group is not None)
+        _judge(walker, item, scope, keys, named, group is not None)
 
 
 def _is_plain(group: exp.Expr) -> bool:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from reconciler.names import fold
 from reconciler.sql.lineage_scope import Beyond, Block, Column, Rows, Scope, Source, Value, united
-from reconciler.sql.lineage_sources import MODIFIERS, SORTING, UNREPEATABLE, Named, SourceWalker, renamed
+from reconciler.sql.lineage_sources import MODIFIERS, PAIRS_OF_A_COLUMN, SORTING, UNREPEATABLE, Named, SourceWalker, renamed
 from reconciler.sql.lineage_values import GENERATORS, only
 from reconciler.sql.time_windows import called_time_windows, time_window
 from reconciler.sql.words import spark_aggregates
@@ -64,6 +64,7 @@ class BlockWalker(SourceWalker):
         left, right = self.query(node.this, parent, named), self.query(node.expression, parent, named)
         if len(left.columns) != len(right.columns):
             raise Beyond
+        self.brought.add(len(left.columns))
         pairs = zip(left.columns, right.columns, strict=True)
         columns = tuple((name, united([one, other])) for (name, one), (_, other) in pairs)
         rows = Rows()
@@ -169,6 +170,7 @@ class BlockWalker(SourceWalker):
                 columns += [(name.name, value) for name in item.expressions]
                 continue
             value = self.value(item, scope, named)
+            self.brought.add(len(value.sources) // PAIRS_OF_A_COLUMN)
             if isinstance(item, exp.Alias):
                 columns.append((item.alias, value))
                 scope.add_alias(item.alias, value)

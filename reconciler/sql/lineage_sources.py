@@ -3,7 +3,7 @@
 Keys and conditions of joins decide rows, and so does whatever decides the rows of a query that is read from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from sqlglot import exp
@@ -18,6 +18,8 @@ from reconciler.sql.types import canonical_type
 SORTING: Final = ("order", "sort", "distribute", "cluster")
 MODIFIERS: Final = ("with_", *SORTING, "limit", "offset")
 UNREPEATABLE: Final = CONSTANT._replace(repeatable=False)
+PAIRS_OF_A_COLUMN: Final = 10
+"""So many columns that a value descends from are as much work as one column that is brought."""
 
 Named = dict[str, Block]
 
@@ -30,7 +32,7 @@ class SourceWalker(ValueWalker):
         self,
         relations: Mapping[str, Mapping[str, str | None]],
         text: str,
-        functions: frozenset[str] = frozenset(),
+        functions: Collection[str] = frozenset(),
         steady: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(text, functions, steady)
@@ -52,9 +54,11 @@ class SourceWalker(ValueWalker):
             scope.rows.add(self.value(condition, scope, named))
         is_half = join.kind in ("SEMI", "ANTI")
         merged: list[Column] = []
+        if shared:
+            self.brought.add(len(shape) + len(added))
+        left_by_key, right_by_key = (_by_key(side) if shared else {} for side in (shape, added))
         for key in dict.fromkeys(shared):
-            left = [column for column in shape if column[0] is not None and fold(column[0]) == key]
-            right = [column for column in added if column[0] is not None and fold(column[0]) == key]
+            left, right = left_by_key.get(key), right_by_key.get(key)
             if not left or not right:
                 raise Beyond
             value = united([value for _, value in (*left, *right)])
@@ -65,7 +69,8 @@ class SourceWalker(ValueWalker):
             scope.shape = shape
             return
         if merged:
-            scope.shape = [*merged, *(one for one in (*shape, *added) if one[0] is None or fold(one[0]) not in shared)]
+            gone = set(shared)
+            scope.shape = [*merged, *(one for one in (*shape, *added) if one[0] is None or fold(one[0]) not in gone)]
 
     def item(self, node: exp.Expr, scope: Scope, named: Named) -> None:
         """One item of FROM, with what hangs on it."""
@@ -112,6 +117,7 @@ class SourceWalker(ValueWalker):
 
     def _block(self, block: Block, scope: Scope) -> tuple[Column, ...]:
         scope.rows.add_block(block)
+        self.brought.add(len(block.columns) + len(block.rows) // PAIRS_OF_A_COLUMN)
         return block.columns
 
     def _lateral(self, node: exp.Lateral, scope: Scope, named: Named) -> tuple[Column, ...]:
@@ -138,6 +144,7 @@ class SourceWalker(ValueWalker):
         known = self.relations.get(key)
         if not known:
             raise Beyond
+        self.brought.add(len(known))
         return tuple((column, Value(_pair(key, column), True, _number(kind))) for column, kind in known.items())
 
     def values(self, node: exp.Values, scope: Scope, named: Named) -> Block:
@@ -151,6 +158,14 @@ class SourceWalker(ValueWalker):
         )
         columns = renamed(columns, node.args.get("alias"))
         return Block(columns, frozenset(scope.rows.sources), scope.rows.repeatable)
+
+
+def _by_key(columns: list[Column]) -> dict[str, list[Column]]:
+    found: dict[str, list[Column]] = {}
+    for column in columns:
+        if column[0] is not None:
+            found.setdefault(fold(column[0]), []).append(column)
+    return found
 
 
 def _pair(relation: str, column: str) -> Sources:

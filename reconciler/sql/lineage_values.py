@@ -5,6 +5,7 @@ that is not treated by itself is made of everything below it.
 """
 
 from abc import abstractmethod
+from collections.abc import Collection
 from typing import Final
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from sqlglot import exp
 from reconciler.names import fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.determinism import NON_DETERMINISTIC, is_moment
+from reconciler.sql.limits import Brought
 from reconciler.sql.lineage_names import column, parameter
 from reconciler.sql.lineage_scope import CALLED, CONSTANT, Beyond, Block, Column, Scope, Value, united
 from reconciler.sql.places import written_name
@@ -57,7 +59,8 @@ def only(node: exp.Expr, *known: str) -> None:
 class ValueWalker:
     """The walk below one expression."""
 
-    def __init__(self, text: str, functions: frozenset[str], steady: frozenset[str] = frozenset()) -> None:
+    def __init__(self, text: str, functions: Collection[str], steady: frozenset[str] = frozenset()) -> None:
+        self.brought = Brought(None)
         self.text = text
         self.functions = functions
         self.steady = steady
@@ -234,6 +237,7 @@ class ValueWalker:
             dropped.add(fold(one.name))
         if not dropped <= {fold(name) for name, _ in columns if name is not None}:
             raise Beyond
+        self.brought.add(len(columns))
         return [(name, value) for name, value in columns if name is None or fold(name) not in dropped]
 
 

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from reconciler.names import fold, is_identifier
 from reconciler.sql.blocks import Analyser
+from reconciler.sql.limits import MAXIMUM_OUTPUTS
 from reconciler.sql.places import offset_of
 from reconciler.sql.query import Parsed
 from reconciler.sql.scopes import Output
@@ -18,6 +19,11 @@ def judge_outputs(
 ) -> tuple[Output, ...] | None:
     """The outputs under their final names."""
     start = parsed.tokens[0].start
+    count = len(names) or len(outputs or ())
+    if count > MAXIMUM_OUTPUTS and analyser.brought.limit is not None:
+        message = f"the view has {count:,} columns; at most {MAXIMUM_OUTPUTS:,} are taken"
+        analyser.problem("S294", message, start, "name the columns that are needed in place of '*'")
+        return None
     if outputs is None:
         return tuple(Output(name, None) for name in names) or None
     if names:

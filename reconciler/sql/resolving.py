@@ -3,7 +3,8 @@
 Columns are looked for by the rules of `scopes`; a name that could belong to something unknown is let be.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -11,9 +12,17 @@ from sqlglot import exp
 
 from reconciler.diagnostics import Diagnostic
 from reconciler.names import did_you_mean, fold
+from reconciler.sql.limits import (
+    HINT_OF_BROUGHT,
+    MAXIMUM_BROUGHT,
+    MAXIMUM_PROBLEMS,
+    TOO_MUCH_BROUGHT,
+    Brought,
+    TooMuch,
+)
 from reconciler.sql.places import offset_of
 from reconciler.sql.query import Problem
-from reconciler.sql.scopes import Output, Reads, Scope, Source
+from reconciler.sql.scopes import Output, Reads, Scope, Source, names_of
 from reconciler.sql.words import spark_words
 
 # Bare words that Spark reads as values or units where a column would otherwise stand.
@@ -24,6 +33,7 @@ _WORD_LIST: Final = (
     "_metadata unbounded default"
 )
 _WORDS: Final = frozenset(_WORD_LIST.split())
+_LISTED: Final = 20
 
 
 class Resolver:
@@ -34,21 +44,37 @@ class Resolver:
         relations: Mapping[str, Mapping[str, str | None]],
         text: str,
         ansi: bool,
-        functions: frozenset[str] = frozenset(),
+        functions: Collection[str] = frozenset(),
         refused: Mapping[str, Diagnostic] = MappingProxyType({}),
+        limit: int | None = MAXIMUM_BROUGHT,
     ) -> None:
-        """`functions` are the folded names of the pipeline's own; `refused` says of relations why they can't be read."""
+        """`functions` are the folded names of the pipeline's own; `refused` says of relations why they can't be read;
+        `limit` is what the query may bring, None for any number."""
         self.relations = relations
         self.text = text
         self.ansi = ansi
         self.functions = functions
         self.refused = refused
+        self.brought = Brought(limit)
         self.reads = Reads(relations)
         self.problems: list[Problem] = []
         self.may_have_time_windows = "window" in text.lower()
 
     def problem(self, code: str, message: str, offset: int, hint: str | None = None) -> None:
+        """Note a problem; with the last that is told, leave the query."""
         self.problems.append(Problem(code, message, offset, hint))
+        if len(self.problems) >= MAXIMUM_PROBLEMS:
+            message = f"the query has {MAXIMUM_PROBLEMS} problems and more; the rest was not looked at"
+            self.problems.append(Problem("S293", message, offset, "begin with the first one"))
+            raise TooMuch
+
+    def bring(self, count: int, node: exp.Expr) -> None:
+        """Count columns that a part of the query brings, before they are looked at."""
+        try:
+            self.brought.add(count)
+        except TooMuch:
+            self.problems.append(Problem("S292", TOO_MUCH_BROUGHT, self.place(node), HINT_OF_BROUGHT))
+            raise
 
     def place(self, node: exp.Expr) -> int:
         """Where a node stands; the query's start when nothing of it is remembered."""
@@ -71,6 +97,7 @@ class Resolver:
                     self.column_named(name, node, scope)
                 return None
             sources = [found]
+        self.bring(sum(len(source.columns or ()) for source in sources), node)
         for source in sources:
             self.reads.everything(source)
             plain = plain and source.columns is not None
@@ -86,8 +113,7 @@ class Resolver:
         dropped = {fold(one.name) for one in star.args.get("except_") or []}
         for one in star.args.get("except_") or []:
             if not any(fold(one.name) in source.by_key or source.is_open for source in sources):
-                known = sorted({column.name for s in sources for column in s.by_key.values() if column.name})
-                hint = did_you_mean(one.name, known)
+                hint = did_you_mean(one.name, names_of(sources))
                 self.problem("S221", f"EXCEPT names {one.name!r}, which is no column here", self.place(one), hint)
         first: dict[str, Output] = {}
         rest: list[Output] = []
@@ -130,8 +156,8 @@ class Resolver:
         return None
 
     def _unknown_in(self, source: Source, head: str, part: exp.Expr) -> None:
-        known = [column.name for column in source.by_key.values() if column.name]
-        hint = did_you_mean(part.name, known) or f"{head} has: {', '.join(known)}"
+        few = _few(names_of([source]))
+        hint = did_you_mean(part.name, names_of([source])) or (f"{head} has: {', '.join(few)}" if few else None)
         self.problem("S221", f"{head} has no column {part.name!r}", self.place(part), hint)
 
     def column_named(self, name: str, node: exp.Expr, scope: Scope, qualifies: str | None = None) -> str | None:
@@ -152,15 +178,15 @@ class Resolver:
                     if source.columns is None:
                         self.reads.everything(source)
                 return None
-        if key in _WORDS or (key in spark_words() and not scope.column_names()):
+        if key in _WORDS or (key in spark_words() and not any(scope.column_names())):
             return None
         if qualifies is not None:
-            names = sorted({source.name for one in scope.around() for source in one.sources if source.name})
-            hint = did_you_mean(name, [*names, *scope.column_names()])
+            names = (source.name for one in scope.around() for source in one.sources if source.name)
+            hint = did_you_mean(name, chain(names, scope.column_names()))
             self.problem("S221", f"{name!r} is no relation or column in sight", self.place(node), hint)
             return None
-        names = scope.column_names()
-        hint = did_you_mean(name, names) or (f"in sight: {', '.join(names)}" if 0 < len(names) <= 20 else None)
+        few = sorted(_few(scope.column_names()))
+        hint = did_you_mean(name, scope.column_names()) or (f"in sight: {', '.join(few)}" if few else None)
         self.problem("S221", f"unknown column {name!r}", self.place(node), hint)
         return None
 
@@ -174,3 +200,13 @@ class Resolver:
             if source.columns is None:
                 self.reads.everything(source)
         return found[0].by_key[fold(name)].type if len(found) == 1 else None
+
+
+def _few(names: Iterable[str]) -> list[str]:
+    """The different names, where they are few enough to be listed; else none."""
+    found: dict[str, None] = {}
+    for name in names:
+        found[name] = None
+        if len(found) > _LISTED:
+            return []
+    return list(found)

@@ -5,7 +5,7 @@ the blocks around it. Columns joined by USING or NATURAL are one column. A sourc
 may have any: nothing is said against a name that could be one of its columns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.names import fold
@@ -56,7 +56,8 @@ class Scope:
 
     def has(self, column: str) -> list[Source]:
         """The sources here that surely have the column."""
-        return [source for source in self.sources if fold(column) in source.by_key]
+        key = fold(column)
+        return [source for source in self.sources if key in source.by_key]
 
     @property
     def is_open(self) -> bool:
@@ -71,11 +72,18 @@ class Scope:
             scope = scope.parent
         return found
 
-    def column_names(self) -> list[str]:
-        """Every column in sight, for hints."""
-        return sorted(
-            {column.name for scope in self.around() for s in scope.sources for column in s.by_key.values() if column.name}
-        )
+    def column_names(self) -> Iterator[str]:
+        """Every column in sight, for hints; one by one, as there may be very many. One name may come several times."""
+        for scope in self.around():
+            yield from names_of(scope.sources)
+
+
+def names_of(sources: Iterable[Source]) -> Iterator[str]:
+    """The columns of sources, for hints."""
+    for source in sources:
+        for column in source.by_key.values():
+            if column.name:
+                yield column.name
 
 
 class Reads:

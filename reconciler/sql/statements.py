@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from reconciler.diagnostics import Diagnostic, Location, in_order
 from reconciler.invisible import code_point, first_invisible
 from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration, ViewKind
-from reconciler.names import did_you_mean, is_identifier
+from reconciler.names import did_you_mean, fold, is_identifier
 from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
 from reconciler.sql.declared import SqlFile
@@ -62,7 +62,8 @@ def read_sql(text: str, file: str) -> SqlFile:
         try:
             _read_statement(cursor, token, found)
         except Abandoned as abandoned:
-            cursor.diagnostics.append(abandoned.diagnostic)
+            if not cursor.note(abandoned):
+                break
             _skip_statement(cursor)
     diagnostics = in_order(cursor.diagnostics)
     return SqlFile(tuple(found.tables), tuple(found.views), tuple(found.connectors), diagnostics, tuple(found.functions))
@@ -201,14 +202,16 @@ def _read_names(cursor: Cursor) -> tuple[str, ...]:
     if cursor.accept_symbol("(") is None:
         return ()
     names: list[str] = []
+    folded: set[str] = set()
     while True:
         token = cursor.expect_name("a column's name")
         name = unquote(token)
         if not is_identifier(name):
             cursor.report("S211", token, f"{shown(token)} can't name a column", "use letters, digits and '_'")
-        elif name.lower() in (other.lower() for other in names):
+        elif fold(name) in folded:
             cursor.report("S209", token, f"column {name!r} is named twice", "column names differ by more than letter case")
         names.append(name)
+        folded.add(fold(name))
         if cursor.accept_symbol(",") is None:
             break
     cursor.expect_symbol(")", "or ',' after a column's name", "a view's columns have names only, no types")

@@ -1,8 +1,9 @@
 """Find the lineage of a query; see `lineage` for what it is. The walk is in `lineage_blocks` and `lineage_values`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from reconciler.names import fold
+from reconciler.sql.limits import Brought, TooMuch
 from reconciler.sql.lineage import Lineage, OutputLineage
 from reconciler.sql.lineage_blocks import BlockWalker
 from reconciler.sql.lineage_scope import CALLED, Beyond, Sources
@@ -16,21 +17,24 @@ def lineage_of(
     relations: Mapping[str, Mapping[str, str | None]],
     names: tuple[str | None, ...] | None,
     renamed: bool = False,
-    functions: frozenset[str] = frozenset(),
+    functions: Collection[str] = frozenset(),
     steady: frozenset[str] = frozenset(),
+    brought: Brought | None = None,
 ) -> Lineage | None:
-    """The lineage of a query, None when it is not surely known.
+    """The lineage of a query, None when it is not surely known, or is too much.
 
     `relations` as for `analyse_query`. `names`: the output columns as known otherwise, None when they are not known;
     `renamed`: whether they are the view's own names rather than the query's. `functions`: folded names
     of the pipeline's own functions, of which `steady` are repeatable; like all that are not Spark's, the others are not.
+    `brought` counts what the walk looks at.
     """
     if names is None or any(name is None for name in names):
         return None
     walker = BlockWalker(relations, query, functions, steady)
+    walker.brought = brought or walker.brought
     try:
         block = walker.query(parsed.tree, None, {}, top=True)
-    except (Beyond, RecursionError):
+    except (Beyond, RecursionError, TooMuch):
         return None
     own = [fold(name) if name is not None else None for name, _ in block.columns]
     if len(own) != len(names) or (not renamed and own != [fold(name or "") for name in names]):

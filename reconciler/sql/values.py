@@ -5,6 +5,7 @@ Every node is visited once. A node that is not known here is walked through, its
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from sqlglot import exp
@@ -183,5 +184,5 @@ class Walker(Resolver):
         if not after.startswith("(") or before.endswith(".") or not key.isidentifier():
             return
         if key not in spark_functions() and key not in spark_words() and key not in self.functions:
-            hint = did_you_mean(name, spark_functions() | self.functions)
+            hint = did_you_mean(name, chain(spark_functions(), self.functions))
             self.problem("S231", f"Spark has no function {name!r}", node.meta["start"], hint)

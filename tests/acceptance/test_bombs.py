@@ -10,10 +10,11 @@ import pytest
 
 from reconciler.cli.main import run
 from tests.acceptance.bombs import bombs
+from tests.acceptance.growing_bombs import growing_bombs
 
 SECONDS = 5
 MEGABYTES = 500
-BOMBS = bombs()
+BOMBS = {**bombs(), **growing_bombs()}
 # One of each front end; the slow suite has all.
 SOME = (
     "query: as many names as are taken",
@@ -21,6 +22,9 @@ SOME = (
     "program: columns of a table",
     "yaml: settings",
     "python: one expression",
+    "program grows: columns doubled 40 times",
+    "program grows: misspelt columns",
+    "yaml grows: a variable put in many times",
 )
 
 

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.modules import read_modules, sources_of
+from reconciler.manifest.modules import Imports, read_modules
 
 
 def codes(text: str) -> set[str]:
     found: list[Diagnostic] = []
     modules = read_modules("udf", {"udf/taxes.py": text, "udf/rates.py": "RATE = 2\n"}, found)
-    sources_of(modules.by_name["taxes"], modules, (), found)
+    Imports(modules).sources_of(modules.by_name["taxes"], (), found)
     return {one.code for one in found}
 
 
