@@ -19,6 +19,9 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 A connector or relation that was only renamed (`moved`) is unchanged.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.connectors.columns import COLUMNS
 from reconciler.connectors.transport import Direction
@@ -64,6 +67,37 @@ def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: 
         outcomes.append(ConnectorOutcome(connector.qualified_name, outcome, reason, renamed_from))
     outcomes += [_detached(connector, desired) for key, connector in applied.connectors.items() if key not in went_on]
     return tuple(sorted(outcomes, key=lambda outcome: (fold(outcome.connector), outcome.outcome)))
+
+
+def say_what_is_sent_again(
+    outcomes: tuple[ConnectorOutcome, ...],
+    applied: Program,
+    desired: Program,
+    renames: Renames,
+    retyped: Callable[[], Mapping[str, Mapping[str, object]]],
+) -> tuple[ConnectorOutcome, ...]:
+    """The outcomes, where those that send the difference say that it is every row: rows of other columns are never the same,
+    nor are values of two types. `retyped` gives the columns that surely have another type by relation, and is asked only
+    where it matters."""
+    if not any(one.outcome is Outcome.SENDS_DIFFERENCE for one in outcomes):
+        return outcomes
+    types = retyped()
+
+    def why(view: str) -> str:
+        before, after = applied.views.get(renames.applied_key(view)), desired.views.get(view)
+        names = [[fold(name) for name in one.column_names] if one is not None else [] for one in (before, after)]
+        if all(names) and names[0] != names[1]:
+            return "its columns are others"
+        columns = sorted(types.get(view, ()))
+        return f"{', '.join(columns)} {'have other types' if len(columns) > 1 else 'has another type'}" if columns else ""
+
+    reasons = [
+        why(fold(one.connector.partition(".")[0])) if one.outcome is Outcome.SENDS_DIFFERENCE else "" for one in outcomes
+    ]
+    return tuple(
+        replace(one, reason=f"{one.reason}; that is every row, as {reason}") if reason else one
+        for one, reason in zip(outcomes, reasons, strict=True)
+    )
 
 
 def _outcome(connector: Connector, change: ConnectorChange | None, relation: RelationChange | None) -> tuple[Outcome, str]:

@@ -152,7 +152,12 @@ def _rollbacks(plan: Plan) -> dict[str, Any]:
         {"kind": one.kind, "name": one.name, "version": None if one.number is None else f"v{one.number}"}
         for one in plan.rolled_back
     ]
-    return {**({"rollback": plan.rollback} if plan.rollback else {}), **({"rolled_back": held} if held else {})}
+    bound = [{**asdict(one), "functions": list(one.functions)} for one in plan.bound_calls]
+    return {
+        **({"rollback": plan.rollback} if plan.rollback else {}),
+        **({"rolled_back": held} if held else {}),
+        **({"bound_calls": bound} if bound else {}),
+    }
 
 
 def cause_to_json(cause: Cause) -> dict[str, Any]:

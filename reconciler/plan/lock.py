@@ -19,6 +19,7 @@ from reconciler.plan.policy import describe_demand, describe_judgement
 from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
+    describe_bound_call,
     describe_effects,
     describe_loosened,
     describe_rolled_back,
@@ -81,6 +82,8 @@ def render_section(plan: Plan, version: str) -> str:
     lines += [f"~ {describe_loosened(one)} (loosened)" for one in plan.diff.loosened]
     if plan.rolled_back:
         lines += ["", *(f"rolled back: {describe_rolled_back(one)}" for one in plan.rolled_back)]
+    if plan.bound_calls:
+        lines += ["", *(describe_bound_call(one) for one in plan.bound_calls)]
     lines += ["", "steps:"]
     lines += [f"  {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
     if plan.connectors:

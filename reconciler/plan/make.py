@@ -14,10 +14,12 @@ from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
-from reconciler.plan.connectors import connector_outcomes
+from reconciler.plan.bound_calls import bound_calls
+from reconciler.plan.connectors import connector_outcomes, say_what_is_sent_again
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.readers import ForeignReader
+from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
@@ -63,7 +65,13 @@ def make_plan(
         desired_digest=desired.digest if desired else None,
         diff=diff,
         steps=plan_steps(diff, before.program, after.program),
-        connectors=connector_outcomes(diff, before.program, after.program, renames),
+        connectors=say_what_is_sent_again(
+            connector_outcomes(diff, before.program, after.program, renames),
+            before.program,
+            after.program,
+            renames,
+            lambda: retyped_columns(diff, before.program, after.program),
+        ),
         hazards=hazards,
         judgements=judge(hazards, policies.policy, pipeline),
         kept=_kept(diff, after.program),
@@ -81,6 +89,7 @@ def make_plan(
         ),
         rolled_back=_rolled_back(after.program) if desired is not None else (),
         rollback=rollback,
+        bound_calls=bound_calls(diff, after.program),
     )
 
 

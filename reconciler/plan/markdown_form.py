@@ -26,6 +26,7 @@ from reconciler.plan.text_form import query_difference
 from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
+    describe_bound_call,
     describe_function,
     describe_metadata,
     describe_rolled_back,
@@ -281,6 +282,8 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield tuple(_collapsible("Untouched", "\n".join(lines)) for lines in variants if lines)
     if plan.rolled_back:
         yield ("".join(f"Rolled back: {inline(describe_rolled_back(one))}\n" for one in plan.rolled_back),)
+    if plan.bound_calls:
+        yield ("".join(f"{inline(describe_bound_call(one))}\n" for one in plan.bound_calls),)
     if plan.staged:
         yield ("".join(f"Staged: {inline(describe_staged(one))}\n" for one in plan.staged),)
     if metadata := told_metadata(plan.diff):

@@ -203,6 +203,17 @@ class RolledBack:
 
 
 @dataclass(frozen=True, slots=True)
+class BoundCall:
+    """A view or function that goes on calling recorded versions of functions (`fee@v0`) which the plan changes: no change of
+    them reaches it. `state` says why, as `rolled back to v1`."""
+
+    kind: str
+    name: str
+    state: str
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StagedVersion:
     """A version that is staged beside the active one, built from what was published at `step`. `is_promoted`: an apply of
     the plan makes it active; else it drops it."""
@@ -222,8 +233,8 @@ class Plan:
     but it never follows the same plan again, so that no approval can serve twice. `applied_digest` is None when nothing is
     applied, `desired_digest` when the pipeline is removed. `kept` names the tables and views that stay as they are, rows
     included; sorted. `rolled_back` are the objects that are held back, sorted. `rollback` says of a plan that does not
-    come from the files what it brings back or ends (empty: it comes from the files). `staged` are the versions that are
-    staged, sorted; they are no part of the digest.
+    come from the files what it brings back or ends (empty: it comes from the files). `bound_calls` are what the changes of
+    functions do not reach, sorted. `staged` are the versions that are staged, sorted; they are no part of the digest.
     """
 
     pipeline: str
@@ -242,6 +253,7 @@ class Plan:
     digest: str
     rolled_back: tuple[RolledBack, ...] = ()
     rollback: str = ""
+    bound_calls: tuple[BoundCall, ...] = ()
     staged: tuple[StagedVersion, ...] = ()
 
     @property

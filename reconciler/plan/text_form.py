@@ -26,6 +26,7 @@ from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.plan.words import (
     SYMBOLS,
     describe_approval,
+    describe_bound_call,
     describe_function,
     describe_loosened,
     describe_metadata,
@@ -110,9 +111,10 @@ def render_text(
 
 
 def _rolled_back(plan: Plan) -> str:
-    """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect. And
-    one for each version that is staged."""
+    """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect. One
+    for each that goes on calling what changes, and one for each version that is staged."""
     lines = [f"  rolled back: {describe_rolled_back(one)}\n" for one in plan.rolled_back]
+    lines += [f"  {describe_bound_call(one)}\n" for one in plan.bound_calls]
     return "".join([*lines, *(f"  staged: {describe_staged(one)}\n" for one in plan.staged)])
 
 

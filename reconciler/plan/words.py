@@ -16,9 +16,10 @@ from reconciler.diff.model import (
 )
 from reconciler.diff.wording import describe_what_is_spared
 from reconciler.manifest.model import BootstrapPolicy
-from reconciler.names import fold
+from reconciler.names import fold, without_version
 from reconciler.plan.model import (
     BootstrapView,
+    BoundCall,
     ClearTable,
     CommitSnapshot,
     CreateTable,
@@ -207,6 +208,14 @@ def told_metadata(diff: Diff) -> tuple[MetadataChange, ...]:
 def describe_rolled_back(one: RolledBack) -> str:
     """For example: `view revenue to v0`."""
     return printable(f"{one.kind} {one.name} {'to when it was not there' if one.number is None else f'to v{one.number}'}")
+
+
+def describe_bound_call(one: BoundCall) -> str:
+    """For example: `view bills is rolled back to v1 and goes on calling fee@v0: the change of fee does not reach it`."""
+    names = [without_version(name) for name in one.functions]
+    changes = "the change" if len(names) == 1 else "the changes"
+    called = f"{one.kind} {one.name} is {one.state} and goes on calling {', '.join(one.functions)}"
+    return printable(f"{called}: {changes} of {', '.join(names)} {'does' if len(names) == 1 else 'do'} not reach it")
 
 
 def describe_staged(one: StagedVersion) -> str:

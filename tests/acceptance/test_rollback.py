@@ -3,7 +3,7 @@ ends them, and that killed anywhere they end the same."""
 
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from reconciler import Project
 from reconciler.engine.protocol import Emission, ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ReconcileError
+from reconciler.plan.lock import render_section
+from reconciler.plan.markdown_form import render_markdown
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.reconcile.versions.looking import versioned_name
 from reconciler.reconcile.versions.rollbacks import rollback_of
@@ -551,3 +553,66 @@ def test_the_python_interface(shop: Shop) -> None:
     assert shop.active() == "v0 active (rolled back)"
     pipeline.end_rollback()
     assert shop.active() == "v2 active"
+
+
+BILLS = """\
+CREATE TABLE trips (id BIGINT, km DECIMAL(8,2));
+CREATE FUNCTION fee(km DECIMAL(8,2)) RETURNS DECIMAL({}) AS {};
+CREATE FUNCTION doubled(km DECIMAL(8,2)) RETURNS DECIMAL(14,2) AS fee(km) * 2;
+CREATE MATERIALIZED VIEW bills AS SELECT id, fee(km) AS fee FROM trips;
+CREATE MATERIALIZED VIEW twice AS SELECT id, doubled(km) AS fee FROM trips;
+CREATE MATERIALIZED VIEW kilometres AS SELECT km FROM trips;
+"""
+TO_FILES = """\
+  connectors:
+    - name: to_files
+      view: bills
+      transport: {name: file_output, config: {path: sink}}
+      format: {name: json, config: {update_format: insert_delete}}
+"""
+
+
+@pytest.fixture
+def bills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+    """Two versions of a view that calls a function: of the function another type, and another rate."""
+    bills = Shop(tmp_path, capsys)
+    for body in (("10,2", "km * 2"), ("12,2", "km * 3")):
+        bills.write(BILLS.format(*body), TO_FILES)
+        bills("apply", "shop")
+    return bills
+
+
+def test_columns_that_get_another_type_are_told_whatever_goes_back(bills: Shop) -> None:
+    retyped = "H907 view bills, which bills.to_files and whoever opens its table may read, has other types: fee was"
+    every = "bills.to_files: sends the difference (view bills is modified; only what differs between old and new contents, "
+    every += "retractions included; that is every row, as fee has another type)"
+    for words in (("fee", "--kind", "function"), ("bills",)):
+        said = " ".join(bills("rollback", *words, "--plan").split())
+        assert f"{retyped} DECIMAL(12,2) and is DECIMAL(10,2)" in said, words
+        assert every in said, words
+    bills("rollback", "bills")
+    said = " ".join(bills("rollback", "--end", "bills", "--plan").split())
+    assert f"{retyped} DECIMAL(10,2) and is DECIMAL(12,2)" in said
+    assert every in said
+
+
+def test_a_changed_function_says_what_goes_on_calling_an_old_version(bills: Shop) -> None:
+    for view in ("bills", "twice"):
+        bills("rollback", view)
+    bills.write(BILLS.format("12,2", "km * 4"), TO_FILES)
+    said = bills.plan()
+    assert "  view bills is rolled back to v0 and goes on calling fee@v0: the change of fee does not reach it\n" in said
+    assert "  view twice is rolled back to v0 and goes on calling fee@v0: the change of fee does not reach it\n" in said
+    assert "view kilometres" not in said
+    plan = Project.open(bills.root).pipeline("shop").plan()
+    assert [asdict(one)["functions"] for one in plan.bound_calls] == [("fee@v0",), ("fee@v0",)]
+    assert "goes on calling fee@v0" in render_section(plan, "0")
+    assert "goes on calling fee@v0" in render_markdown(plan)
+    bills("rollback", "--end", "bills")
+    bills("rollback", "--end", "twice")
+    assert "goes on calling" not in bills.plan()
+
+
+def test_a_pinned_view_goes_on_calling_an_old_version_too(bills: Shop) -> None:
+    bills.write(BILLS.format("12,2", "km * 4"), TO_FILES + "  views: {bills: {version: v0}}\n")
+    assert "view bills is pinned at v0 and goes on calling fee@v0: the change of fee does not reach it" in bills.plan()

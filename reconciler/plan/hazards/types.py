@@ -1,8 +1,8 @@
 """Columns that surely have another type than before.
 
 Types of a view are known to Spark alone, and what a plan says must not depend on guesses. So a type counts as changed only
-where both are written down: a table declares it, a CAST or a function of the pipeline says it, or another view hands such
-a column on as it is.
+where both are written down: a table declares it, a CAST or a function of the pipeline says it (the version of it that the
+view calls), or another view hands such a column on as it is.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,9 @@ class _Types:
         if view is None or view.lineage is None or view.declaration.column_names:
             return {}
         parsed = _parsed(view.query)
-        found = dict(stated_types(parsed, self._functions))
+        # What a rolled back or pinned view calls is not what is called so today.
+        called = {name: self._functions[bound] for name, bound in view.declaration.functions if bound in self._functions}
+        found = dict(stated_types(parsed, {**self._functions, **called}))
         for name, (relation, column) in _handed_on(view, parsed).items():
             kind = self.of(relation).get(column)
             if kind is not None:
