@@ -11,17 +11,24 @@ from reconciler.reconcile.versions.rows import RowDifference
 
 
 def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:
-    """The difference for reading: texts, columns, reads and settings, rows."""
+    """The difference for reading: texts, what a function in Python is made of, which functions are called, columns, reads,
+    settings, rows. It always says something: at the least that both mean the same."""
     names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
     before, after = (one.sql.strip().split("\n") for one in (difference.before, difference.after))
     texts = difflib.unified_diff(before, after, names[0], names[1], lineterm="")
     parts = [
         [f"{names[0]} and {names[1]} mean the same"] if difference.same_meaning else [],
         [_line(line) for line in texts],
+        *(_source(path, *sides, names) for path, sides in difference.sources.items()),
+        _titled("function", [_setting(name, *of) for name, of in difference.parts.items()]),
+        _titled("calls", [_call(name, *numbers) for name, numbers in difference.functions.items()]),
         _titled("columns", [_column(column) for column in difference.columns]),
         _titled("reads", [_reads(relation, *columns) for relation, columns in difference.reads.items()]),
         _titled("settings that decide results", [_setting(name, *of) for name, of in difference.settings.items()]),
     ]
+    if not any(parts):
+        what = ", ".join(difference.written_otherwise) or "what is recorded of them: look at both with --format json"
+        parts = [[printable(f"{names[0]} and {names[1]} differ in {what}")]]
     say_painted("\n\n".join("\n".join(part) for part in parts if part))
     if rows is not None:
         _show_rows(rows)
@@ -34,6 +41,21 @@ def _titled(title: str, lines: list[str]) -> list[str]:
 def _line(line: str) -> str:
     style = {"+": "added", "-": "removed"}.get(line[:1])
     return paint(line, style) if style else printable(line)
+
+
+def _source(path: str, before: str | None, after: str | None, names: list[str]) -> list[str]:
+    """The difference of a file; one that a version does not have is empty there."""
+    old, new = ((text or "").splitlines() for text in (before, after))
+    lines = difflib.unified_diff(old, new, f"{names[0]} {path}", f"{names[1]} {path}", lineterm="")
+    return [_line(line) for line in lines] or [printable(f"{path}: only the ends of lines differ")]
+
+
+def _call(name: str, before: int | None, after: int | None) -> str:
+    if before is None:
+        return paint(f"  + {name}@v{after}", "added")
+    if after is None:
+        return paint(f"  - {name}@v{before}", "removed")
+    return paint(f"  ~ {name}@v{before} → {name}@v{after}", "modified")
 
 
 def _setting(name: str, before: str | None, after: str | None) -> str:

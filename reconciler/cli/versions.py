@@ -11,7 +11,6 @@ import click
 from reconciler.cli.options import format_option, project_of, target_of, target_options
 from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.cli.version_differences import show_difference
-from reconciler.digest import canonical_json
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.boundaries import boundary_from_environment
 from reconciler.reconcile.commits import short_commit
@@ -28,6 +27,7 @@ from reconciler.reconcile.versions.looking import (
     compare_versions,
     find_object,
     list_versions,
+    python_sources,
     read_version,
     version_number,
     versioned_name,
@@ -268,6 +268,8 @@ def _show(version: ObjectVersion, form: str) -> int:
         if value:
             say(f"{label + ':':<13}{value}")
     say_unchanged(f"\n{version.sql.strip()}")
+    for path, text in sorted(python_sources(version).items()):
+        say_unchanged(f"\n{path}:\n{text.rstrip()}")
     if "canonical" in version.content:
         say_unchanged(f"\ncanonical:\n{version.content['canonical']}")
     return 0
@@ -297,8 +299,11 @@ def _diff(difference: VersionDifference, form: str, rows: RowDifference | None) 
     return 0
 
 
+def _number(number: int | None) -> str | None:
+    return None if number is None else f"v{number}"
+
+
 def _diff_as_json(difference: VersionDifference) -> dict[str, Any]:
-    before, after = difference.before.definition, difference.after.definition
     return {
         "form": "reconciler/version-diff/v1",
         "same_meaning": difference.same_meaning,
@@ -310,7 +315,10 @@ def _diff_as_json(difference: VersionDifference) -> dict[str, Any]:
             for name, (old, new) in difference.reads.items()
         },
         "settings": {name: {"before": old, "after": new} for name, (old, new) in difference.settings.items()},
-        "definition": sorted(
-            part for part in {*before, *after} if canonical_json(before.get(part)) != canonical_json(after.get(part))
-        ),
+        "sources": list(difference.sources),
+        "parts": {name: {"before": old, "after": new} for name, (old, new) in difference.parts.items()},
+        "functions": {
+            name: {"before": _number(old), "after": _number(new)} for name, (old, new) in difference.functions.items()
+        },
+        "definition": list(difference.written_otherwise),
     }

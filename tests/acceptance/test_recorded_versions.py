@@ -4,13 +4,16 @@ the recording engine, of each kind of object. Which numbers come of whatever els
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reconciler import Project
+from reconciler.cli.version_differences import show_difference
 from reconciler.reconcile.history import time_of
+from reconciler.reconcile.versions.looking import compare_versions
 from tests.acceptance.versioned_shop import READS, VersionedShop
 
 PROGRAM = """\
@@ -200,6 +203,55 @@ def test_functions_and_tables_are_compared_as_well(shop: Shop) -> None:
     said = shop("versions", "diff", "orders@v0")
     assert "+CREATE TABLE orders (id BIGINT, price INT, note STRING)" in said
     assert "  + note STRING" in said
+
+
+IN_PYTHON = PROGRAM.replace("RETURNS INT AS x + 1", "RETURNS INT")
+PYTHON = """\
+  functions:
+    f: {deterministic: %s, on_error: %s}
+"""
+
+
+def test_functions_in_python_are_compared_and_shown_by_their_files(shop: Shop) -> None:
+    assert "AS x + 1" in PROGRAM
+    udf = shop.root / "pipelines" / "shop" / "udf"
+    udf.mkdir()
+
+    def apply(rate: int, deterministic: str = "false", on_error: str = "fail") -> None:
+        (udf / "f.py").write_text(f"RATE = {rate}\n\n\ndef f(x):\n    return x * RATE\n")
+        shop.apply(IN_PYTHON, PYTHON % (deterministic, on_error))
+
+    apply(2)
+    apply(3)
+    said = shop("versions", "diff", "f@v1", "f@v2")
+    assert "--- f@v1 f.py\n+++ f@v2 f.py\n" in said
+    assert "\n-RATE = 2\n+RATE = 3\n" in said
+    found = shop.found("versions", "diff", "f@v1", "f@v2")
+    assert (found["sources"], found["parts"]) == (["f.py"], {})
+    assert "\nf.py:\nRATE = 3\n" in shop("versions", "show", "f@v2")
+    # What calls it is another version by that alone, and says so.
+    said = shop("versions", "diff", "total@v1", "total@v2")
+    assert "calls:\n  ~ f@v1 → f@v2\n" in said
+    assert shop.found("versions", "diff", "total@v1", "total@v2")["functions"] == {"f": {"before": "v1", "after": "v2"}}
+    apply(3, "true", "give_null")
+    said = shop("versions", "diff", "f@v2", "f@v3")
+    assert "function:\n  ~ deterministic false → true\n  ~ on_error fail → give_null\n" in said
+    assert "RATE" not in said
+    said = shop("versions", "diff", "f@v0", "f@v1")
+    assert "  ~ language sql → python\n" in said
+    assert "+    return x * RATE\n" in said
+
+
+def test_two_versions_that_differ_always_say_in_what(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever no part of the comparison knows is told by its name."""
+    shop.apply(PROGRAM.replace("x + 1", "x + 2"))
+    versions = [Project.open(shop.root).pipeline("shop").version(f"f@v{number}") for number in (0, 1)]
+    alike = replace(versions[1], definition={**versions[0].definition, "collation": "de"})
+    capsys.readouterr()
+    show_difference(compare_versions(versions[0], alike), None)
+    assert capsys.readouterr().out == "f@v0 and f@v1 differ in collation\n"
+    show_difference(compare_versions(versions[0], replace(versions[1], definition=versions[0].definition)), None)
+    assert capsys.readouterr().out.startswith("f@v0 and f@v1 differ in what is recorded of them")
 
 
 def test_python_tells_what_the_command_line_tells(shop: Shop) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from reconciler.digest import JsonObject
 from reconciler.errors import NotFound, ReconcileError, RegistryError
@@ -112,13 +112,24 @@ class ColumnDifference:
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
     """Two versions of an object compared. `reads` maps relations to the columns read before and after (None: it does not
-    read that), `settings` those that decide results and differ to their values."""
+    read that), `settings` those that decide results and differ to their values. `sources` maps the files of a function in
+    Python that differ to their texts, `parts` what else it says to words; `functions` those that are called in another
+    version to these numbers (None: it does not call that, or nothing is recorded of it)."""
 
     before: ObjectVersion
     after: ObjectVersion
     columns: tuple[ColumnDifference, ...]
     reads: Mapping[str, tuple[tuple[str, ...] | None, tuple[str, ...] | None]]
     settings: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    sources: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    functions: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
+
+    @property
+    def written_otherwise(self) -> tuple[str, ...]:
+        """The parts of the definition that differ, sorted."""
+        before, after = self.before.definition, self.after.definition
+        return tuple(sorted(part for part in {*before, *after} if before.get(part) != after.get(part)))
 
     @property
     def same_meaning(self) -> bool:
@@ -265,11 +276,46 @@ def compare_versions(before: ObjectVersion, after: ObjectVersion) -> VersionDiff
         after,
         _column_differences(before.content.get("columns", []), after.content.get("columns", [])),
         {name: (reads[0].get(name), reads[1].get(name)) for name in differing},
-        _setting_differences(before.content.get("settings", {}), after.content.get("settings", {})),
+        _differing(before.content.get("settings", {}), after.content.get("settings", {})),
+        _differing(python_sources(before), python_sources(after)),
+        {name: (old or "none", new or "none") for name, (old, new) in _differing(_said(before), _said(after)).items()},
+        _differing(*({name: int(one) for name, one in of.content.get("functions", {}).items()} for of in (before, after))),
     )
 
 
-def _setting_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+def python_sources(version: ObjectVersion) -> dict[str, str]:
+    """The files of a function in Python, by path; of anything else there are none."""
+    sources = _body(version).get("sources", {})
+    return {str(path): str(text) for path, text in sources.items()}
+
+
+def _body(version: ObjectVersion) -> Mapping[str, Any]:
+    body = version.definition.get("body", {})
+    return body if isinstance(body, Mapping) else {}
+
+
+def _said(version: ObjectVersion) -> dict[str, str]:
+    """What a function says besides its texts, as pipeline.yaml calls it."""
+    body = _body(version)
+    if not body:
+        return {}
+    found = {"language": str(body.get("language", "")), "deterministic": _yes(version.definition.get("deterministic"))}
+    if "sources" in body:
+        found["module"] = str(body.get("module", ""))
+        found["requirements"] = ", ".join(map(str, body.get("requirements", ())))
+        found["Python"] = str(body.get("python", ""))
+        found["on_error"] = "give_null" if body.get("gives_null_on_error") else "fail"
+    return found
+
+
+def _yes(value: object) -> str:
+    return "true" if value else "false"
+
+
+_Value = TypeVar("_Value")
+
+
+def _differing(before: Mapping[str, _Value], after: Mapping[str, _Value]) -> dict[str, tuple[_Value | None, _Value | None]]:
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     return {name: (before.get(name), after.get(name)) for name in names}
 
