@@ -182,9 +182,9 @@ class PolicyOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The policies in force, all of them part of the plan's digest. `first_apply` asks for approval even then. `policy` is
-    that of policy.yaml, None when there is no such file; of its rules the digest covers those that speak of the pipeline.
-    `origin` says where it was read, and decides nothing."""
+    """The policies in force, all of them part of the plan's digest. `approve_first_apply`: a first apply needs an approval,
+    whatever the pipeline says of itself. `policy` is that of policy.yaml, None when there is no such file; of its rules the
+    digest covers those that speak of the pipeline. `origin` says where it was read, and decides nothing."""
 
     bootstrap: BootstrapPolicy
     approve_first_apply: bool = False
@@ -274,10 +274,11 @@ class Plan:
     @property
     def needs_approval(self) -> bool:
         """Whether apply asks for an approval of this plan's digest."""
-        if self.is_empty or self.policies.bootstrap is BootstrapPolicy.ALLOW:
+        if self.is_first and self.policies.approve_first_apply:
+            # What a pipeline says of itself is what is to be approved.
+            return not self.changes_nothing
+        if self.is_empty or self.is_first or self.policies.bootstrap is BootstrapPolicy.ALLOW:
             return False
-        if self.is_first:
-            return self.policies.approve_first_apply
         return not self.is_rejected
 
     @property

@@ -237,6 +237,8 @@ def describe_function(change: FunctionChange) -> str:
 def describe_approval(plan: Plan) -> str:
     """What apply will ask for."""
     policy = plan.policies.bootstrap.value
+    if plan.is_first and plan.needs_approval:
+        return "needed (first_apply: await_approval)"
     if plan.is_empty:
         return "not needed: nothing changes"
     if plan.is_rejected:

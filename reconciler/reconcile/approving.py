@@ -1,8 +1,8 @@
 """Approving: whether a plan may be applied, and the words when it may not.
 
 The rules are those of docs/promises.md. A plan that writes nothing needs nothing. One that changes nothing that anybody has
-to agree to needs no approval; nor does `allow`; `reject` forbids; a first apply needs none unless the environment says
-`first_apply: await_approval`. Everything else needs one of
+to agree to needs no approval; nor does `allow`; `reject` forbids. A first apply needs none, but where the environment says
+`first_apply: await_approval`: there it needs one, whatever the new pipeline says of itself. Everything else needs one of
 - a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
 - an approval of this very digest recorded in the registry by `reconcile approve`, which is the only one for a rollback.
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
@@ -171,12 +171,12 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         _require_vouched(target, plan, files)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
-        raise _awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
+        raise awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
     reason = lock_problem(target, plan, files)
     if reason is None:
         require_newest(target, plan, files)
         return Approval("lock")
-    raise _awaiting(plan, reason)
+    raise awaiting(plan, reason)
 
 
 def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
@@ -187,7 +187,7 @@ def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None
         return
     reason = unmerged(target, plan.pipeline, files=files) or outdated(target, plan.pipeline, files)
     if reason is not None:
-        raise _not_of_the_branch(plan, branches, reason)
+        raise not_of_the_branch(plan, branches, reason)
 
 
 def require_newest(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
@@ -195,7 +195,7 @@ def require_newest(target: Target, plan: Plan, files: Mapping[str, str] | None) 
     looked at: a job that is run again brings back nothing, whatever approves it."""
     reason = outdated(target, plan.pipeline, files)
     if reason is not None:
-        raise _not_of_the_branch(plan, required_branches(target), reason)
+        raise not_of_the_branch(plan, required_branches(target), reason)
 
 
 def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
@@ -212,7 +212,8 @@ def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
         )
 
 
-def _not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:
+def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:
+    """The error (A580) that says why a plan is not what the environment's branches say."""
     what = summarise(plan) if not plan.is_empty else "what is written changes"
     return ApprovalRequired(
         "A580",
@@ -221,7 +222,8 @@ def _not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> Appr
     )
 
 
-def _awaiting(plan: Plan, reason: str) -> ApprovalRequired:
+def awaiting(plan: Plan, reason: str) -> ApprovalRequired:
+    """The error (A501) that says why a plan waits, and how it is approved."""
     return ApprovalRequired(
         "A501",
         f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",

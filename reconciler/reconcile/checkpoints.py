@@ -43,7 +43,7 @@ from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import replay_intent
-from reconciler.reconcile.restore_plans import Restore, plan_restore, require_consent
+from reconciler.reconcile.restore_plans import Restore, needs_approval, plan_restore, require_consent, require_merged
 from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
@@ -185,11 +185,11 @@ def restore_checkpoint(
             details = _foreign_details(target, pipeline, stored, source, checkpoint)
         restored = read_snapshot(target, pipeline, details["record"])
         restore = Restore(pipeline, checkpoint.name, source, details["record"])
-        if approve_as is not None:
-            plan = plan_restore(target, restore, restored)
-            if plan.needs_approval or plan.extra_approvals:
-                give_approval(target, plan, approve_as, "")
-        require_consent(target, restore, restored)
+        plan = plan_restore(target, restore, restored)
+        require_merged(target, plan, restore)
+        if approve_as is not None and needs_approval(target, plan, restore, restored):
+            give_approval(target, plan, approve_as, "")
+        require_consent(target, plan, restore, restored)
         # What was refused until here touched nothing.
         with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
             restoring.boundary(f"restore_intent:{BEFORE}")

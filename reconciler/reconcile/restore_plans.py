@@ -4,20 +4,29 @@ Where that is another program than the one that is applied, or other settings, i
 the other: judged by policy, and approved as a rollback is (`reconcile approve`, or `--approve`; no lock is for it). Its
 digest says which checkpoint it is of, so that no approval of files serves for rows that go back. Where the program is the
 one that is applied, only rows go back, and nothing is asked: as for a statement, who may write the registry may do it.
+
+Where nothing of the pipeline is applied, or the checkpoint is another pipeline's, that program never was in force here. Then
+it is asked for what a first apply is. Where the environment names a branch, the pipeline has to be merged there; and where
+its merged files say another program than the checkpoint, the restore is approved by its digest, whatever the policy is.
 """
 
 import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from reconciler.diff.compare import compare
 from reconciler.digest import canonical_json, digest_json
 from reconciler.errors import ApprovalRequired
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan
-from reconciler.reconcile.approving import require_approval
+from reconciler.reconcile.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
+from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.merged import outdated, unmerged
 from reconciler.reconcile.planning import policies_for, read_applied
 from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot
@@ -54,11 +63,43 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
     return replace(plan, digest=digest_json(said))
 
 
-def require_consent(target: Target, restore: Restore, restored: Snapshot) -> None:
+def require_merged(target: Target, plan: Plan, restore: Restore) -> None:
+    """Raises ApprovalRequired (A580) where the program never was in force here, and the pipeline is not merged to the
+    environment's branch."""
+    if not _is_new_here(target, plan, restore):
+        return
+    files = files_of(target.root, restore.pipeline)
+    reason: str | None = f"{restore.pipeline} has no files"
+    if files is not None:
+        reason = unmerged(target, restore.pipeline, files=files) or outdated(target, restore.pipeline, files)
+    if reason is not None:
+        raise not_of_the_branch(plan, required_branches(target), reason)
+
+
+def needs_approval(target: Target, plan: Plan, restore: Restore, restored: Snapshot) -> bool:
+    """Whether somebody has to approve this plan by its digest. Raises ManifestInvalid for files with errors."""
+    return plan.needs_approval or plan.extra_approvals > 0 or _departs(target, plan, restore, restored)
+
+
+def _is_new_here(target: Target, plan: Plan, restore: Restore) -> bool:
+    is_new = plan.is_first or restore.source != restore.pipeline
+    return is_new and not plan.changes_nothing and bool(required_branches(target))
+
+
+def _departs(target: Target, plan: Plan, restore: Restore, restored: Snapshot) -> bool:
+    """Whether the program never was in force here, and the merged files say another one."""
+    if not _is_new_here(target, plan, restore):
+        return False
+    said = compile_desired(target, restore.pipeline, files_of(target.root, restore.pipeline))
+    return said is None or not compare(said, restored).is_empty
+
+
+def require_consent(target: Target, plan: Plan, restore: Restore, restored: Snapshot) -> None:
     """Raises as `require_approval` does; who asked is noted then, so that others can approve it."""
-    plan = plan_restore(target, restore, restored)
     try:
         require_approval(target, plan)
+        if _departs(target, plan, restore, restored) and not recorded_approvals(target, plan):
+            raise awaiting(plan, f"the files of {restore.pipeline} say another program than the checkpoint")
     except ApprovalRequired:
         _propose(target, restore, plan)
         raise
