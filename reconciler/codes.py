@@ -94,7 +94,7 @@ _SQL: Final[dict[str, str]] = {
     "S264": "a lateness does not fit its column",
     "S265": "a clause of a column is given twice",
     "S266": "lateness is not enforced yet",
-    "S280": "a character that shows nothing or something else",
+    "S280": "a character that acts on what shows or reads it",
     "S281": "texts for a VARIANT column",
     "S282": "a VARIANT in a function in Python",
     "S290": "a query is too large",

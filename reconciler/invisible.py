@@ -1,4 +1,4 @@
-"""Characters that no text of a pipeline may hold as they are: what a reviewer sees would not be what Spark reads.
+"""Characters that no text of a pipeline may hold as they are: they act on what shows the text, or on what reads it.
 
 - Control characters but tab, line feed, carriage return, form feed: terminals obey them, and parsers disagree on them (NUL
   ends a text for some).
@@ -6,6 +6,10 @@
 - Halves of surrogate pairs, which UTF-8 can't hold.
 
 Inside of strings they can be written by an escape, which everybody sees.
+
+Others show nothing, too, and are taken, since people write them: a blank that does not break, the wide blank of Chinese,
+what stands behind an emoji or between its parts, fillers of Korean. Wherever a text is shown they are written out
+(`printing`).
 """
 
 import re

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,74 @@ from hypothesis import strategies as st
 from reconciler.cli.main import run
 from reconciler.cli.output import as_text, note, say, show_error, show_json, show_table
 from reconciler.errors import ReconcileError
-from reconciler.plan.text_form import query_difference
+from reconciler.manifest.model import BootstrapPolicy
+from reconciler.manifest.read import read_manifest
+from reconciler.plan.escaping import code, entities, inline
+from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
+from reconciler.plan.json_form import plan_to_json
+from reconciler.plan.make import make_plan
+from reconciler.plan.markdown_form import render_comment
+from reconciler.plan.model import Policies
+from reconciler.plan.text_form import query_difference, render_text
 from reconciler.printing import printable, printable_json, printable_lines
+from reconciler.program.compile import compile_program
+from reconciler.snapshot.model import Snapshot, take_snapshot
 
-ACTING = "\x00\x07\x08\x0b\x1b\x7f\x85\x9b\u061c\u200b\u200e\u2028\u202e\u2066\ufeff\u3164\U000e0041"
+HIDDEN = "\xa0\u034f\u1160\u180b\u2007\u200d\u2800\u3000\u3164\ue000\ufe0f\ufff9\uffa0"
+HIDDEN += "\U00013430\U0001bca0\U0001d173\U000e0041\U0010fffd"
+ACTING = "\x00\x07\x08\x0b\x1b\x7f\x85\x9b\u061c\u200b\u200e\u2028\u202e\u2066\ufeff" + HIDDEN
+# DerivedCoreProperties of Unicode: Default_Ignorable_Code_Point.
+IGNORABLE = (
+    *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200F)),
+    *((0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0)),
+    *((0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+)
+BLANK_BY_FORM = {0x2800, 0xFFFC, 0x16FE4, 0x1D159}
 TEXTS = st.text(st.sampled_from("ab \n\r\t" + ACTING) | st.characters(codec="utf-8"))
 CLI = Path(__file__).parent.parent / "reconciler" / "cli"
+
+
+def test_every_character_that_nobody_sees_is_written_out() -> None:
+    ignorable = {point for first, last in IGNORABLE for point in range(first, last + 1)}
+    for point in range(0x110000):
+        character = chr(point)
+        category = unicodedata.category(character)
+        is_hidden = category[0] == "C" or (category[0] == "Z" and character != " ")
+        is_hidden = is_hidden or point in ignorable or point in BLANK_BY_FORM
+        assert (printable(f"pa{character}id") == f"pa{character}id") is not is_hidden, hex(point)
+
+
+@pytest.mark.parametrize("character", [*HIDDEN, "\ufe0f\u200d", "\u2800" * 40])
+def test_texts_that_differ_look_different_in_a_plan(character: str) -> None:
+    before, after = (f"SELECT a FROM t WHERE s = '{text}'" for text in ("paid", f"pa{character}id"))
+    lines = query_difference(before, after)
+    assert not set("".join(lines)) & set(character)
+    shown = {line[1:].strip() for line in lines if line[0] in "+-"}
+    assert len(shown) >= 2
+    for text in (f"pa{character}id", f"{character}"):
+        assert not set(inline(text) + code(text) + entities(text)) & set(character)
+        assert inline(text) != inline("paid")
+
+
+def test_no_form_of_a_plan_has_what_nobody_sees() -> None:
+    def snapshot(text: str) -> Snapshot:
+        yaml = f'apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: shop, description: "a{text}"}}\n'
+        sql = f"CREATE TABLE t (a INT, s STRING DEFAULT '{text}');\nCREATE VIEW v AS SELECT a FROM t WHERE s = 'pa{text}id';"
+        files = {"pipelines/shop/pipeline.yaml": yaml, "pipelines/shop/p.sql": sql}
+        read = read_manifest("pipelines/shop", files, {})
+        assert read.manifest is not None
+        assert read.diagnostics == ()
+        return take_snapshot(compile_program(read.manifest).program)
+
+    applied, desired = snapshot(""), snapshot(HIDDEN)
+    plan = make_plan("shop", "dev", applied, desired, Policies(BootstrapPolicy.ALLOW))
+    graph = graph_of(plan, applied.program, desired.program)
+    forms = [render_text(plan), render_comment([plan]), render_mermaid(graph), render_dot(graph)]
+    forms.append(printable_json(plan_to_json(plan, None)))
+    for form in forms:
+        assert not set(form) & set(HIDDEN)
+    assert "\\u034f" in forms[0]
+    assert "\\u034f" in forms[4]
 
 
 @given(TEXTS)

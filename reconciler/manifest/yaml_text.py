@@ -89,7 +89,7 @@ def load_yaml(text: str, file: str) -> YamlDocument:
             raise _Refused("M103", f"the file has more than {MAXIMUM_SIZE:,} bytes", Location(file, 1, 1), None)
         if (hidden := first_invisible(text)) is not None:
             message = (
-                f"not readable as YAML: the text holds {code_point(text[hidden])}, which shows nothing or something else"
+                f"not readable as YAML: the text holds {code_point(text[hidden])}, which acts on what shows or reads it"
             )
             at = Location(file, text.count("\n", 0, hidden) + 1, hidden - text.rfind("\n", 0, hidden))
             raise _Refused("M101", message, at, f"take it out; in a text in double quotes, write \\u{ord(text[hidden]):04x}")
