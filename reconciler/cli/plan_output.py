@@ -104,6 +104,8 @@ def _write_lock(target: Target, plan: Plan) -> None:
     if after != before:
         write_text(path, after)
         note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
+    if plan.is_denied:
+        note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")
 
 
 def _lock_is_good(target: Target, plan: Plan) -> bool:

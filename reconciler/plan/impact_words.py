@@ -10,16 +10,19 @@ _FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "written anew"}
 
 
 def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
-    """Whether people are told what a plan costs: not of a first apply, which reads tables that are still empty."""
-    return impact is not None and not plan.diff.keeps_meaning and not plan.is_first
+    """Whether people are told what a plan costs: not of a first apply, which reads tables that are still empty, and not of
+    one that computes no view and touches no rows of a table."""
+    if impact is None or plan.diff.keeps_meaning or plan.is_first:
+        return False
+    return bool(impact.views or impact.tables)
 
 
 def describe_totals(impact: Impact) -> str:
     """For example: `reads 1.2 M rows (340 MB) · deletes 12,000 rows · about 40 s (learnt from earlier runs; Spark's start
-    comes on top)`."""
+    comes on top)`. Where no view is computed, nothing is read, and only what becomes of rows of tables is told."""
     known = "" if impact.is_complete else "at least "
-    parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"]
-    if not impact.is_complete and impact.rows_read == 0:
+    parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"] if impact.views else []
+    if impact.views and not impact.is_complete and impact.rows_read == 0:
         parts = ["rows to be read not known yet"]
     rewritten = [table for table in impact.tables if table.fate == "evolved"]
     if rewritten:
@@ -28,7 +31,8 @@ def describe_totals(impact: Impact) -> str:
         parts.append(
             f"deletes {_sum_words([table for table in impact.tables if table.fate != 'evolved'], impact.rows_deleted)}"
         )
-    parts.append(_time(impact.seconds) if impact.seconds is not None else "time unknown")
+    if impact.views:
+        parts.append(_time(impact.seconds) if impact.seconds is not None else "time unknown")
     return " · ".join(parts)
 
 

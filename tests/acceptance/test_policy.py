@@ -63,7 +63,9 @@ def digest(shop: Shop) -> str:
 def test_what_is_denied_is_not_applied_whoever_approved_it(applied: Shop) -> None:
     set_policy(applied, policy("hazard: H903, verdict: deny, reason: somebody reads it"))
     applied.write(WITHOUT_VIEW)
-    lock_and_commit(applied)
+    said = applied.reconcile("plan", "shop", "--write-lock")
+    assert "shop: policy denies this plan; no lock makes it good\n" in said
+    applied.commit("change and lock")
     assert "denied" in applied.lock.read_text()
     refused(applied, "A508", "H903", "view totals is removed", "(somebody reads it)", expect=1)
     assert "A508" in applied.reconcile("approve", "shop", digest(applied), expect=1)

@@ -16,7 +16,9 @@ from reconciler.plan.impact import (
     make_impact,
 )
 from reconciler.plan.make import make_plan
+from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import BootstrapView, ColumnSource, CommitSnapshot, EvolveTable, Plan, PublishTable
+from reconciler.plan.text_form import render_text
 from reconciler.program.model import empty_program
 from reconciler.snapshot.model import Snapshot
 from tests.plan.test_forms import POLICIES, YAML, snapshot
@@ -173,6 +175,16 @@ def test_what_is_renamed_is_known_by_its_former_name() -> None:
     assert found.views == (ViewImpact("z", (ReadImpact("s", 40_000, 8_000),), 30_000, (), 40.0),)
     again = replace(plan, diff=replace(plan.diff, relations=renamed), steps=(BootstrapView("v", ("s",)),))
     assert make_impact(again, before.program, after.program, KNOWN).views[0].rows is None, "v is another one now"
+
+
+def test_where_nothing_is_read_nothing_is_said_of_reading() -> None:
+    both = snapshot(TABLES + VIEW), snapshot(TABLES)
+    without_view, found = plan_of(*both), make_impact(plan_of(*both), both[0].program, both[1].program, KNOWN)
+    assert "impact" not in render_text(without_view, impact=found)
+    assert "Impact" not in render_markdown(without_view, impact=found)
+    both = both[0], snapshot(TABLES.replace("CREATE TABLE u (id BIGINT);", "") + VIEW)
+    without_table, found = plan_of(*both), make_impact(plan_of(*both), both[0].program, both[1].program, KNOWN)
+    assert "  impact\n    deletes 500 rows\n" in render_text(without_table, impact=found)
 
 
 def test_outputs_of_a_bootstrapped_view_and_what_they_receive() -> None:
