@@ -8,9 +8,10 @@ next release), while equal tokens mean equal queries whatever they say. What is 
   queries whose columns are spelled `Total` and `total` are one query; spelling is not meaning. Case is kept
   - in strings, always;
   - after a point, unless what stands before it names a relation of an enclosing FROM: `m.Key` may look up a map;
-  - of all names, when the query turns names into data (`to_json`, `struct`, `UNPIVOT` …: `spelling.REFLECTING`) or the
-    caller says that names are data somewhere in the program, as keys of maps are. Then only keywords in places where
-    they name nothing and names of functions are folded;
+  - of all names, when the query turns names into data (`to_json`, `struct`, `UNPIVOT` …: `spelling.REFLECTING`), may
+    give a tuple (`(a, b)`: a struct whose fields are named after columns), or the caller says that names are data
+    somewhere in the program, as keys of maps are. Then only keywords in places where they name nothing and names of
+    functions are folded;
 - backquotes around a plain name that is no word of Spark's grammar;
 - the prefix and suffix letters of literals (`R'…'`, `1L`, `1E5`);
 - words and operators that the grammar spells in two ways, or can do without: one module each, see `rewrites`;
@@ -34,7 +35,7 @@ from reconciler.sql.spelling import reflects
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
-CANONICALISER_VERSION: Final = 3
+CANONICALISER_VERSION: Final = 4
 # Raise it with every change of what canonical_query gives, for any query: caches of canonical texts are keyed by it.
 
 _PLAIN: Final = re.compile(r"`[A-Za-z_][A-Za-z0-9_]*`\Z")
@@ -59,7 +60,7 @@ def canonical_query(query: str, names_are_data: bool = False) -> str:
     if not shapes:
         return query.strip()
     present = frozenset(shapes)
-    if names_are_data or reflects(present):
+    if names_are_data or reflects(shapes, present):
         texts = _kept_texts(tokens, shapes)
     else:
         texts = _folded_texts(tokens, shapes)

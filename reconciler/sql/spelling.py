@@ -2,14 +2,18 @@
 
 - Keys of maps and of variants are matched exactly, and `m.Key` looks like any column.
 - Some constructs turn the names of columns into rows (`REFLECTING`): `to_json(struct(*))`, UNPIVOT.
+- A tuple that a query gives is a struct, whose fields are named as the query spells its columns (`tuples`).
 
 Names go from relation to relation, so one such construct anywhere concerns every query of the program. When unsure,
 yes: then two spellings are two queries, which costs a computation, while the other mistake hides a change.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token, query_tokens
+from reconciler.sql.shapes import STRING
+from reconciler.sql.tuples import may_give_tuples
 
 REFLECTING: Final = frozenset(
     {
@@ -40,24 +44,16 @@ _MAKING_MAPS: Final = frozenset(
 )
 
 
-def bare(token: Token) -> str:
-    """The folded name that a word or a quoted name stands for."""
-    return token.text.strip("`").lower()
-
-
 def is_strange(token: Token) -> bool:
     """Whether Spark may cut here otherwise than `lexer`: quoting by `$`, characters outside ASCII, several statements."""
     return token.kind is Kind.SYMBOL and (token.text[0] in "$;" or not token.text.isascii())
 
 
-def is_reflecting(tokens: list[Token]) -> bool:
-    """Whether a query turns names into data."""
-    return any(token.kind in (Kind.WORD, Kind.QUOTED) and bare(token) in REFLECTING for token in tokens)
-
-
-def reflects(present: frozenset[str]) -> bool:
-    """`is_reflecting`, for the shapes that a query has."""
-    return not REFLECTING.isdisjoint(present) or any(shape[0] == "`" and shape.strip("`") in REFLECTING for shape in present)
+def reflects(shapes: Sequence[str], present: frozenset[str]) -> bool:
+    """Whether a query turns names into data; `present` are its different shapes."""
+    if not REFLECTING.isdisjoint(present) or any(shape[0] == "`" and shape.strip("`") in REFLECTING for shape in present):
+        return True
+    return "(" in present and "," in present and may_give_tuples(shapes)
 
 
 def may_hold_names(type_text: str) -> bool:
@@ -73,10 +69,17 @@ def may_make_names_data(query: str) -> bool:
     names = {token.text.strip("`").lower() for token in tokens if token.kind is Kind.WORD or token.kind is Kind.QUOTED}
     if not REFLECTING.isdisjoint(names) or any(map(_may_make_maps, names)):
         return True
+    if "(" in query and "," in query and may_give_tuples([_shape(token) for token in tokens]):
+        return True
     # What is strange stands out in the text: most texts need not be gone through for it.
     if query.isascii() and "$" not in query and ";" not in query:
         return bool(tokens) and tokens[-1].kind is Kind.BAD
     return any(token.kind is Kind.BAD or is_strange(token) for token in tokens)
+
+
+def _shape(token: Token) -> str:
+    """As `shapes` has it, of any token."""
+    return token.text.lower() if token.kind in (Kind.WORD, Kind.QUOTED, Kind.SYMBOL) else STRING
 
 
 def _may_make_maps(name: str) -> bool:

@@ -376,7 +376,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
 _EDITS: Final = (
     *(*("rename column",) * 8, "trade columns"),
     *("add column", "add column", "drop column", "drop column", "turn columns", "widen"),
-    *("rename relation", "function", "function", "word", "word", "query", "literal"),
+    *("rename relation", "function", "function", "word", "word", "query", "literal", "letter case"),
 )
 
 
@@ -433,13 +433,13 @@ def _edited(
         case "function" if program.functions:
             functions = ((program.functions[0][0], chance.choice(["x + 2", "x", "coalesce(x, 0)"])), *program.functions[1:])
             return replace(program, functions=functions)
-        case "word" | "literal":
-            pattern = WORDS if edit == "word" else re.compile(r"\b[0-9]\b")
+        case "word" | "literal" | "letter case":
+            pattern = re.compile(r"\b[0-9]\b") if edit == "literal" else WORDS
             places = list(pattern.finditer(view.query))
             if not places:
                 return program
             one = chance.choice(places)
-            other = chance.choice(POOL if edit == "word" else "0123")
+            other = one.group().upper() if edit == "letter case" else chance.choice(POOL if edit == "word" else "0123")
             query = view.query[: one.start()] + other + view.query[one.end() :]
             return _with_view(program, view_at, replace(view, query=query))
         case "query":

@@ -68,6 +68,18 @@ DATA = {
         "create table t (id int, s string); create view v as select str_to_map(s) as m from t; "
         "create view w as select m.key from v m",
     ),
+    "a column in a tuple": (
+        "create table t (id int, a int); create view v as select id, (A, id) as x from t",
+        "create table t (id int, a int); create view v as select id, (a, ID) as x from t",
+    ),
+    "a column in a tuple that another view gives": (
+        "create table t (id int, A int); create view v as select (*, 1) as x from t",
+        "create table t (id int, a int); create view v as select (*, 1) as x from t",
+    ),
+    "a parameter in a tuple": (
+        "create table t (xs array<int>); create view v as select transform(xs, X -> (X, 1)) as x from t",
+        "create table t (xs array<int>); create view v as select transform(xs, x -> (x, 1)) as x from t",
+    ),
 }
 
 

@@ -1,0 +1,3 @@
+SELECT (A, b) AS x FROM t
+-- ~
+SELECT (a, B) AS x FROM t
