@@ -203,14 +203,14 @@ def _compare_table(key: str, before: Program, after: Program, renames: Renames, 
         found.changes[key] = RelationChange(Action.ADDED, RelationKind.TABLE, table.name)
         found.extents[key] = ANY_ROW
         return
-    as_spelled = before.names_are_data or after.names_are_data
-    if table_content(old, as_spelled) == table_content(table, as_spelled):
+    spelling = max(before.spelling, after.spelling)
+    if table_content(old, spelling) == table_content(table, spelling):
         return
-    causes = table_causes(old, table, as_spelled, renames.columns.get(key))
+    causes = table_causes(old, table, spelling, renames.columns.get(key))
     fate = judge_rows(causes, table, after.evolution_of(key))
     renamed_from = old.name if fold(old.name) != key else None
     found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes, fate, renamed_from)
-    found.extents[key] = table_extent(causes, fate, as_spelled)
+    found.extents[key] = table_extent(causes, fate, spelling)
     if fate is Fate.CLEARED:
         found.clearing[key] = clearing_causes(causes, table, after.evolution_of(key))
 

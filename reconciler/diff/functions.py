@@ -17,6 +17,7 @@ from reconciler.program.model import Function
 from reconciler.snapshot.fingerprint import function_content, python_meaning
 from reconciler.snapshot.model import Snapshot
 from reconciler.sql.calls import canonical_expression
+from reconciler.sql.spelling import Spelling
 
 
 def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionChange, ...]:
@@ -25,7 +26,7 @@ def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionCha
     if not before and not after:
         return ()
     # Both sides by one rule, as for queries.
-    as_spelled = applied.program.names_are_data or desired.program.names_are_data
+    spelling = max(applied.program.spelling, desired.program.spelling)
     found: list[FunctionChange] = []
     # Recorded versions are what they are; what becomes of their callers is seen by these.
     for key in sorted(key for key in {*before, *after} if not is_version(key)):
@@ -33,8 +34,8 @@ def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionCha
             found.append(FunctionChange(Action.ADDED, after[key].name))
         elif key not in after:
             found.append(FunctionChange(Action.REMOVED, before[key].name))
-        elif function_content(before[key], as_spelled) != function_content(after[key], as_spelled):
-            causes = _causes(before[key].declaration, after[key].declaration, as_spelled)
+        elif function_content(before[key], spelling) != function_content(after[key], spelling):
+            causes = _causes(before[key].declaration, after[key].declaration, spelling)
             found.append(FunctionChange(Action.MODIFIED, after[key].name, causes))
     return tuple(found)
 
@@ -58,12 +59,12 @@ def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[Functi
     return dict(sorted(paths.items()))
 
 
-def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, as_spelled: bool) -> tuple[str, ...]:
+def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, spelling: Spelling) -> tuple[str, ...]:
     """What differs, in words."""
     causes: list[str] = []
-    if _signature(applied, as_spelled) != _signature(desired, as_spelled):
+    if _signature(applied, spelling) != _signature(desired, spelling):
         causes.append("signature changed")
-    causes += _body_causes(applied.body, desired.body, as_spelled)
+    causes += _body_causes(applied.body, desired.body, spelling)
     written_in_python = isinstance(applied.body, PythonBody) and isinstance(desired.body, PythonBody)
     if written_in_python and applied.deterministic != desired.deterministic:
         causes.append("is now deterministic" if desired.deterministic else "is no longer deterministic")
@@ -71,17 +72,17 @@ def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, as_spell
     return tuple(causes) or ("name spelled otherwise",)
 
 
-def _signature(function: FunctionDeclaration, as_spelled: bool) -> object:
-    content = function_content(Function(function), as_spelled)
+def _signature(function: FunctionDeclaration, spelling: Spelling) -> object:
+    content = function_content(Function(function), spelling)
     return content["parameters"], content["returns"]
 
 
-def _body_causes(applied: FunctionBody, desired: FunctionBody, as_spelled: bool) -> list[str]:
+def _body_causes(applied: FunctionBody, desired: FunctionBody, spelling: Spelling) -> list[str]:
     match applied:
         case SqlBody():
             if isinstance(desired, PythonBody):
                 return ["is now written in Python"]
-            texts = [canonical_expression(one.expression, as_spelled) for one in (applied, desired)]
+            texts = [canonical_expression(one.expression, spelling) for one in (applied, desired)]
             return [] if texts[0] == texts[1] else ["body changed"]
         case PythonBody():
             return ["is now written in SQL"] if isinstance(desired, SqlBody) else _python_causes(applied, desired)

@@ -29,7 +29,8 @@ from reconciler.names import fold, is_version
 from reconciler.program.model import Program, View
 from reconciler.snapshot.functions import call_closures
 from reconciler.snapshot.objects import object_key, object_keys
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
+from reconciler.sql.spelling import Spelling
 
 _OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
 
@@ -76,9 +77,9 @@ def _changed_functions(applied: Program, desired: Program, diff: Diff) -> set[st
     versions = {key for program in (applied, desired) for key in program.functions if is_version(key)}
     if not changed and not versions:
         return set()
-    as_spelled = applied.names_are_data or desired.names_are_data
+    spelling = max(applied.spelling, desired.spelling)
     both = [key for key in desired.functions if key in applied.functions and not is_version(key)]
-    before, after = (call_closures(one.functions, both, as_spelled) for one in (applied, desired))
+    before, after = (call_closures(one.functions, both, spelling) for one in (applied, desired))
     return {key for key in both if before[key] != after[key]}
 
 
@@ -86,18 +87,18 @@ def _following(renamed: dict[str, str], applied: Program, desired: Program, keys
     """The views whose query is another and may yet be no change, as it follows renames."""
     if not desired.moves:
         return set()
-    as_spelled = applied.names_are_data or desired.names_are_data
+    spelling = max(applied.spelling, desired.spelling)
     found = set()
     for name, view in desired.views.items():
         key = object_key("view", name)
         before = applied.views.get(renamed.get(key, key).partition(":")[2])
-        if key in keys and before is not None and _query(before, applied, as_spelled) != _query(view, desired, as_spelled):
+        if key in keys and before is not None and _query(before, applied, spelling) != _query(view, desired, spelling):
             found.add(key)
     return found
 
 
-def _query(view: View, program: Program, as_spelled: bool) -> str:
-    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+def _query(view: View, program: Program, spelling: Spelling) -> str:
+    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def _is_redefined(change: RelationChange, applied: Program, desired: Program) -> bool:
@@ -107,9 +108,9 @@ def _is_redefined(change: RelationChange, applied: Program, desired: Program) ->
     if fold(change.name) in desired.tables:
         return any(not isinstance(cause, RelationRenamed) for cause in change.causes)
     # Both sides by one rule, as `compare` looks at them.
-    as_spelled = applied.names_are_data or desired.names_are_data
+    spelling = max(applied.spelling, desired.spelling)
     names = [
-        _columns(name, program, as_spelled)
+        _columns(name, program, spelling)
         for name, program in ((change.renamed_from or change.name, applied), (change.name, desired))
     ]
     return _has(change.causes, _OF_A_VIEW) or names[0] != names[1]
@@ -119,7 +120,7 @@ def _has(causes: Iterable[Cause], kinds: tuple[type, ...]) -> bool:
     return any(isinstance(cause, kinds) for cause in causes)
 
 
-def _columns(name: str, program: Program, as_spelled: bool) -> list[str]:
+def _columns(name: str, program: Program, spelling: Spelling) -> list[str]:
     view = program.views.get(fold(name))
     names = view.column_names if view is not None else ()
-    return list(names) if as_spelled else [fold(one) for one in names]
+    return list(names) if spelling else [fold(one) for one in names]

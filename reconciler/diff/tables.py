@@ -39,15 +39,16 @@ from reconciler.diff.model import (
 from reconciler.manifest.model import ColumnDeclaration, Evolution, TableDeclaration
 from reconciler.names import fold
 from reconciler.program.model import Table
+from reconciler.sql.spelling import Spelling
 
 
 def table_causes(
-    applied: Table, desired: Table, as_spelled: bool = False, renamed: Mapping[str, str] | None = None
+    applied: Table, desired: Table, spelling: Spelling = Spelling.EVENED_OUT, renamed: Mapping[str, str] | None = None
 ) -> tuple[TableCause, ...]:
-    """Every way in which a table's declaration differs. `as_spelled`: letter case of column names counts; `renamed`: the
+    """Every way in which a table's declaration differs. `spelling`: letter case of column names counts; `renamed`: the
     applied names of columns that were moved, by desired name, both folded."""
     moved = renamed or {}
-    key_of = _spelling(as_spelled)
+    key_of = _spelling(spelling)
 
     def applied_key(column: ColumnDeclaration) -> str:
         return moved.get(fold(column.name)) or key_of(column.name)
@@ -94,8 +95,8 @@ def _property_causes(applied: TableDeclaration, desired: TableDeclaration) -> li
     return [PropertyChanged(name, before, after) for name, before, after in pairs if before != after]
 
 
-def _spelling(as_spelled: bool) -> Callable[[str], str]:
-    return str if as_spelled else fold
+def _spelling(spelling: Spelling) -> Callable[[str], str]:
+    return str if spelling else fold
 
 
 _SEVERITY: Final = (Fate.KEPT, Fate.EXTENDED, Fate.EVOLVED, Fate.CLEARED)
@@ -146,8 +147,8 @@ def _fate(cause: TableCause, evolution: Evolution, at_the_end: bool, required: s
             assert_never(cause)
 
 
-def table_extent(causes: tuple[TableCause, ...], fate: Fate, names_are_data: bool) -> Extent:
-    """What of the table may differ for whoever reads it. `names_are_data`: a column of another name is another column."""
+def table_extent(causes: tuple[TableCause, ...], fate: Fate, spelling: Spelling) -> Extent:
+    """What of the table may differ for whoever reads it. `spelling`: a column of another name is another column."""
     if fate is Fate.CLEARED:
         return ANY_ROW
     names: set[str] = set()
@@ -164,7 +165,7 @@ def table_extent(causes: tuple[TableCause, ...], fate: Fate, names_are_data: boo
             case _:
                 # Nullability, defaults, lateness, keys and names of the table change no value that is there.
                 pass
-    if names_are_data:
+    if spelling:
         return OnlyColumns(frozenset(names | renamed), reordered=reordered)
     return OnlyColumns(frozenset(names), frozenset(renamed), reordered)
 

@@ -28,9 +28,10 @@ from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Program, Read, Table, View
 from reconciler.program.settings import DEFAULTS, SPARK, differing_settings, minor
 from reconciler.snapshot.functions import call_closures
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names
+from reconciler.sql.spelling import Spelling
 
 
 def own_causes(
@@ -46,12 +47,12 @@ def own_causes(
     causes: list[ViewCause] = []
     if fold(applied.name) != fold(desired.name):
         causes.append(RelationRenamed(applied.name, desired.name))
-    as_spelled = before.names_are_data or after.names_are_data
-    query = _query_cause(applied, desired, before, after, renames, as_spelled)
+    spelling = max(before.spelling, after.spelling)
+    query = _query_cause(applied, desired, before, after, renames, spelling)
     if query is not None:
         causes.append(query)
     names = (applied.declaration.column_names, desired.declaration.column_names)
-    key_of = str if as_spelled else fold
+    key_of = str if spelling else fold
     if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
         causes.append(ColumnNamesChanged(*names))
     elif applied.has_output and desired.has_output and _only_respelled(applied.column_names, desired.column_names):
@@ -80,10 +81,10 @@ def _changed_call(
     if former is None or not (is_version(former) or is_version(call)):
         return functions.get(call)
     # One of them is recorded, and what it does is told by itself alone.
-    as_spelled = before.names_are_data or after.names_are_data
+    spelling = max(before.spelling, after.spelling)
     closures = (
-        call_closures(before.functions, [former], as_spelled),
-        call_closures(after.functions, [call], as_spelled),
+        call_closures(before.functions, [former], spelling),
+        call_closures(after.functions, [call], spelling),
     )
     return None if closures[0] == closures[1] else (after.functions[call].name,)
 
@@ -123,32 +124,32 @@ def _values(name: str, applied: Settings, desired: Settings) -> tuple[str, str] 
 
 
 def _query_cause(
-    applied: View, desired: View, before: Program, after: Program, renames: Renames, as_spelled: bool
+    applied: View, desired: View, before: Program, after: Program, renames: Renames, spelling: Spelling
 ) -> QueryChanged | None:
-    texts = _canonical(applied, before, as_spelled), _canonical(desired, after, as_spelled)
+    texts = _canonical(applied, before, spelling), _canonical(desired, after, spelling)
     if texts[0] == texts[1]:
         return None
-    if _follows_renames(applied, desired, before, renames, as_spelled):
+    if _follows_renames(applied, desired, before, renames, spelling):
         return None
     # An explicit list of names hides those of the select list, and changes are told by the latter.
     named = applied.declaration.column_names or desired.declaration.column_names
-    if named or as_spelled or renames.relations or renames.columns:
+    if named or spelling or renames.relations or renames.columns:
         return QueryChanged()
     columns = changed_outputs(*texts, applied.column_names, desired.column_names)
     return QueryChanged(None if columns is None else tuple(sorted(columns)))
 
 
-def _canonical(view: View, program: Program, as_spelled: bool) -> str:
-    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+def _canonical(view: View, program: Program, spelling: Spelling) -> str:
+    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def has_the_same_text(applied: View, desired: View, before: Program, after: Program) -> bool:
     """Whether the canonical texts of the two queries are equal."""
-    as_spelled = before.names_are_data or after.names_are_data
-    return _canonical(applied, before, as_spelled) == _canonical(desired, after, as_spelled)
+    spelling = max(before.spelling, after.spelling)
+    return _canonical(applied, before, spelling) == _canonical(desired, after, spelling)
 
 
-def _follows_renames(applied: View, desired: View, before: Program, renames: Renames, as_spelled: bool) -> bool:
+def _follows_renames(applied: View, desired: View, before: Program, renames: Renames, spelling: Spelling) -> bool:
     """Whether the desired query is the applied one with declared renames carried out: then it reads the same columns of
     the same relations, its columns descend from the same ones and have the same names."""
     relations = {old: new for new, old in renames.relations.items()}
@@ -165,7 +166,7 @@ def _follows_renames(applied: View, desired: View, before: Program, renames: Ren
     if (not relations and not columns) or (columns and shows_names(desired.query)):
         return False
     followed = renamed_query(applied.query, relations, columns)
-    if followed is None or canonical_query(followed, as_spelled) != canonical_query(desired.query, as_spelled):
+    if followed is None or canonical_text(followed, spelling) != canonical_text(desired.query, spelling):
         return False
     names = [fold(name) for name in applied.column_names], [fold(name) for name in desired.column_names]
     same_lineage = applied.lineage is not None and applied.lineage == desired.lineage

@@ -55,9 +55,10 @@ from reconciler.plan.model import (
 from reconciler.program.model import Program, Table, View
 from reconciler.program.settings import decisive_settings
 from reconciler.snapshot.fingerprint import function_content
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_query, canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.sql.spelling import Spelling
 
 Term: TypeAlias = str
 """A digest, or a few words: equal only for what surely is equal."""
@@ -463,23 +464,25 @@ _NO_CALLS: Final = ""
 
 def _fresh(program: Program, view: View) -> Definition:
     """The definition of a view by itself."""
-    query, around = canonical_query(view.query), _around(program, view.calls, False)
-    functions = {name: _around(program, (name,), False) for name in (_NO_CALLS, *view.calls)}
+    plainly = Spelling.EVENED_OUT
+    query, around = canonical_query(view.query), _around(program, view.calls, plainly)
+    functions = {name: _around(program, (name,), plainly) for name in (_NO_CALLS, *view.calls)}
     folded = digest_json([query, around])
-    spelled = digest_json([canonical_query(view.query, True), _around(program, view.calls, True)])
+    rule = max(program.spelling, Spelling.CASE_OF_NAMES)
+    spelled = digest_json([canonical_text(view.query, rule), _around(program, view.calls, rule)])
     names = tuple(fold(name) for name in view.column_names)
     columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
     return Definition(folded, spelled, query, around, functions, names, bool(view.declaration.column_names), folded, columns)
 
 
-def _around(program: Program, calls: Iterable[str], as_spelled: bool) -> str:
+def _around(program: Program, calls: Iterable[str], spelling: Spelling) -> str:
     """What besides its text decides a view: settings, and the functions that it calls."""
     functions: dict[str, Any] = {}
     waiting = list(calls)
     while waiting:
         name = waiting.pop()
         if name not in functions and name in program.functions:
-            functions[name] = function_content(program.functions[name], as_spelled)
+            functions[name] = function_content(program.functions[name], spelling)
             waiting += program.functions[name].calls
     return digest_json([dict(decisive_settings(program.settings)), functions])
 

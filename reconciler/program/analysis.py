@@ -19,8 +19,9 @@ from reconciler.cache import Cache
 from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.model import ViewDeclaration, ViewKind
 from reconciler.names import fold
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.lineage import Lineage, OutputLineage
+from reconciler.sql.spelling import Spelling
 
 if TYPE_CHECKING:
     from reconciler.sql.query import ParsedQuery
@@ -60,7 +61,7 @@ class Surroundings:
     may bring along, None for what the registry holds."""
 
     ansi: bool
-    names_are_data: bool
+    spelling: Spelling
     functions: Mapping[str, int]
     refused: Mapping[str, Diagnostic] = field(default_factory=dict)
     steady: frozenset[str] = frozenset()
@@ -72,7 +73,7 @@ class Surroundings:
         functions = ",".join(
             f"{name} {count}{' steady' * (name in self.steady)}" for name, count in sorted(self.functions.items())
         )
-        return f"{self.ansi} {self.names_are_data} {functions}"
+        return f"{self.ansi} {self.spelling.name} {functions}"
 
 
 class Queries:
@@ -154,13 +155,13 @@ class Queries:
         )
         # Trees are large: each goes as soon as it was looked at.
         self._parsed.pop(view.query, None)
-        canonical = canonical_query(view.query, surroundings.names_are_data)
+        canonical = canonical_text(view.query, surroundings.spelling)
         reads = tuple((read.relation, read.columns) for read in analysis.reads)
+        # It is proven for texts that Spark reads as it does by itself.
+        lineage = None if surroundings.spelling is Spelling.LAYOUT_ASIDE else analysis.lineage
         digest = columns_digest(analysis.columns)
         differ = len({fold(name) for name, _ in analysis.columns}) == len(analysis.columns)
-        return Analysed(
-            canonical, reads, analysis.columns, digest, differ, analysis.lineage, analysis.diagnostics, analysis.brought
-        )
+        return Analysed(canonical, reads, analysis.columns, digest, differ, lineage, analysis.diagnostics, analysis.brought)
 
     def _parse(self, query: str) -> "ParsedQuery":
         from reconciler.sql.query import parse_query

@@ -7,6 +7,8 @@ newer version with new objections. Then the first of two relations of one name s
 Rules:
 - Relations share one namespace, letter case aside. Names that the engine or the registry use are reserved.
 - Where names can be data anywhere (`sql.spelling`), their letter case is kept in every canonical text.
+- Where settings may let Spark read texts otherwise (`manifest.reading_settings`), canonical texts are what is written, and
+  no view has a lineage: both are proven for how Spark reads by itself.
 - Views may not read each other in a circle. LOCAL views are read by other views only: they have no connectors.
 - Transports named `…_input` belong to tables, `…_output` to views.
 - A connector without a name is called `unnamed-<ordinal>`, and that is warned about: the name changes when connectors
@@ -36,6 +38,7 @@ from reconciler.manifest.model import (
     ForeignRelation,
     FunctionDeclaration,
     Manifest,
+    Settings,
     SqlBody,
     TableDeclaration,
     ViewDeclaration,
@@ -54,13 +57,14 @@ from reconciler.program.functions import (
 from reconciler.program.model import Function, Program, Read, Table, View
 from reconciler.program.moves import check_moves
 from reconciler.program.order import cycles, topological
+from reconciler.program.settings import are_read_plainly
 from reconciler.sql.limits import (
     HINT_OF_BROUGHT_BY_PIPELINE,
     MAXIMUM_BROUGHT,
     MAXIMUM_BROUGHT_BY_PIPELINE,
     MAXIMUM_DECLARED,
 )
-from reconciler.sql.spelling import may_hold_names, may_make_names_data
+from reconciler.sql.spelling import Spelling, may_hold_names, may_make_names_data
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
@@ -118,12 +122,15 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     foreign = {key: known[key] for key in sorted(named) if key in known}
     order, circular = _order(declared, queries, facts, diagnostics)
     tables = {key: Table(one) for key, one in sorted(declared.items()) if isinstance(one, TableDeclaration)}
-    surroundings = Surroundings(
-        ansi=ansi,
-        names_are_data=any(one.may_make_names_data for one in facts.values())
+    makes_names_data = (
+        any(one.may_make_names_data for one in facts.values())
         or _names_in_types(tables)
         or _names_in_functions(functions)
-        or any(one.names_are_data for one in foreign.values()),
+        or any(one.names_are_data for one in foreign.values())
+    )
+    surroundings = Surroundings(
+        ansi=ansi,
+        spelling=_spelling(manifest.settings, makes_names_data=makes_names_data),
         functions=parameter_counts(functions),
         refused=refused,
         steady=steady_functions(functions),
@@ -140,7 +147,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
         views,
         connectors,
         order,
-        surroundings.names_are_data,
+        surroundings.spelling,
         functions,
         manifest.moves,
         foreign,
@@ -224,6 +231,12 @@ def _order(
             circular.add(key)
             into.append(Diagnostic("P304", f"view {declared[key].name!r} reads itself", declared[key].location))
     return topological(reads), frozenset(circular)
+
+
+def _spelling(settings: Settings, *, makes_names_data: bool) -> Spelling:
+    if not are_read_plainly(settings):
+        return Spelling.LAYOUT_ASIDE
+    return Spelling.CASE_OF_NAMES if makes_names_data else Spelling.EVENED_OUT
 
 
 def _names_in_types(tables: Mapping[str, Table]) -> bool:

@@ -23,6 +23,7 @@ from reconciler.manifest.model import (
 )
 from reconciler.names import fold
 from reconciler.sql.lineage import Lineage
+from reconciler.sql.spelling import Spelling
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +130,16 @@ class Connector:
 @dataclass(frozen=True, slots=True)
 class Program:
     """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
-    each after everything it reads, ties by name. `names_are_data`: the letter case of names can reach rows somewhere in the
-    program (`sql.spelling`), so that names spelled otherwise are other names. `moves` are the renames that the author
-    declares; they say how this program came to be and are no part of what it means. `foreign` are the relations of other
-    pipelines that views read, by key (`pipeline.name`, folded); they have no place in `order`."""
+    each after everything it reads, ties by name. `spelling` says what of the spelling of its texts is meaning. `moves` are
+    the renames that the author declares; they say how this program came to be and are no part of what it means. `foreign`
+    are the relations of other pipelines that views read, by key (`pipeline.name`, folded); they have no place in `order`."""
 
     settings: Settings
     tables: Mapping[str, Table]
     views: Mapping[str, View]
     connectors: Mapping[str, Connector]
     order: tuple[str, ...] = field(default=())
-    names_are_data: bool = False
+    spelling: Spelling = Spelling.EVENED_OUT
     functions: Mapping[str, Function] = field(default_factory=dict)
     moves: tuple[Move, ...] = ()
     foreign: Mapping[str, ForeignRelation] = field(default_factory=dict)
@@ -147,6 +147,12 @@ class Program:
     @property
     def name(self) -> str:
         return self.settings.name
+
+    @property
+    def names_are_data(self) -> bool:
+        """Whether the letter case of names can reach rows somewhere in the program (`sql.spelling`), so that names spelled
+        otherwise are other names."""
+        return self.spelling is not Spelling.EVENED_OUT
 
     def evolution_of(self, table: str) -> Evolution:
         """What becomes of the table's rows when its columns change."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.manifest.model import FIRST_SPARK, Settings
+from reconciler.manifest.reading_settings import leaves_reading_alone
 from reconciler.manifest.spark_settings import is_harmless, is_neutral
 from reconciler.manifest.spark_values import is_credential, is_plain, seal
 
@@ -97,6 +98,13 @@ def decisive_settings(settings: Settings) -> Mapping[str, str]:
     if minor(settings.spark_version) != minor(FIRST_SPARK):
         found[SPARK] = minor(settings.spark_version)
     return found
+
+
+def are_read_plainly(settings: Settings) -> bool:
+    """Whether Spark surely reads the queries of a program as it does by itself: neither what the pipeline says nor what the
+    environment does may have a say in it."""
+    said = {**(settings.environment or {}), **settings.spark}
+    return all(leaves_reading_alone(name, comparable_value(name, text)) for name, text in said.items())
 
 
 def differing_settings(applied: Settings, desired: Settings) -> tuple[str, ...]:

@@ -29,36 +29,37 @@ from reconciler.names import fold, without_version
 from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import decisive_settings
 from reconciler.sql.calls import canonical_expression
+from reconciler.sql.spelling import Spelling
 
 
-def _spelled(name: str, names_are_data: bool) -> str:
-    return name if names_are_data else fold(name)
+def _spelled(name: str, spelling: Spelling) -> str:
+    return name if spelling else fold(name)
 
 
-def table_content(table: Table, names_are_data: bool = False) -> dict[str, Any]:
+def table_content(table: Table, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
     """The meaning of a table."""
     return {
         "name": fold(table.name),
-        "columns": [_column_content(column, names_are_data) for column in table.columns],
+        "columns": [_column_content(column, spelling) for column in table.columns],
         "primary_key": [fold(column) for column in table.primary_key],
         "materialized": table.declaration.materialized,
         "append_only": table.declaration.append_only,
     }
 
 
-def _column_content(column: ColumnDeclaration, names_are_data: bool) -> list[Any]:
+def _column_content(column: ColumnDeclaration, spelling: Spelling) -> list[Any]:
     # What is absent is left out, so that tables without it mean what they always meant.
     optional = {"default": column.default, "lateness": column.lateness}
     given = {key: text for key, text in optional.items() if text is not None}
-    return [_spelled(column.name, names_are_data), column.type, column.nullable, *([given] if given else [])]
+    return [_spelled(column.name, spelling), column.type, column.nullable, *([given] if given else [])]
 
 
-def view_content(view: View, settings: Settings, names_are_data: bool = False) -> dict[str, Any]:
+def view_content(view: View, settings: Settings, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
     """The meaning of a view, but for what it reads."""
     return {
         "name": fold(view.name),
         "kind": view.kind.value,
-        "column_names": [_spelled(name, names_are_data) for name in view.declaration.column_names],
+        "column_names": [_spelled(name, spelling) for name in view.declaration.column_names],
         "query": view.canonical,
         "settings": dict(sorted(decisive_settings(settings).items())),
         **_besides(view),
@@ -74,9 +75,9 @@ def _besides(view: View) -> dict[str, Any]:
     return {**bound, "written_as": names} if names != [fold(name) for name in names] else bound
 
 
-def view_fingerprint(view: View, settings: str, names_are_data: bool = False) -> str:
+def view_fingerprint(view: View, settings: str, spelling: Spelling = Spelling.EVENED_OUT) -> str:
     """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
-    names = tuple([_spelled(name, names_are_data) for name in view.declaration.column_names])
+    names = tuple([_spelled(name, spelling) for name in view.declaration.column_names])
     besides = json.dumps(_besides(view))
     return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, besides)
 
@@ -88,22 +89,22 @@ def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query
     return digest_json({**content, "settings": json.loads(settings), **json.loads(besides)})
 
 
-def function_content(function: Function, names_are_data: bool = False) -> dict[str, Any]:
+def function_content(function: Function, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
     """The meaning of a function, but for what it calls. Python tells spellings of its name apart; of a body in SQL, Spark
     knows by itself whether it is deterministic."""
     declaration, name = function.declaration, without_version(function.name)
     return {
         "name": fold(name) if isinstance(declaration.body, SqlBody) else name,
-        "parameters": [[_spelled(one.name, names_are_data), one.type, one.nullable] for one in declaration.parameters],
+        "parameters": [[_spelled(one.name, spelling), one.type, one.nullable] for one in declaration.parameters],
         "returns": [declaration.returns, declaration.returns_nullable],
-        "body": _body_content(declaration.body, declaration.deterministic, names_are_data),
+        "body": _body_content(declaration.body, declaration.deterministic, spelling),
     }
 
 
-def _body_content(body: FunctionBody, deterministic: bool, names_are_data: bool) -> dict[str, Any]:
+def _body_content(body: FunctionBody, deterministic: bool, spelling: Spelling) -> dict[str, Any]:
     match body:
         case SqlBody():
-            return {"expression": canonical_expression(body.expression, names_are_data)}
+            return {"expression": canonical_expression(body.expression, spelling)}
         case PythonBody():
             return {
                 "module": body.module,

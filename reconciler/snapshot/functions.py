@@ -9,12 +9,13 @@ from reconciler.digest import digest_json
 from reconciler.names import without_version
 from reconciler.program.model import Function
 from reconciler.snapshot.fingerprint import function_content
+from reconciler.sql.spelling import Spelling
 
 
-def call_closures(functions: Mapping[str, Function], calls: Iterable[str], as_spelled: bool) -> dict[str, str]:
+def call_closures(functions: Mapping[str, Function], calls: Iterable[str], spelling: Spelling) -> dict[str, str]:
     """By name as called, the digest of all that decides what each of these functions (keys) gives, sorted."""
     known: dict[str, str] = {}
-    return {without_version(key): _closure(functions, key, as_spelled, known) for key in sorted(calls) if key in functions}
+    return {without_version(key): _closure(functions, key, spelling, known) for key in sorted(calls) if key in functions}
 
 
 def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> frozenset[str]:
@@ -29,12 +30,12 @@ def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> f
     return frozenset(found)
 
 
-def _closure(functions: Mapping[str, Function], key: str, as_spelled: bool, known: dict[str, str]) -> str:
+def _closure(functions: Mapping[str, Function], key: str, spelling: Spelling, known: dict[str, str]) -> str:
     if key not in known:
         # A circle of calls, which is an error elsewhere, must not keep us here.
         known[key] = ""
         function = functions[key]
         called = [one for one in function.calls if one in functions]
-        calls = {without_version(one): _closure(functions, one, as_spelled, known) for one in called}
-        known[key] = digest_json({**function_content(function, as_spelled), **({"calls": calls} if calls else {})})
+        calls = {without_version(one): _closure(functions, one, spelling, known) for one in called}
+        known[key] = digest_json({**function_content(function, spelling), **({"calls": calls} if calls else {})})
     return known[key]

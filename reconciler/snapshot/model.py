@@ -30,16 +30,16 @@ class Snapshot:
 
 def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
     """The snapshot of a compiled program. `record`: its record digest, where that is known."""
-    as_spelled = program.names_are_data
+    spelling = program.spelling
     settings = canonical_json(decisive_settings(program.settings))
-    fingerprints = {f"table:{key}": digest_json(table_content(one, as_spelled)) for key, one in program.tables.items()}
+    fingerprints = {f"table:{key}": digest_json(table_content(one, spelling)) for key, one in program.tables.items()}
     for key, view in program.views.items():
-        fingerprints[f"view:{key}"] = view_fingerprint(view, settings, as_spelled)
+        fingerprints[f"view:{key}"] = view_fingerprint(view, settings, spelling)
     for key, connector in program.connectors.items():
         fingerprints[f"connector:{key}"] = digest_json(connector_content(connector))
     for key, function in program.functions.items():
         bound = [list(one) for one in function.declaration.functions]
-        content = function_content(function, as_spelled)
+        content = function_content(function, spelling)
         fingerprints[f"function:{key}"] = digest_json({**content, "functions": bound} if bound else content)
     for key, relation in program.foreign.items():
         fingerprints[f"foreign:{key}"] = relation.meaning

@@ -11,8 +11,8 @@ A Python function's name is part of its meaning: Python tells spellings of it ap
 
 Whether letter case of names counts is the whole program's (`Program.names_are_data`) and may change with another object. Two
 definitions are compared as `diff` does, as spelled if it counts for either. So `known_as` has digests by both rules, and
-`sought_as` those that are the same meaning under the rule in force. And it has one of what was written: another version of
-reconciler may write canonical texts otherwise.
+`sought_as` those that are the same meaning under the rule in force. Where texts count as they are written, there is
+one rule. And it has one of what was written: another version of reconciler may write canonical texts otherwise.
 
 What was recorded before versions covered functions says nothing of them (`alone_as`): whoever compares with that has to look
 at the functions apart.
@@ -33,7 +33,8 @@ from reconciler.program.settings import decisive_settings
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.snapshot.functions import call_closures, called_closely
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
+from reconciler.sql.spelling import Spelling
 
 KINDS = ("table", "view", "function")
 
@@ -87,14 +88,14 @@ def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, Versi
 def _versioned(program: Program, key: str, stored: Mapping[str, JsonObject]) -> VersionedObject:
     kind, _, name = key.partition(":")
     definition = {part: value for part, value in stored[key].items() if part != _FUNCTIONS}
-    rules = (True,) if program.names_are_data else (False, True)
+    rules = (program.spelling,) if program.names_are_data else (Spelling.EVENED_OUT, Spelling.CASE_OF_NAMES)
     meanings = {rule: _meaning(program, kind, name, rule) for rule in rules}
     around = {"definition": definition, **_around(program, kind, name)}
     calls = _calls(program, kind, name)
-    alone_as = tuple(f"{_RULE[rule]}:{digest_json(_alone(one))}" for rule, one in meanings.items())
+    alone_as = tuple(f"{_rule(kind, rule)}:{digest_json(_alone(one))}" for rule, one in meanings.items())
     written_alone = f"written:{digest_json(around)}"
     if calls:
-        recorded_as = tuple(f"{_RULE[rule]}:{digest_json(one)}" for rule, one in meanings.items())
+        recorded_as = tuple(f"{_rule(kind, rule)}:{digest_json(one)}" for rule, one in meanings.items())
         written = f"written:{digest_json({**around, 'functions': _written_functions(program, calls, stored)})}"
     else:
         recorded_as, written = alone_as, written_alone
@@ -113,7 +114,12 @@ def _versioned(program: Program, key: str, stored: Mapping[str, JsonObject]) -> 
     )
 
 
-_RULE = {True: "spelled", False: "folded"}
+_RULE = {Spelling.EVENED_OUT: "folded", Spelling.CASE_OF_NAMES: "spelled", Spelling.LAYOUT_ASIDE: "as written"}
+
+
+def _rule(kind: str, spelling: Spelling) -> str:
+    """A table has no text but its names."""
+    return _RULE[min(spelling, Spelling.CASE_OF_NAMES) if kind == "table" else spelling]
 
 
 def _calls(program: Program, kind: str, key: str) -> tuple[str, ...]:
@@ -136,34 +142,34 @@ def _written_functions(program: Program, calls: Iterable[str], stored: Mapping[s
     }
 
 
-def _meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObject:
+def _meaning(program: Program, kind: str, key: str, spelling: Spelling) -> JsonObject:
     """What an object means, with the functions that it calls."""
     calls = _calls(program, kind, key)
-    closures = call_closures(program.functions, calls, as_spelled)
-    return {**_own_meaning(program, kind, key, as_spelled), **({_FUNCTIONS: closures} if calls else {})}
+    closures = call_closures(program.functions, calls, spelling)
+    return {**_own_meaning(program, kind, key, spelling), **({_FUNCTIONS: closures} if calls else {})}
 
 
 def _alone(meaning: JsonObject) -> JsonObject:
     return {part: value for part, value in meaning.items() if part != _FUNCTIONS}
 
 
-def _own_meaning(program: Program, kind: str, key: str, as_spelled: bool) -> JsonObject:
+def _own_meaning(program: Program, kind: str, key: str, spelling: Spelling) -> JsonObject:
     match kind:
         case "table":
-            return _without_name(table_content(program.tables[key], as_spelled))
+            return _without_name(table_content(program.tables[key], spelling))
         case "view":
             view = program.views[key]
-            if as_spelled is not program.names_are_data:
-                view = replace(view, canonical=canonical_query(view.query, as_spelled))
+            if spelling is not program.spelling:
+                view = replace(view, canonical=canonical_text(view.query, spelling))
             # Which recorded versions of functions it calls is told by what these are.
             view = replace(view, declaration=replace(view.declaration, functions=()))
-            content = _without_name(view_content(view, program.settings, as_spelled))
+            content = _without_name(view_content(view, program.settings, spelling))
             return {
                 **content,
-                "columns": list(view.column_names) if as_spelled else [fold(one) for one in view.column_names],
+                "columns": list(view.column_names) if spelling else [fold(one) for one in view.column_names],
             }
         case _:
-            return function_content(program.functions[key], as_spelled)
+            return function_content(program.functions[key], spelling)
 
 
 def _around(program: Program, kind: str, key: str) -> JsonObject:
@@ -227,13 +233,13 @@ def same_definition(program: Program, other: Program, key: str, other_key: str |
 
 
 def _meanings(program: Program, other: Program, key: str, other_key: str | None) -> tuple[JsonObject, JsonObject] | None:
-    as_spelled = program.names_are_data or other.names_are_data
+    spelling = max(program.spelling, other.spelling)
     keys = key, other_key or key
     if not _has(program, keys[0]) or not _has(other, keys[1]):
         return None
     kind = key.partition(":")[0]
     first, second = (
-        _meaning(one, kind, name.partition(":")[2], as_spelled) for one, name in zip((program, other), keys, strict=True)
+        _meaning(one, kind, name.partition(":")[2], spelling) for one, name in zip((program, other), keys, strict=True)
     )
     return first, second
 

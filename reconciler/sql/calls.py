@@ -8,17 +8,19 @@ from collections.abc import Collection
 from typing import Final
 
 from reconciler.names import fold
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.spelling import Spelling
 
 # Looking for so many in a text is less work than cutting it into tokens.
 _FEW: Final = 50
 
 
-def canonical_expression(expression: str, names_are_data: bool = False) -> str:
+def canonical_expression(expression: str, spelling: Spelling = Spelling.EVENED_OUT) -> str:
     """The canonical text of a body."""
     # As a whole query, so that its words are judged as those of one.
-    return canonical_query("SELECT " + expression, names_are_data).removeprefix("select ")
+    text = canonical_text("SELECT " + expression, spelling)
+    return text[len("select ") :] if text[:7].lower() == "select " else text
 
 
 def functions_called(text: str, known: Collection[str]) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ next release), while equal tokens mean equal queries whatever they say. What is 
 - words and operators that the grammar spells in two ways, or can do without: one module each, see `rewrites`;
 - parentheses that can't group anything differently: see `parentheses`.
 
+All of it is proven for how Spark reads queries by itself. Where settings may have it read them otherwise
+(`manifest.reading_settings`), the canonical text is what is written, but for comments and layout (`written_text`).
+
 None of it changes the name that Spark makes up for a column without alias: it prints the parsed expression.
 All else stays: order, spelling of literals, quotes of strings. When unsure, texts differ.
 Text that can't be cut into tokens is its own canonical text. Any text is accepted.
@@ -31,7 +34,7 @@ from reconciler.sql.parentheses import without_redundant
 from reconciler.sql.rewrites import aliases, binaries, joins, operators, ordering, quantifiers, set_operators, type_names
 from reconciler.sql.rewrites.changes import Changes
 from reconciler.sql.shapes import shapes_of
-from reconciler.sql.spelling import reflects
+from reconciler.sql.spelling import Spelling, reflects
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
@@ -49,6 +52,25 @@ _REWRITES: Final = (
     (ordering.MARKS, ordering.even_ordering),
     (type_names.MARKS, type_names.even_type_names),
 )
+
+
+def canonical_text(query: str, spelling: Spelling) -> str:
+    """The canonical text of a query in a program whose spelling is meaning as far as that says."""
+    if spelling is Spelling.LAYOUT_ASIDE:
+        return written_text(query)
+    return canonical_query(query, spelling is Spelling.CASE_OF_NAMES)
+
+
+def written_text(query: str) -> str:
+    """The tokens as they are written, apart where they are apart: Spark may name a column by how it is written."""
+    parts: list[str] = []
+    end = 0
+    for token in query_tokens(query):
+        if parts and token.start > end:
+            parts.append(" ")
+        parts.append(token.text)
+        end = token.end
+    return "".join(parts) or query.strip()
 
 
 def canonical_query(query: str, names_are_data: bool = False) -> str:

@@ -14,7 +14,8 @@ Rules:
   (`repeatable`), and only where the rows are repeatable, too. Casting a text that holds a time without a date takes
   today's date; that is not looked for.
 - `functions` are those of the pipeline's own that are called for a value, or for the rows; they go where sources go.
-- What the walk does not surely know has no lineage: then everything depends on everything.
+- What the walk does not surely know has no lineage: then everything depends on everything. So it is where settings may let
+  Spark read queries otherwise than it does by itself (`manifest.reading_settings`).
 - A parser may drop or rename what it does not know. Names that the text holds more often than the tree give no lineage.
 
 Not here: how it is found (`tracing`), and whether a relation's rows changed: a query that reads it changes then, whichever

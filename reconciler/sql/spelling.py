@@ -8,12 +8,25 @@ Names go from relation to relation, so one such construct anywhere concerns ever
 yes: then two spellings are two queries, which costs a computation, while the other mistake hides a change.
 """
 
-from collections.abc import Sequence
+from enum import IntEnum
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.shapes import STRING
 from reconciler.sql.tuples import may_give_tuples
+
+
+class Spelling(IntEnum):
+    """What of the spelling of a program's texts is meaning: the less is known, the more. Two programs are compared by the
+    greater one."""
+
+    LAYOUT_ASIDE = 2
+    """Each token as it is written: Spark is told to read texts, or to name columns, otherwise than it does by itself."""
+    CASE_OF_NAMES = 1
+    """The letter case of names, which can reach rows."""
+    EVENED_OUT = 0
+    """What is proven to mean the same is the same."""
+
 
 REFLECTING: Final = frozenset(
     {
@@ -49,7 +62,7 @@ def is_strange(token: Token) -> bool:
     return token.kind is Kind.SYMBOL and (token.text[0] in "$;" or not token.text.isascii())
 
 
-def reflects(shapes: Sequence[str], present: frozenset[str]) -> bool:
+def reflects(shapes: list[str], present: frozenset[str]) -> bool:
     """Whether a query turns names into data; `present` are its different shapes."""
     if not REFLECTING.isdisjoint(present) or any(shape[0] == "`" and shape.strip("`") in REFLECTING for shape in present):
         return True

@@ -7,7 +7,6 @@ GROUPING SETS …): nobody sees what their fields are named. Neither are tuples 
 When unsure, it may.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +32,7 @@ class _Open:
     has_name: bool = False
 
 
-def may_give_tuples(shapes: Sequence[str]) -> bool:
+def may_give_tuples(shapes: list[str]) -> bool:
     """See the module. `shapes` are those of a query or of an expression."""
     openings: list[_Open] = []
     last_row = -1
@@ -59,7 +58,7 @@ def may_give_tuples(shapes: Sequence[str]) -> bool:
     return False
 
 
-def _may_begin(shapes: Sequence[str], index: int) -> bool:
+def _may_begin(shapes: list[str], index: int) -> bool:
     before = at(shapes, index - 1)
     if before not in _BEFORE or at(shapes, index + 1) in _QUERIES:
         return False

@@ -12,28 +12,27 @@ from reconciler.digest import digest_json, short
 from reconciler.plan.explain.model import Part, Sides, Written
 from reconciler.program.model import Function, Program, Table, View
 from reconciler.snapshot.fingerprint import function_content, table_content, view_content
-from reconciler.sql.canonicalise import canonical_query
+from reconciler.sql.canonicalise import canonical_text
+from reconciler.sql.spelling import Spelling
 
 
 def fingerprint_parts(sides: Sides, before: Table | View | None, after: Table | View | None) -> tuple[Part, ...]:
     """Digests of the parts that `snapshot.fingerprint` hashes, in its order."""
-    old = _content(before, sides.applied, sides.as_spelled)
-    new = _content(after, sides.desired, sides.as_spelled)
+    old = _content(before, sides.applied, sides.spelling)
+    new = _content(after, sides.desired, sides.spelling)
     return tuple(Part(name, old.get(name), new.get(name)) for name in {**old, **new})
 
 
-def _content(relation: Table | View | None, program: Program | None, as_spelled: bool) -> dict[str, str]:
+def _content(relation: Table | View | None, program: Program | None, spelling: Spelling) -> dict[str, str]:
     if relation is None or program is None:
         return {}
     content: dict[str, Any]
     if isinstance(relation, Table):
-        content = table_content(relation, as_spelled)
+        content = table_content(relation, spelling)
     else:
-        view = replace(relation, canonical=_canonical(relation, program, as_spelled))
-        content = view_content(view, program.settings, as_spelled)
-        content |= {
-            f"function {one.name}": function_content(one, as_spelled) for one in _called_functions(relation, program)
-        }
+        view = replace(relation, canonical=_canonical(relation, program, spelling))
+        content = view_content(view, program.settings, spelling)
+        content |= {f"function {one.name}": function_content(one, spelling) for one in _called_functions(relation, program)}
     return {name: short(digest_json(value)) for name, value in content.items()}
 
 
@@ -49,8 +48,8 @@ def _called_functions(view: View, program: Program) -> list[Function]:
     return [found[key] for key in sorted(found)]
 
 
-def _canonical(view: View, program: Program, as_spelled: bool) -> str:
-    return view.canonical if program.names_are_data is as_spelled else canonical_query(view.query, as_spelled)
+def _canonical(view: View, program: Program, spelling: Spelling) -> str:
+    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def texts_of_one_meaning(
@@ -61,8 +60,8 @@ def texts_of_one_meaning(
         return None
     assert sides.applied is not None
     assert sides.desired is not None
-    canonical = _canonical(after, sides.desired, sides.as_spelled)
-    if canonical != _canonical(before, sides.applied, sides.as_spelled):
+    canonical = _canonical(after, sides.desired, sides.spelling)
+    if canonical != _canonical(before, sides.applied, sides.spelling):
         return None
     return canonical, (before.query, after.query)
 

@@ -11,6 +11,7 @@ from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import ConnectorOutcome, Hazard, Plan
 from reconciler.program.model import Program, Read
+from reconciler.sql.spelling import Spelling
 
 
 class State(StrEnum):
@@ -38,9 +39,10 @@ class Sides:
     metadata: Mapping[str, tuple[MetadataChange, ...]]
 
     @property
-    def as_spelled(self) -> bool:
-        """Whether letter case of names counts. Both sides are compared by one rule."""
-        return any(program.names_are_data for program in (self.applied, self.desired) if program is not None)
+    def spelling(self) -> Spelling:
+        """What of the spelling of texts is meaning. Both sides are compared by one rule."""
+        sides = [program.spelling for program in (self.applied, self.desired) if program is not None]
+        return max(sides, default=Spelling.EVENED_OUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,11 +74,11 @@ def _same_as_today(program: Program) -> frozenset[str]:
     """The recorded versions of functions (keys) that do what the functions of their names do today."""
     recorded = [key for key in program.functions if is_version(key) and without_version(key) in program.functions]
     today = {without_version(key) for key in recorded}
-    now = call_closures(program.functions, today, program.names_are_data)
+    now = call_closures(program.functions, today, program.spelling)
     return frozenset(
         key
         for key in recorded
-        if call_closures(program.functions, [key], program.names_are_data) == {(name := without_version(key)): now[name]}
+        if call_closures(program.functions, [key], program.spelling) == {(name := without_version(key)): now[name]}
     )
 
 
