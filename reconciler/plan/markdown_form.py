@@ -288,7 +288,7 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield ("".join(f"Staged: {inline(describe_staged(one))}\n" for one in plan.staged),)
     if metadata := told_metadata(plan.diff):
         lines = [f"- {inline(describe_metadata(change))}" for change in metadata]
-        yield (_collapsible("Changed in what is written only, not in meaning", "\n".join(lines)),)
+        yield (_collapsible("Other changes, which change no result", "\n".join(lines)),)
     if plan.is_empty:
         return
     steps = [f"{number}. {inline(describe_step(step))}" for number, step in enumerate(plan.steps, 1)]

@@ -72,7 +72,7 @@ def render_text(
         if not plan.diff.metadata_changed:
             return render_unchanged(plan.pipeline, plan.environment, paint) + _rolled_back(plan)
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
-        page.line("  no changes in meaning; what is written is updated")
+        page.line("  no result changes; other changes:")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
         _hazards(page, plan, whole)
         return page.text()
@@ -98,7 +98,7 @@ def render_text(
     _steps(page, plan, whole)
     _hazards(page, plan, whole)
     if metadata := told_metadata(plan.diff):
-        page.section("changed in what is written only, not in meaning")
+        page.section("other changes, which change no result")
         page.lines(_cut([f"    {describe_metadata(change)}" for change in metadata], whole))
     page.line()
     page.lines(_rolled_back(plan).splitlines())
