@@ -13,6 +13,7 @@ import pytest
 from reconciler.engine.protocol import Engine
 from reconciler.program.model import Program
 from tests.plan.carried_out import Compute, Given, Tables, Tally, needed, wrong_spares
+from tests.plan.wide_programs import SETTINGS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -58,6 +59,8 @@ def computed(spark_engine: Engine) -> Compute:
         session.conf.set(setting, text)
 
     def compute(program: Program, view: str, tables: Tables) -> Given | None:
+        for setting in SETTINGS:
+            session.conf.set(setting, program.settings.spark.get(setting, "false"))
         try:
             for key, function in program.functions.items():
                 body = function.declaration.body

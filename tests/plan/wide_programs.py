@@ -18,6 +18,11 @@ POOL: Final = ("a", "b", "c", "d", "e", "g")
 OTHERS: Final = {"xs": "ARRAY<INT>", "m": "MAP<STRING, INT>", "s": "STRUCT<a: INT, b: INT>", "p": "STRING"}
 """Names of other columns, each with its type; `p` holds JSON."""
 KINDS: Final = ("MATERIALIZED VIEW", "MATERIALIZED VIEW", "MATERIALIZED VIEW", "VIEW", "LOCAL VIEW")
+QUOTES: Final = "spark.sql.ansi.doubleQuotedIdentifiers"
+PRECEDENCE: Final = "spark.sql.legacy.setopsPrecedence.enabled"
+SETTINGS: Final = (QUOTES, PRECEDENCE)
+"""Under these Spark reads texts otherwise than by itself, and as SQLite does: `"a"` is a column, and set operations are
+carried out from left to right."""
 WORDS: Final = re.compile(r"\b[a-e]\b|\bg\b")
 
 Columns = tuple[str, ...]
@@ -50,17 +55,19 @@ class WideProgram:
     views: tuple[WideView, ...]
     evolution: str = "evolve"
     moved: tuple[tuple[str, str], ...] = ()
+    setting: str = ""
 
     @property
     def files(self) -> dict[str, str]:
         """The files of a pipeline."""
         moved = ", ".join(f"{{from: {old}, to: {new}}}" for old, new in self.moved)
         head = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+        runtime = f', runtime: {{spark: {{{self.setting}: "true"}}}}' if self.setting else ""
         tables = [f"CREATE TABLE {t.name} ({', '.join(f'{n} {kind}' for n, kind in t.columns)});" for t in self.tables]
         functions = [f"CREATE FUNCTION {name}(x INT) RETURNS INT AS {body};" for name, body in self.functions]
         views = [f"CREATE {one.kind} {one.name} AS {one.query};" for one in self.views]
         return {
-            "pipelines/shop/pipeline.yaml": f"{head}spec: {{evolution: {self.evolution}, moved: [{moved}]}}\n",
+            "pipelines/shop/pipeline.yaml": f"{head}spec: {{evolution: {self.evolution}, moved: [{moved}]{runtime}}}\n",
             "pipelines/shop/program.sql": "\n".join([*tables, *functions, *views]),
         }
 
@@ -73,6 +80,7 @@ class _Maker:
     relations: dict[str, Columns] = field(default_factory=dict)
     functions: Columns = ()
     plain: bool = False
+    setting: str = ""
 
     def relation(self) -> str:
         return self.chance.choice([*self.relations])
@@ -87,7 +95,10 @@ class _Maker:
 
     def query(self) -> tuple[str, Columns]:
         makers = _PLAIN if self.plain or self.chance.random() < 0.4 else _OF_SPARK
-        return self.chance.choice(makers)(self)
+        query, columns = self.chance.choice(makers)(self)
+        if self.setting == QUOTES:
+            query = WORDS.sub(lambda found: f'"{found.group()}"' if self.chance.random() < 0.5 else found.group(), query)
+        return query, columns
 
 
 def _union(*many: Columns) -> Columns:
@@ -135,6 +146,17 @@ def _union_all(one: _Maker) -> tuple[str, Columns]:
     listed = ", ".join(one.number(q) for _ in one.relations[r])
     word = one.chance.choice(["UNION ALL", "UNION ALL", "EXCEPT", "INTERSECT"])
     return f"SELECT * FROM {r} {word} SELECT {listed} FROM {q}", one.relations[r]
+
+
+def _set_operations(one: _Maker) -> tuple[str, Columns]:
+    """Several in a row, which may be carried out in one order or another."""
+    if one.plain and one.setting != PRECEDENCE:
+        return _union_all(one)
+    listed = [f"SELECT {one.number(r)} AS o0 FROM {r}" for r in (one.relation(), one.relation(), one.relation())]
+    chain = f"{listed[0]} UNION ALL {listed[1]} {one.chance.choice(['INTERSECT', 'EXCEPT'])} {listed[2]}"
+    if one.chance.random() < 0.7:
+        return f"SELECT count(*) AS n FROM ({chain}) AS y", ("n",)
+    return chain, ("o0",)
 
 
 def _correlated(one: _Maker) -> tuple[str, Columns]:
@@ -346,7 +368,7 @@ def _function(one: _Maker) -> tuple[str, Columns]:
 _Make = Callable[[_Maker], tuple[str, Columns]]
 _PLAIN: Final[tuple[_Make, ...]] = (
     *(_star, _natural, _natural, _natural_count, _using, _qualified_star, _union_all, _correlated, _with, _plain_items),
-    *(_two, _plain_items, _recursive, _function, _counts),
+    *(_two, _plain_items, _recursive, _function, _counts, _set_operations),
 )
 _OF_SPARK: Final[tuple[_Make, ...]] = (
     *(_except, _pivot, _unpivot, _generator, _generator, _lateral, _by_name, _struct, _access, _alias, _function, _function),
@@ -363,14 +385,17 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
             columns += [(one, OTHERS[one]) for one in chance.sample([*OTHERS], chance.choice([1, 2]))]
         tables.append(WideTable(name, tuple(columns)))
     functions = (("f0", "x + 1"), ("f1", "f0(x) * 2"))[: chance.choice([1, 2])]
-    maker = _Maker(chance, {t.name: tuple(n for n, _ in t.columns) for t in tables}, tuple(n for n, _ in functions), plain)
+    setting = chance.choice(SETTINGS) if chance.random() < 0.25 else ""
+    columns_of = {t.name: tuple(n for n, _ in t.columns) for t in tables}
+    maker = _Maker(chance, columns_of, tuple(n for n, _ in functions), plain, setting)
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
         query, columns = maker.query()
         views.append(WideView(f"v{number}", chance.choice(KINDS), query, columns))
         if columns:
             maker.relations[f"v{number}"] = columns
-    return WideProgram(tuple(tables), functions, tuple(views), chance.choice(["evolve", "evolve", "evolve", "clear"]))
+    evolution = chance.choice(["evolve", "evolve", "evolve", "clear"])
+    return WideProgram(tuple(tables), functions, tuple(views), evolution, setting=setting)
 
 
 _EDITS: Final = (
@@ -445,7 +470,8 @@ def _edited(
         case "query":
             relations = {one.name: tuple(name for name, _ in one.columns) for one in program.tables}
             relations |= {one.name: one.columns for one in program.views[:view_at] if one.columns}
-            query, names = _Maker(chance, relations, tuple(name for name, _ in program.functions), plain).query()
+            callable_names = tuple(name for name, _ in program.functions)
+            query, names = _Maker(chance, relations, callable_names, plain, program.setting).query()
             return _with_view(program, view_at, replace(view, query=query, columns=names))
     return _with_table(program, at, columns)
 
