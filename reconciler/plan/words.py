@@ -243,6 +243,8 @@ def describe_approval(plan: Plan) -> str:
         return "not needed: nothing changes"
     if plan.is_rejected:
         return f"impossible: bootstrap_policy is {policy}"
+    if plan.needs_approval and plan.is_first:
+        return "needed (first_apply: await_approval)"
     if plan.needs_approval:
         return f"needed (bootstrap_policy: {policy})"
     if plan.policies.bootstrap is BootstrapPolicy.ALLOW:

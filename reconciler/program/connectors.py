@@ -103,7 +103,7 @@ def _connector(
         variant = columns[key].variant
         if variant is not None:
             message = f"{transport!r} brings texts, which can't fill the VARIANT column {variant!r} of {relation.name!r}"
-            hint = "make the column a STRING, and the VARIANT in a view: parse_json(…)"
+            hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
             into.append(Diagnostic("S281", message, declaration.location, hint))
     name = declaration.name
     if name is None:
@@ -126,7 +126,7 @@ def _judge_columns(
         return
     for name in sorted(said):
         if fold(name) not in columns:
-            message = f"table {table.name!r} has no column {name!r} to be called {said[name]!r}"
+            message = f"column {name!r} is to take the field {said[name]!r}, and table {table.name!r} has no such column"
             into.append(Diagnostic("P340", message, declaration.location, did_you_mean(name, columns.values())))
     if not has_fields(declaration.settings):
         message = f"what this input of {table.name!r} reads has no names, and a source is said of {', '.join(sorted(said))}"

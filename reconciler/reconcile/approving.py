@@ -176,7 +176,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
     if reason is None:
         require_newest(target, plan, files)
         return Approval("lock")
-    raise awaiting(plan, reason)
+    raise awaiting(plan, reason, lock_is_there=isinstance(read_lock_state(target, plan), Matches))
 
 
 def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
@@ -222,18 +222,20 @@ def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> Appro
     )
 
 
-def awaiting(plan: Plan, reason: str) -> ApprovalRequired:
+def awaiting(plan: Plan, reason: str, *, lock_is_there: bool = False) -> ApprovalRequired:
     """The error (A501) that says why a plan waits, and how it is approved."""
     return ApprovalRequired(
         "A501",
         f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",
-        f"{_how(plan)}`reconcile approve {plan.pipeline} {short(plan.digest)}`",
+        f"{_how(plan, lock_is_there)}`reconcile approve {plan.pipeline} {short(plan.digest)}`",
     )
 
 
-def _how(plan: Plan) -> str:
+def _how(plan: Plan, lock_is_there: bool) -> str:
     if plan.rollback:
         return "add --approve, if it is yours to approve; or let somebody run "
+    if lock_is_there:
+        return "plan.lock is for this plan: have it reviewed and merged; or "
     return f"run `reconcile plan {plan.pipeline} --write-lock`, review and merge plan.lock; or "
 
 
