@@ -154,7 +154,8 @@ def _show_troubles(connector: ConnectorStatus) -> None:
     if connector.reason and not failing:
         say(f"  {connector.name}: {connector.reason}")
     if connector.unmatched:
-        say(f"  {connector.name}: {connector.unmatched} delete(s) found no row")
+        deletes = "1 delete" if connector.unmatched == 1 else f"{connector.unmatched} deletes"
+        say(f"  {connector.name}: {deletes} found no row")
     if connector.unknown_fields:
         fields = ", ".join(f"{name} (in {rows} rows)" for name, rows in connector.unknown_fields.items())
         say(f"  {connector.name}: no column takes {fields}")
@@ -169,7 +170,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
     if error is not None:
         retry = f"; next try at {connector.retry_at}" if connector.retry_at else ""
         when = "is failing, last" if failing else "failed last"
-        say(f"  {connector.name} {when} at {error['at']}: {error['code']}: {error['message']}{retry}")
+        # Reports of older versions do not have it.
+        recovered = f"; it recovered at {error['recovered_at']}" if error.get("recovered_at") else ""
+        say(f"  {connector.name} {when} at {error['at']}: {error['code']}: {error['message']}{recovered}{retry}")
         if error["hint"] and failing:
             say(f"    hint: {error['hint']}")
 

@@ -23,17 +23,18 @@ from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE
 from reconciler.reconcile.emitting import emit_pinned, pin_emissions
 from reconciler.reconcile.events import Event, EventLog, Happened
-from reconciler.reconcile.failures import Failures, addressed
+from reconciler.reconcile.failures import Failures
 from reconciler.reconcile.following import ForeignStates, newer_steps
 from reconciler.reconcile.lease import HeldLease
 from reconciler.reconcile.locations import with_absolute_location, with_root, without_root
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
 from reconciler.reconcile.progress import in_failed_calls
-from reconciler.reconcile.replaying import Running, describe_missing, describe_step_result, describe_unknown
+from reconciler.reconcile.replaying import Running, describe_missing, describe_step_result, describe_unknown, details_of_step
 from reconciler.reconcile.reporting import Reporter
 from reconciler.reconcile.seeking import carry_out_seeks
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.ways_on import with_a_way_on
 from reconciler.reconcile.withdrawing import FOLLOW
 from reconciler.registry.codec import foreign_to_json
 from reconciler.registry.model import Controls, Head, Stored
@@ -271,14 +272,13 @@ class Moving:
             self._stepped(result, ingests)
             return
         # Its input is offered again.
-        keys = [fold(ingest["connector"]) for ingest in ingests]
-        if isinstance(result, IngestFailed):
-            self._failed(fold(result.connector), result)
-        elif len(keys) == 1:
-            self._failed(keys[0], result)
+        by_key = {fold(ingest["connector"]): ingest for ingest in ingests}
+        key = fold(result.connector) if isinstance(result, IngestFailed) else next(iter(by_key))
+        if isinstance(result, IngestFailed) or len(by_key) == 1:
+            self._failed(key, result, by_key.get(key))
         else:
             self._running.tell(f"{result.code}: {result.message}; looking which input it is")
-            self._suspects = set(keys)
+            self._suspects = set(by_key)
 
     def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None, *, is_told: bool = False) -> None:
         self.steps.append(result)
@@ -290,7 +290,7 @@ class Moving:
             for one in failed:
                 self._running.tell(f"{view}: {in_failed_calls(one)}")
         self._report.stepped(result.step, result.seconds)
-        happened = [Happened(Event.STEP_PUBLISHED, "", result.step, _details(result))]
+        happened = [Happened(Event.STEP_PUBLISHED, "", result.step, details_of_step(result))]
         for name, rows in sorted(result.rows.items()):
             key = fold(name)
             if key not in self._program.connectors:
@@ -303,8 +303,8 @@ class Moving:
                 unmatched=result.unmatched.get(name, 0),
             )
             happened += self._fields(key, name, result)
+            self._report.recovered(key)
             if self._failures.forget(key):
-                self._report.recovered(key)
                 happened.append(Happened(Event.CONNECTOR_RECOVERED, name, result.step))
         for ingest in ingests or ():
             if has_ended(ingest["position"]):
@@ -351,22 +351,23 @@ class Moving:
                 told[key] = Decision(Activity.FAILING, f"{failure.error.code}: {failure.error.message}")
         self._report.decided(told)
 
-    def _failed(self, key: str, error: EngineError) -> None:
-        name = self._program.connectors[key].qualified_name
-        error = addressed(error, self._pipeline, name)
+    def _failed(self, key: str, error: EngineError, ingest: JsonObject | None = None) -> None:
+        name, before = self._program.connectors[key].qualified_name, self._failures.of(key)
+        error = with_a_way_on(error, self._pipeline, name, ingest)
         failure = self._failures.add(key, error)
         self._report.failed(key, error, None if self._once else failure.retry_at)
         self._tell_decisions()
-        if failure.attempts == 1:
-            # With `once` the first failure is what the run ends with, and is told then.
-            if not (self._once and self.first_failure is error):
-                self._running.tell(f"{error.code}: {error.message}")
+        is_news = before is None or (before.error.code, before.error.message) != (error.code, error.message)
+        # With `once` the first failure is what the run ends with, and is told then.
+        if is_news and not (self._once and self.first_failure is error):
+            self._running.tell(f"{error.code}: {error.message}")
+        if before is None or before.error.code != error.code:
             details = {"code": error.code, "message": error.message}
             self._log.record(Event.CONNECTOR_FAILING, name, None, details)
 
     def _recovered(self, key: str, name: str, step: int | None) -> None:
+        self._report.recovered(key)
         if self._failures.forget(key):
-            self._report.recovered(key)
             self._tell_decisions()
             self._log.record(Event.CONNECTOR_RECOVERED, name, step)
 
@@ -384,18 +385,3 @@ def _event_between(
             return None if was in (Activity.RUNNING, Activity.FAILING) else Event.CONNECTOR_STARTED
         case _:
             return None
-
-
-def _details(result: StepResult) -> JsonObject:
-    details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
-    if result.followed:
-        details["followed"] = dict(sorted(result.followed.items()))
-    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
-        found = {connector: count for connector, count in sorted(counts.items()) if count}
-        if found:
-            details[name] = found
-    if result.failed_calls:
-        details["failed_calls"] = {
-            view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())
-        }
-    return details

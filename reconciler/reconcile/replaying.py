@@ -8,7 +8,9 @@ step is made with another version of Spark or Python than was planned for (`plan
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
+from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.printing import printable
@@ -115,5 +117,22 @@ def _rows(result: StepResult, name: str, count: int) -> str:
     if result.rejected.get(name):
         found.append(f"{result.rejected[name]} rejected")
     if result.unmatched.get(name):
-        found.append(f"{result.unmatched[name]} deletes that found no row")
+        unmatched = result.unmatched[name]
+        found.append("1 delete that found no row" if unmatched == 1 else f"{unmatched} deletes that found no row")
     return found[0] if len(found) == 1 else f"{found[0]} ({', '.join(found[1:])})"
+
+
+def details_of_step(result: StepResult) -> JsonObject:
+    """A step as the event log has it."""
+    details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
+    if result.followed:
+        details["followed"] = dict(sorted(result.followed.items()))
+    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
+        found = {connector: count for connector, count in sorted(counts.items()) if count}
+        if found:
+            details[name] = found
+    if result.failed_calls:
+        details["failed_calls"] = {
+            view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())
+        }
+    return details

@@ -33,6 +33,8 @@ from reconciler.registry.protocol import Registry
 REPORT_FORM: Final = "reconciler/report/v1"
 _COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches")
 MOST_FIELDS: Final = 100
+RECOVERED_AT: Final = "recovered_at"
+"""Of the last failure, since when the connector has worked again."""
 OTHER_FIELDS: Final = "…"
 """Stands for the fields of a connector beyond so many."""
 _WINDOW_SECONDS: Final = 10.0
@@ -167,8 +169,11 @@ class Reporter:
         figures.retry_at = None if retry_at is None else _iso(retry_at)
 
     def recovered(self, key: str) -> None:
-        """A connector that failed moved something again, or looked for something without failing."""
-        self._of(key).retry_at = None
+        """A connector moved something, or looked for something without failing: whatever failed before, it works again."""
+        figures = self._of(key)
+        figures.retry_at = None
+        if figures.error is not None and RECOVERED_AT not in figures.error:
+            figures.error = {**figures.error, RECOVERED_AT: self._text()}
 
     def failing_as_a_whole(self, error: ReconcileError | None) -> None:
         """Why the run itself can't go on, or None when it can."""

@@ -7,16 +7,20 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
+from reconciler.digest import JsonObject
+from reconciler.engine.protocol import Available
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import EngineError, RegistryError
+from reconciler.reconcile.replaying import describe_step_result
 from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.reconcile.stepping import StepResult
 from reconciler.registry.protocol import Registry
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.lineitem import YAML, connector, happened, live, make, opened, put, wait_until
+from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.reconcile.runs import Reconcile, rows, state, status
 from tests.small_disk import small_disk
 
@@ -49,8 +53,10 @@ def test_a_connector_that_fails_holds_up_no_other_and_recovers_by_itself(root: P
         "connector recovered lineitem.history",
         "connector reached its end lineitem.history",
     ]
-    # It stays known that it failed, and when.
-    assert connector(root, "lineitem.history").last_error is not None
+    # It stays known that it failed, and when; and since when it works again.
+    error = connector(root, "lineitem.history").last_error
+    assert error is not None
+    assert f"; it recovered at {error['recovered_at']}\n" in reconcile("status", "shop")
 
 
 def test_with_once_everything_else_is_done_then_the_failure_is_raised(tmp_path: Path) -> None:
@@ -120,8 +126,49 @@ class OneViewFails(RecordingEngine):
     def build_view(self, build):  # type: ignore[no-untyped-def]
         for source in build.sources:
             if source.name == "log" and any(row[0] == "bad" for row in self._contents(source).rows):
-                raise EngineError("X706", "the view divides by zero")
+                raise EngineError("X700", "the view divides by zero")
         return super().build_view(build)
+
+
+class Answers(RecordingEngine):
+    """Finds no file of one connector, for one reason after another; then all is well."""
+
+    problems: ClassVar[list[EngineError]] = []
+
+    def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
+        if connector == "log.lines" and self.problems:
+            raise self.problems.pop(0)
+        return super().discover(connector, settings, position)
+
+
+def test_a_run_says_when_a_connector_fails_for_another_reason(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.reconcile.failures.FIRST_WAIT_SECONDS", 0.01)
+    engine, told = Answers(DeltaWriter()), list[str]()
+    reasons = [("X714", "a.csv"), ("X714", "a.csv"), ("X714", "b.csv"), ("X713", "b.csv")]
+    engine.problems = [EngineError(code, message) for code, message in reasons]
+    target = opened(root, engine)._project.target
+    deadline = time.monotonic() + 30
+    stop = lambda: (not engine.problems and "log.lines" in str(told[-1:])) or time.monotonic() > deadline  # noqa: E731
+    put(root, "log", "1.json", {"line": "hello"})
+    run_pipeline(target, "shop", Running(engine, told.append), once=False, interval_seconds=0.05, stop=stop)
+    assert [line for line in told if line.startswith("X7")] == ["X714: a.csv", "X714: b.csv", "X713: b.csv"]
+    failing = [event.details["code"] for event in events(root) if event.event == "connector failing"]
+    assert failing == ["X714", "X713"]
+
+
+def test_a_connector_that_works_in_a_later_run_is_told_to_have_recovered(root: Path) -> None:
+    engine = Answers(DeltaWriter())
+    engine.problems = [EngineError("X714", "a.csv")]
+    put(root, "log", "1.json", {"line": "hello"})
+    with pytest.raises(EngineError):
+        opened(root, engine).run_once()
+    error = connector(root, "log.lines").last_error
+    assert error is not None
+    assert "recovered_at" not in error
+    opened(root).run_once()
+    error = connector(root, "log.lines").last_error
+    assert error is not None
+    assert error["recovered_at"] > error["at"]
 
 
 def test_a_view_that_fails_finds_the_input_that_it_fails_over(tmp_path: Path) -> None:
@@ -134,6 +181,7 @@ def test_a_view_that_fails_finds_the_input_that_it_fails_over(tmp_path: Path) ->
     assert rows(root) == [(1, "a"), (2, "b"), (3, "c")]
     assert rows(root, "log") == []
     assert connector(root, "log.lines").activity == "failing"
+    assert "reconcile connector skip shop log.lines --file source/log/1.json" in str(connector(root, "log.lines").last_error)
     assert connector(root, "lineitem.live").activity == "stopped"
 
 
@@ -254,3 +302,9 @@ def test_a_run_that_is_told_to_stop_on_a_full_disk_ends(tmp_path: Path) -> None:
         disk.make_room()
         opened(root).run_once()
         assert state(root) == "Stopped"
+
+
+@pytest.mark.parametrize(("count", "told"), [(1, "1 delete that found no row"), (2, "2 deletes that found no row")])
+def test_deletes_are_counted_in_words_that_fit(count: int, told: str) -> None:
+    result = StepResult(3, {"t.live": 4}, (), unmatched={"t.live": count})
+    assert f"4 rows ({told})" in describe_step_result("shop", result)
