@@ -335,6 +335,48 @@ class TestIngestion:
 
         assert raised.value.code == "X714"
 
+    @pytest.mark.parametrize(
+        ("bad", "code"), [("vehicle;vehicle;ts;amount\n1;1;2;3\n", "X714"), ("vehicle;amount\n1;2\n", "X713")]
+    )
+    def test_a_file_that_stops_the_others_is_named(
+        self, bad: str, code: str, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (ColumnType("vehicle", "INT", False), ColumnType("ts", "STRING", False), ColumnType("amount", "INT"))
+        target = TableTarget("tolls", str(tmp_path / "tolls"), columns)
+        storage.create(target.location, columns)
+        folder = tmp_path / "in coming [1]"
+        folder.mkdir()
+        for name, text in (("a.csv", "vehicle;ts;amount\n1;t;2\n"), ("b c.csv", bad), ("d.csv", "ts;vehicle\nt;1\n")):
+            (folder / name).write_text(text)
+        with pytest.raises(EngineError) as raised:
+            self.ingest(engine, target, self.csv(folder, delimiter=";"))
+
+        assert raised.value.code == code
+        assert f"the file {folder / 'b c.csv'}" in raised.value.message
+
+    @pytest.mark.parametrize(
+        ("query", "code", "hint"),
+        [
+            ("SELECT parse_json('plain') AS p", "X700", "try_parse_json"),
+            ("SELECT parse_json(s) AS p FROM VALUES ('plain') AS t (s)", "X700", "try_parse_json"),
+            ("SELECT parse_json(s)::int AS p FROM VALUES ('\"x\"') AS t (s)", "X700", "try_variant_get"),
+            ("SELECT variant_get(parse_json(s), '$', 'int') AS p FROM VALUES ('\"x\"') AS t (s)", "X700", "try_variant_get"),
+            ("SELECT from_json(s, 'a INT', map('mode', 'FAILFAST')) AS p FROM VALUES ('{') AS t (s)", "X700", "try_parse"),
+            ("SELECT CAST(s AS INT) AS p FROM VALUES ('x') AS t (s)", "X700", "try_cast"),
+            ("SELECT 1 / n AS p FROM VALUES (0) AS t (n)", "X700", "try_divide"),
+        ],
+    )
+    def test_what_a_view_computes_is_no_input(
+        self, query: str, code: str, hint: str, engine: Engine, tmp_path: Path
+    ) -> None:
+        with pytest.raises(EngineError) as raised:
+            build(engine, tmp_path / "v-1", query)
+        assert (raised.value.code, raised.value.about) == (code, Declared("view", "v"))
+        assert hint in str(raised.value.hint)
+        with pytest.raises(EngineError) as raised:
+            engine.select(Selection(query, (), {}))
+        assert raised.value.code == code
+
     def test_each_csv_file_is_read_by_its_own_header(
         self, engine: Engine, storage: Storage, target: TableTarget, tmp_path: Path
     ) -> None:

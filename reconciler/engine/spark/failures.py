@@ -36,12 +36,6 @@ JVM_GONE = (Py4JError, ConnectionError, EOFError)
 # Spark's error class → our code, where the general ones (X700 failed, X703 refused) would say too little.
 _CODES = {
     _FULL_DISK: "X709",
-    "MALFORMED_CSV_RECORD": "X714",
-    "_LEGACY_ERROR_TEMP_3241": "X714",
-    "MALFORMED_RECORD_IN_PARSING": "X714",
-    "CANNOT_READ_FILE_FOOTER": "X714",
-    "FAILED_READ_FILE": "X714",
-    "INVALID_VARIANT_CAST": "X712",
     "DELTA_NOT_NULL_CONSTRAINT_VIOLATED": "X713",
     "KAFKA_DATA_LOSS": "X742",
     "DELTA_TABLE_NOT_FOUND": "X721",
@@ -52,6 +46,15 @@ _CODES = {
     "DELTA_LOG_FILE_NOT_FOUND": "X730",
     "DELTA_FILE_NOT_FOUND_DETAILED": "X730",
 }
+# What a file or record of a connector is. Where a query computes the same, it is a failure of the query (X700).
+_CODES_OF_CONNECTORS = {
+    "MALFORMED_CSV_RECORD": "X714",
+    "_LEGACY_ERROR_TEMP_3241": "X714",
+    "MALFORMED_RECORD_IN_PARSING": "X714",
+    "CANNOT_READ_FILE_FOOTER": "X714",
+    "FAILED_READ_FILE": "X714",
+    "INVALID_VARIANT_CAST": "X712",
+}
 _IF_DETERMINISTIC = "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
 _HINTS = {
     _FULL_DISK: "make room where the warehouse and Spark's temporary files are; nothing of this was published",
@@ -61,6 +64,19 @@ _HINTS = {
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _IF_DETERMINISTIC,
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _IF_DETERMINISTIC,
     "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": _IF_DETERMINISTIC,
+}
+# What gives NULL in a query, by the class of what stops it.
+_HINTS_OF_QUERIES = {
+    "MALFORMED_RECORD_IN_PARSING": "parse_json stops at a text that is no JSON; try_parse_json gives NULL there",
+    "INVALID_VARIANT_CAST": "a cast of a VARIANT stops at a value of another type; try_variant_get(column, '$.field', "
+    "'type') gives NULL there",
+    "CAST_INVALID_INPUT": "a cast stops at a value that is none of its type; try_cast gives NULL there",
+    "CAST_OVERFLOW": "a cast stops at a number that is too large; try_cast gives NULL there",
+    "DIVIDE_BY_ZERO": "try_divide gives NULL where it would divide by zero",
+    "ARITHMETIC_OVERFLOW": "try_add, try_subtract and try_multiply give NULL where a number becomes too large",
+    "CANNOT_PARSE_TIMESTAMP": "try_to_timestamp gives NULL for a text that is no time",
+    "INVALID_ARRAY_INDEX": "get(array, index) gives NULL beyond the end",
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "try_element_at gives NULL beyond the end",
 }
 
 
@@ -81,8 +97,9 @@ def refusal(code: str, message: str) -> AnalysisException:
 
 
 @contextmanager
-def translated(doing: str, about: Declared | None = None) -> Iterator[None]:
-    """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`, and which is about `about`."""
+def translated(doing: str, about: Declared | None = None, *, of_connector: bool = False) -> Iterator[None]:
+    """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`, and which is about `about`.
+    `of_connector`: what is read are files and records of a connector, and not what a query computes."""
     try:
         yield
     except EngineError as error:
@@ -93,7 +110,7 @@ def translated(doing: str, about: Declared | None = None) -> Iterator[None]:
     except (PySparkException, Py4JJavaError) as error:
         if _wraps_the_end(error):
             raise _ended(f"{doing}: ") from error
-        found = _as_engine_error(doing, error)
+        found = _as_engine_error(doing, error, of_connector)
         found.about = found.about or about
         raise found from error
     except JVM_GONE as error:
@@ -141,20 +158,23 @@ def _ended(doing: str = "") -> EngineError:
     return EngineError("X707", f"{doing}Spark's process ended", hint)
 
 
-def _as_engine_error(doing: str, error: Exception) -> EngineError:
+def _as_engine_error(doing: str, error: Exception, of_connector: bool) -> EngineError:
     condition, message, file = _reason(error)
     own = _OWN.search(message) or _RAISED_IN_PYTHON.search(message)
     if own is not None:
         function = None if own.group(2) is None else Declared("function", own.group(2))
         return EngineError(own.group(1), f"{doing}: {_readable(own.group(3))}", about=function)
     refused = isinstance(error, AnalysisException | ParseException)
-    code = _CODES.get((condition or "").split(".")[0], "X703" if refused else "X700")
+    kind = (condition or "").split(".")[0]
+    codes = {**_CODES, **_CODES_OF_CONNECTORS} if of_connector else _CODES
+    code = codes.get(kind, "X703" if refused else "X700")
     line = _first_line(message)
     if file is not None and file not in line:
         line += f" (reading {file})"
     if condition is not None and not condition.startswith("_") and not line.startswith("["):
         line = f"[{condition}] {line}"
-    return EngineError(code, f"{doing}: {line}", _HINTS.get(condition or "") or _HINTS.get(code))
+    of_query = None if of_connector else _HINTS_OF_QUERIES.get(kind)
+    return EngineError(code, f"{doing}: {line}", _HINTS.get(condition or "") or of_query or _HINTS.get(code))
 
 
 def _reason(error: Exception) -> tuple[str | None, str, str | None]:

@@ -29,7 +29,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     """Bring the sink to what the view holds, once."""
     config = resolved(emission.settings)["transport"]["config"]
     location = str(config["uri"])
-    with translated(f"connector {emission.connector}"):
+    with translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, location)
         exists = latest_version(folder(location, lambda: session)) is not None
         last = last_version(session, location, emission.transaction.application) if exists else -1

@@ -43,7 +43,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     config = settings["transport"]["config"]
     path = str(config["path"]).rstrip("/")
     name = _name(emission)
-    with translated(f"connector {emission.connector}"):
+    with translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, path)
         place = _Place(session, path)
         done = place.marker(name)

@@ -41,7 +41,10 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     options = {f"kafka.{name}": value for name, value in {**_DEFAULTS, **client_options(config)}.items()}
     _require_topic(session._jvm, emission, config)
     try:
-        with translated(f"connector {emission.connector}"), computed(session, emission) as (found, came, went):
+        with (
+            translated(f"connector {emission.connector}", of_connector=True),
+            computed(session, emission) as (found, came, went),
+        ):
             key = _key_columns(emission, config, found)
             for part in _parts(found, keyed=bool(key), both=bool(came and went)):
                 rows = _ordered(part, key)

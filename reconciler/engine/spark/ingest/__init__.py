@@ -60,7 +60,7 @@ _TRANSPORTS = {
 def discover(sessions: Sessions, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
     """What a connector has beyond a position; None: nothing new."""
     doing = f"connector {connector}"
-    with translated(doing), _named(doing):
+    with translated(doing, of_connector=True), _named(doing):
         return _transport(settings).discover(sessions, resolved(settings), position)
 
 
@@ -72,7 +72,7 @@ def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
         if rejected is not None:
             return replace(done, rejected=rejected)
     doing = f"connector {ingestion.connector} into {ingestion.target.name}"
-    with translated(doing), _named(doing):
+    with translated(doing, of_connector=True), _named(doing):
         transport = _transport(ingestion.settings)
         records = transport.records_in_parts(ingestion)
         first = None if records is None else in_parts.first_part(sessions, ingestion)

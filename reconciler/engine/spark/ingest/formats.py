@@ -15,6 +15,7 @@
 """
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -89,7 +90,7 @@ def _csv(
     for location in locations:
         names = _header(session, options, location, delimiter) if header else [column.name for column in target.columns]
         if names:
-            _check_names(names)
+            _check_names(names, f"the file {_told(location)} has")
             groups.setdefault(tuple(names), []).append(location)
     parts = [_csv_rows(session, names, group, config, target, options) for names, group in groups.items()]
     if not parts:
@@ -146,9 +147,14 @@ def _csv_rows(
             default = f"CAST({target.defaults[fold(column.name)]} AS STRING)"
             rows = rows.withColumn(column.name, f.expr(default))
         elif fold(column.name) not in known and not column.nullable:
-            missing = marked("X713", f"the NOT NULL column {column.name} is not among the columns of the rows")
-            rows = rows.withColumn(column.name, f.expr(f"CAST(raise_error({literal(missing)}) AS STRING)"))
+            rows = rows.withColumn(column.name, f.expr(_lacking(column, "STRING")))
     return rows
+
+
+def _lacking(column: ColumnType, type_: str) -> str:
+    """Stops at the first row of a file that lacks a column which has to be there, and names the file."""
+    missing = literal(marked("X713", f"the NOT NULL column {column.name} is not among the columns of the file "))
+    return f"CAST(raise_error(concat({missing}, get_json_object({quoted(ORIGIN)}, '$.file'))) AS {type_})"
 
 
 def _with_nothing(name: str, nothing: str) -> str:
@@ -171,7 +177,9 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
     frames, missing = [], set[str]()
     for group, lacking in _alike(session, locations, options, target):
         rows = session.read.options(**options).option("mergeSchema", "true").parquet(*group)
-        _check_names(rows.columns)
+        for location in group if _twice(rows.columns) else ():
+            _check_names(session.read.options(**options).parquet(location).columns, f"the file {_told(location)} has")
+        _check_names(rows.columns, "the files have")
         missing |= set(missing_fields(rows.columns, target))
         named = rows.selectExpr(*map(quoted, rows.columns), *_place())
         for column in lacking:
@@ -180,8 +188,11 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
             )
         frames.append(named)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    given = by_name(union, (ORIGIN, ORDER))
     there = [name for name in union.columns if name not in (ORIGIN, ORDER)]
+    for column in target.columns:
+        if not (column.nullable or fold(column.name) in target.defaults or fold(column.name) in set(map(fold, there))):
+            union = union.withColumn(column.name, f.expr(_lacking(column, column.type)))
+    given = by_name(union, (ORIGIN, ORDER))
     incoming = with_fields(Incoming(union, given, quoted(ORIGIN), (ORDER,)), there, target)
     return replace(incoming, missing=tuple(sorted(missing)))
 
@@ -210,8 +221,17 @@ def _place() -> tuple[str, str]:
     return f"to_json(named_struct('file', {path})) AS {quoted(ORIGIN)}", f"{order} AS {quoted(ORDER)}"
 
 
-def _check_names(names: Sequence[str]) -> None:
-    folded = [fold(name) for name in names]
-    twice = sorted({name for name in folded if folded.count(name) > 1})
+def _check_names(names: Sequence[str], whose: str) -> None:
+    twice = _twice(names)
     if twice:
-        raise EngineError("X714", f"the files have more than one column named {', '.join(twice)}")
+        raise EngineError("X714", f"{whose} more than one column named {', '.join(twice)}")
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    folded = [fold(name) for name in names]
+    return sorted({name for name in folded if folded.count(name) > 1})
+
+
+def _told(location: str) -> str:
+    """A file as its user knows it, of what `_escaped` made of it."""
+    return re.sub(r"\\(.)", r"\1", location).removeprefix("file://")
