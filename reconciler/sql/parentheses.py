@@ -1,26 +1,34 @@
 """Parentheses that group nothing: removed where no reading of the text could depend on them.
 
-Each case is safe by itself (X is what stands between the parentheses):
-- doubled: `((X))` is `(X)`, when X has no comma of its own (a tuple) and is no query (`IN ((SELECT …))` is a scalar);
+A pair goes only when all is known: what stands in it is surely one expression (`expression_texts` has the list), it begins
+where an expression surely begins, and what follows surely ends it. Everything else keeps its parentheses, also many that a
+person would call redundant. Each case is safe by itself (X is what stands between the parentheses):
+
 - one operand: `(x)` with one name, number or string between a comparison, AND, OR, NOT or SELECT and a place where an
   operand ends. Not after a word that may be an alias (`FROM t WHERE (a)`), nor before a point or arrow;
   x is no word of Spark's grammar, except values: `SELECT (all)` is a column, `SELECT all` is not;
 - one condition: `(X)` as a whole operand of AND, OR, WHERE, HAVING, ON, WHEN, when X is longer than a name, has neither
-  AND, OR, NOT, BETWEEN, CASE nor a comma of its own, and no BETWEEN stands before it that could own the AND;
+  AND, OR, NOT, BETWEEN nor CASE of its own, and no BETWEEN stands before it that could own the AND;
 - a whole condition: `(X)` is all that WHERE, HAVING, ON or WHEN asks for. Then X may hold AND, OR, NOT and the like, too;
 - an item of a select list, `(x)` or `(X)`, up to the comma, AS or FROM that ends it;
 - one column to group by: `GROUP BY (x), (y)`, x as above but no number. An operand must end before GROUP: `FROM group by
-  (x)` names a relation and its column.
+  (x)` names a relation and its column;
+- doubled: `((X))` is `(X)` where the outer pair is known to hold an expression (`_begins_group`): where an operand begins,
+  around the arguments of a call, after IN. Not elsewhere: `ROLLUP (((a)))`, `UNPIVOT (v FOR n IN ((a)))` and `VALUES ((a))`
+  have pairs that are part of the grammar. Nor when X is a query or a tuple, however deep: `IN ((SELECT …))` compares with a
+  scalar, and what is in `(((q1) UNION (q2)))` is one, too. `WHERE ((p))` is no `WHERE (p)`, which may be an alias; nor is
+  `WHERE (p - q)` the condition that it looks like.
 
 AND, OR, WHERE, HAVING, ON and WHEN count when an operand ends before them, or CASE stands there: each can be a name, too.
-Everything else keeps its parentheses, also many that a person would call redundant.
+A query with types in angle brackets keeps what stands beside those; the columns of UNPIVOT look like operands of IN.
 """
 
 from typing import Final
 
-from reconciler.sql.shapes import VALUES, is_plain
+from reconciler.sql.expression_texts import Extent, calls, extent_of, is_number, is_string, is_value
+from reconciler.sql.shapes import is_plain
+from reconciler.sql.words import spark_functions
 
-_QUERY_STARTS: Final = frozenset({"select", "with", "values", "from", "table", "map", "reduce"})
 _ENDS: Final = frozenset(
     {"", ")", "and", "or", "group", "having", "order", "limit", "window", "union", "except", "intersect", "minus"}
     | {"where", "join", "inner", "left", "right", "full", "cross", "semi", "anti", "then", "qualify"}
@@ -34,19 +42,19 @@ _CONDITION_STARTS: Final = _ASKING | {"and", "or"}
 _COMPARISONS: Final = frozenset({"=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">="})
 _OPERAND_STARTS: Final = _COMPARISONS | {"and", "or", "not", "select"}
 _OPERAND_ENDS: Final = _ENDS | _COMPARISONS | {",", "from", "as"}
-_STARTS: Final = _CONDITION_STARTS | _OPERAND_STARTS | {"(", "by", ","}
-# What stands in no condition, or makes it more than one; the words of clauses, so that what is no query stays none.
-_NO_EXPRESSION: Final = frozenset({",", "->", "=>", "select", "with", "as"})
-_COMPOUND: Final = frozenset(
-    {"and", "or", "not", "!", "between", "case", ",", "->", "=>", "select", "with", "exists", "as", "when", "then", "else"}
-    | {"end", "where", "group", "having", "order", "sort", "limit", "offset", "window", "qualify", "lateral", "join", "on"}
-    | {"union", "except", "intersect", "minus", "cluster", "distribute", "using"}
-)
+# After these only an operand can come.
+_ARITHMETIC: Final = frozenset({"+", "-", "/", "%", "||"})
+_ANGLES: Final = frozenset({"<", ">", "<>"})
+_TYPES_WITH_ANGLES: Final = frozenset({"array", "map", "struct"})
 _LIST_ENDS: Final = frozenset(
     {"from", "where", "having", "order", "sort", "cluster", "distribute", "window", "qualify", "limit", "offset", "union"}
-    | {"except", "intersect", "minus", "lateral", "grouping", "with", "|>", "values", "pivot", "unpivot"}
+    | {"except", "intersect", "minus", "lateral", "grouping", "with", "|>", "values", "pivot", "unpivot", "/*+", "using"}
 )
 _BEFORE_A_QUERY: Final = frozenset({"", "(", ")", "union", "except", "intersect", "minus", "all", "distinct"})
+# What may stand before a query in parentheses, although it names a function, too.
+_ASKING_FOR_A_QUERY: Final = frozenset(
+    {"in", "exists", "any", "some", "and", "or", "not", "when", "case", "between", "like"}
+)
 
 
 def without_redundant(texts: list[str]) -> list[str]:
@@ -56,7 +64,7 @@ def without_redundant(texts: list[str]) -> list[str]:
         pairs = _pairs(keys)
         if not pairs:
             return texts
-        drop = _redundant(keys, pairs)
+        drop = _Query(keys, pairs).redundant()
         if not drop:
             return texts
         texts = [text for index, text in enumerate(texts) if index not in drop]
@@ -64,7 +72,7 @@ def without_redundant(texts: list[str]) -> list[str]:
 
 
 def _pairs(texts: list[str]) -> dict[int, int] | None:
-    """Opening → closing index; None when they do not balance."""
+    """Opening → closing index, inner pairs first; None when they do not balance."""
     pairs: dict[int, int] = {}
     stack: list[int] = []
     for index, text in enumerate(texts):
@@ -77,126 +85,171 @@ def _pairs(texts: list[str]) -> dict[int, int] | None:
     return None if stack else pairs
 
 
-def _own(texts: list[str], start: int, end: int, pairs: dict[int, int]) -> list[str]:
-    """The texts from `start` up to `end` that stand in no further parentheses."""
-    found: list[str] = []
-    index = start
-    while index < end:
-        found.append(texts[index])
-        index = pairs[index] if texts[index] == "(" else index + 1
-    return found
+class _Query:
+    """The tokens of one query, and what is known of each place."""
 
+    def __init__(self, texts: list[str], pairs: dict[int, int]) -> None:
+        self._texts = texts
+        self._pairs = pairs
+        self._comparisons = _COMPARISONS - _ANGLES if _has_angles(texts) else _COMPARISONS
+        self._lists: dict[int, str] = {}
+        """Each word or comma after which an item of a SELECT or GROUP BY list begins, and which of both."""
+        self._groups: set[int] = set()
+        """Each parenthesis within which an expression surely begins: see `_begins_group`."""
+        self._arguments: set[int] = set()
+        """Each comma after which an argument of a call, or an operand of IN, begins."""
+        self._after_between = _after_between(texts)
+        self._turns_columns = "unpivot" in texts or "pivot" in texts
+        self._note_places()
 
-def _at(texts: list[str], index: int) -> str:
-    return texts[index] if 0 <= index < len(texts) else ""
+    def redundant(self) -> set[int]:
+        drop: set[int] = set()
+        extents: dict[int, tuple[int, Extent | None]] = {}
+        for opening, closing in self._pairs.items():
+            inner = opening + 1
+            if self._text(inner) == "(" and self._pairs[inner] == closing - 1:
+                # A pair around a pair is what the innermost of them is.
+                extents[opening] = extents[inner]
+            else:
+                extents[opening] = (inner, extent_of(self._texts, inner, closing, self._pairs))
+            content, extent = extents[opening]
+            if extent is not None and self._is_redundant(opening, content, extent):
+                drop |= {opening, closing}
+        return drop
 
+    def _text(self, index: int) -> str:
+        return self._texts[index] if 0 <= index < len(self._texts) else ""
 
-def _redundant(texts: list[str], pairs: dict[int, int]) -> set[int]:
-    drop: set[int] = set()
-    lists, after_between = _lists(texts), _after_between(texts)
-    for opening, closing in pairs.items():
-        before = texts[opening - 1] if opening else ""
-        if before not in _STARTS or opening in drop or closing - opening < 2:
-            continue
-        if texts[opening + 1] in _QUERY_STARTS or not _is_keyword(texts, opening - 1):
-            continue
-        after = _at(texts, closing + 1)
-        if (
-            (closing - opening == 2 and _is_operand(texts, opening, before, after, lists))
-            or (before == "(" and after == ")" and _is_doubled(_own(texts, opening + 1, closing, pairs)))
-            or (before in _CONDITION_STARTS and after in _ENDS and _is_condition(texts, opening, pairs, after_between))
-            or (before in _ASKING and after in _WHOLE_ENDS and _is_expression(texts, opening, pairs))
-            or (lists.get(opening - 1) == "select" and after in _ITEM_ENDS and _is_expression(texts, opening, pairs))
-        ):
-            drop |= {opening, closing}
-    return drop
+    def _is_redundant(self, opening: int, content: int, extent: Extent) -> bool:
+        before, after = self._text(opening - 1), self._text(self._pairs[opening] + 1)
+        if before == "(":
+            outer = opening - 1
+            return after == ")" and self._pairs[outer] == self._pairs[opening] + 1 and self._is_doubled(outer, content)
+        if not self._is_keyword(opening - 1):
+            return False
+        if extent is Extent.OPERAND:
+            return self._is_operand(opening, content, before, after)
+        if before in _ASKING and self._may_be_alias(content):
+            return False
+        if self._lists.get(opening - 1) == "select" and after in _ITEM_ENDS:
+            return True
+        if before in _ASKING and after in _WHOLE_ENDS:
+            return True
+        is_condition = extent is Extent.CONDITION and opening - 1 not in self._after_between
+        return is_condition and before in _CONDITION_STARTS and after in _ENDS
 
+    def _is_doubled(self, outer: int, content: int) -> bool:
+        if outer not in self._groups or self._text(self._pairs[outer] + 1) == "->":
+            return False
+        return self._text(outer - 1) not in _ASKING or not self._may_be_alias(content)
 
-def _is_doubled(own: list[str]) -> bool:
-    # `((a) + (b))` opens and closes alike but is no pair. Here this pair's neighbours are parentheses on both sides, and
-    # a pair that touches one on both sides is enclosed by one pair.
-    return "," not in own and "->" not in own and "=>" not in own
+    def _may_be_alias(self, content: int) -> bool:
+        """Whether it may be the column of a relation's alias, `t WHERE (a)`: Spark takes `(a - b)` for one ill spelled."""
+        texts = self._texts[content : self._pairs[content - 1]]
+        return all(map(_may_name, texts[::2])) and set(texts[1::2]) <= {"-"}
 
+    def _is_operand(self, opening: int, content: int, before: str, after: str) -> bool:
+        text = self._text(content)
+        if before in ("by", ","):
+            if self._lists.get(opening - 1) == "group":
+                return after in _GROUPING_ENDS and not is_number(text) and not is_string(text)
+            return self._lists.get(opening - 1) == "select" and after in _ITEM_ENDS
+        if before == "not":
+            # Where NOT can be no name: `FROM t not (a)` is a relation's alias with its column.
+            is_due = self._lists.get(opening - 2) == "select" or (
+                self._text(opening - 2) in _CONDITION_STARTS and self._is_keyword(opening - 2)
+            )
+            return is_due and after in _ENDS | _ITEM_ENDS
+        if before in _ANGLES and before not in self._comparisons:
+            return False
+        return before in _OPERAND_STARTS and after in _OPERAND_ENDS
 
-def _is_operand(texts: list[str], opening: int, before: str, after: str, lists: dict[int, str]) -> bool:
-    if not _is_value(texts[opening + 1]):
-        return False
-    if before in ("by", ","):
-        if lists.get(opening - 1) == "group":
-            return after in _GROUPING_ENDS and not _is_literal(texts[opening + 1])
-        return lists.get(opening - 1) == "select" and after in _ITEM_ENDS
-    if before == "not":
-        # Where NOT can be no name: `FROM t not (a)` is a relation's alias with its column.
-        is_due = lists.get(opening - 2) == "select" or (
-            _at(texts, opening - 2) in _CONDITION_STARTS and _is_keyword(texts, opening - 2)
+    def _note_places(self) -> None:
+        levels = [""]
+        openings = [-1]
+        for index, text in enumerate(self._texts):
+            if text == "(":
+                if self._begins_group(index):
+                    self._groups.add(index)
+                levels.append("")
+                openings.append(index)
+            elif text == ")":
+                levels.pop()
+                openings.pop()
+            elif text == "select" and self._is_keyword(index):
+                levels[-1] = self._lists[index] = "select"
+            elif text == "by" and self._text(index - 1) == "group" and self._ends_operand(index - 2):
+                levels[-1] = self._lists[index] = "group"
+            elif text == "," and levels[-1]:
+                self._lists[index] = levels[-1]
+            elif text == "," and openings[-1] in self._groups:
+                self._arguments.add(index)
+            elif text in _LIST_ENDS and self._text(index - 1) != ".":
+                levels[-1] = ""
+
+    def _begins_group(self, index: int) -> bool:
+        """Whether a pair that opens here is an operand, holds the arguments of a call, or what IN compares with."""
+        if self._begins_operand(index):
+            return True
+        before = self._text(index - 1)
+        if before == "in":
+            due = index - 3 if self._text(index - 2) == "not" else index - 2
+            return self._ends_operand(due) and not self._turns_columns
+        return before != "" and calls(before) and self._begins_operand(index - 1)
+
+    def _begins_operand(self, index: int) -> bool:
+        """Whether an operand surely begins at this place."""
+        before = self._text(index - 1)
+        if before == "(":
+            return index - 1 in self._groups
+        if before in ("and", "or", "then", "else"):
+            return self._ends_operand(index - 2)
+        if before in _ASKING:
+            return self._is_keyword(index - 1)
+        place = index - 1
+        return before in self._comparisons or before in _ARITHMETIC or place in self._lists or place in self._arguments
+
+    def _ends_operand(self, index: int) -> bool:
+        """As in `shapes`."""
+        text = self._text(index)
+        if not text:
+            return False
+        return text in (")", "]", "end") or is_value(text) or (self._text(index - 1) == "." and text[0].isalpha())
+
+    def _is_keyword(self, index: int) -> bool:
+        """Whether the word at `index`, one of those before which parentheses may be redundant, is no name of a thing.
+
+        Spark reserves no word: `abs(and(a))` calls `and`, `FROM t WHERE having (a = b)` calls `having`.
+        """
+        word = self._text(index)
+        if word == "select":
+            return self._begins_query(index)
+        if word == "when" and self._text(index - 1) == "case":
+            return True
+        return word not in _CONDITION_STARTS or self._ends_operand(index - 1)
+
+    def _begins_query(self, index: int) -> bool:
+        before = self._text(index - 1)
+        if before not in _BEFORE_A_QUERY:
+            return False
+        # `abs(select(a))` calls `select`.
+        called = self._text(index - 2) if before == "(" else ""
+        is_called = called[:1] == "`" or (
+            called != "" and (is_plain(called) or (called in spark_functions() and called not in _ASKING_FOR_A_QUERY))
         )
-        return is_due and after in _ENDS | _ITEM_ENDS
-    return before in _OPERAND_STARTS and after in _OPERAND_ENDS
+        return not is_called and self._text(index + 1) not in ("", ",", ")", ".", "]")
 
 
-def _lists(texts: list[str]) -> dict[int, str]:
-    """Each word or comma after which an item of a SELECT or GROUP BY list begins, and which of both."""
-    found: dict[int, str] = {}
-    levels = [""]
-    for index, text in enumerate(texts):
-        if text == "(":
-            levels.append("")
-        elif text == ")" and len(levels) > 1:
-            levels.pop()
-        elif text == "select" and _is_keyword(texts, index):
-            levels[-1] = found[index] = "select"
-        elif text == "by" and _at(texts, index - 1) == "group" and _ends_operand(texts, index - 2):
-            levels[-1] = found[index] = "group"
-        elif text == "," and levels[-1]:
-            found[index] = levels[-1]
-        elif text in _LIST_ENDS and _at(texts, index - 1) != ".":
-            levels[-1] = ""
-    return found
+def _has_angles(texts: list[str]) -> bool:
+    """Whether types such as `array<int>` are named, whose brackets read like comparisons."""
+    return any(
+        text in _TYPES_WITH_ANGLES and index + 1 < len(texts) and texts[index + 1][0] == "<"
+        for index, text in enumerate(texts)
+    )
 
 
-def _is_literal(text: str) -> bool:
-    return text[0].isdigit() or text[0] in "'\"."
-
-
-def _is_value(text: str) -> bool:
-    """Whether a text is by itself a whole operand."""
-    if text[0].isdigit() or text[0] in "`'\".":
-        return len(text) > 1 or text[0].isdigit()
-    return text.lower() in VALUES or is_plain(text.lower())
-
-
-def _ends_operand(texts: list[str], index: int) -> bool:
-    """As in `shapes`."""
-    text = _at(texts, index)
-    if not text:
-        return False
-    return text in (")", "]", "end") or _is_value(text) or (_at(texts, index - 1) == "." and text[0].isalpha())
-
-
-def _is_keyword(texts: list[str], index: int) -> bool:
-    """Whether the word at `index`, one of those before which parentheses may be redundant, is no name of a thing.
-
-    Spark reserves no word: `abs(and(a))` calls `and`, `FROM t WHERE having (a = b)` calls `having`.
-    """
-    word = texts[index]
-    if word == "select":
-        return _at(texts, index - 1) in _BEFORE_A_QUERY
-    if word == "when" and _at(texts, index - 1) == "case":
-        return True
-    return word not in _CONDITION_STARTS or _ends_operand(texts, index - 1)
-
-
-def _is_condition(texts: list[str], opening: int, pairs: dict[int, int], after_between: set[int]) -> bool:
-    own = _own(texts, opening + 1, pairs[opening], pairs)
-    if len(own) < 2 or any(text in _COMPOUND for text in own):
-        return False
-    return opening - 1 not in after_between
-
-
-def _is_expression(texts: list[str], opening: int, pairs: dict[int, int]) -> bool:
-    """Whether one expression of several tokens stands in the parentheses: no list, no lambda, no `*` for columns."""
-    own = _own(texts, opening + 1, pairs[opening], pairs)
-    return len(own) > 1 and own[-1] != "*" and _NO_EXPRESSION.isdisjoint(own)
+def _may_name(text: str) -> bool:
+    return text[0].isalpha() or text[0] in '_`"'
 
 
 def _after_between(texts: list[str]) -> set[int]:

@@ -1,0 +1,3 @@
+SELECT (all - a) AS x FROM words
+-- ~
+SELECT all - a AS x FROM words

@@ -1,0 +1,3 @@
+SELECT sum((distinct - a)) AS x FROM words
+-- ~
+SELECT sum(distinct - a) AS x FROM words

@@ -1,0 +1,3 @@
+SELECT (distinct - a) AS x FROM words
+-- ~
+SELECT distinct - a AS x FROM words

@@ -1,0 +1,3 @@
+SELECT a FROM t WHERE (p GROUP BY a)
+-- ~
+SELECT a FROM t WHERE p GROUP BY a

@@ -1,0 +1,3 @@
+SELECT * FROM t WHERE (a - b)
+-- ~
+SELECT * FROM t WHERE a - b

@@ -1,0 +1,3 @@
+SELECT abs(select(a)) AS x FROM t
+-- ~
+SELECT abs(select a) AS x FROM t

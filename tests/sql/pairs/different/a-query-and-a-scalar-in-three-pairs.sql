@@ -1,0 +1,3 @@
+SELECT id FROM t WHERE id NOT IN (SELECT b FROM t WHERE id > 100)
+-- ~
+SELECT id FROM t WHERE id NOT IN (((SELECT b FROM t WHERE id > 100)))

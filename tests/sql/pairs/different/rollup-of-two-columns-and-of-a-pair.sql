@@ -1,0 +1,3 @@
+SELECT (a, b) IS NULL AS total, count(*) AS n FROM t GROUP BY ROLLUP ((a, b))
+-- ~
+SELECT (a, b) IS NULL AS total, count(*) AS n FROM t GROUP BY ROLLUP (((a, b)))

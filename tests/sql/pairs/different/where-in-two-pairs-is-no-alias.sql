@@ -1,0 +1,3 @@
+SELECT * FROM t WHERE ((p))
+-- ~
+SELECT * FROM t WHERE (p)
