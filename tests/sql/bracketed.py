@@ -8,6 +8,64 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _QUERIES = Path(__file__).with_suffix(".txt")
+CONTENTS = (
+    *("- a", "- 1", "a . b", "a - b", "a || 'b'", "a = b", "a AND b", "NOT a", "NOT a = b", "a IS NULL", "a IS NOT NULL"),
+    *(
+        "a BETWEEN b AND c",
+        "a IN ( b )",
+        "a IN ( SELECT b FROM u )",
+        "a LIKE b ESCAPE '!'",
+        "a IS DISTINCT FROM b",
+        "a :: int",
+    ),
+    *("CASE WHEN a THEN b END", "CASE a WHEN b THEN c ELSE d END", "case - end", "a [ 0 ]", "f ( a )", "f ( DISTINCT a )"),
+    *(
+        "sum ( a ) FILTER ( WHERE b ) OVER ( w )",
+        "EXISTS ( SELECT 1 )",
+        "transform ( a , x -> x )",
+        "map ( a , b )",
+        "x -> a",
+    ),
+    *("( a , b )", "( a ) + b", "( a , b ) = ( c , d )", "( x , y ) -> x", "( SELECT a FROM u )", "( SELECT a FROM u ) + 1"),
+    *(
+        "( SELECT a FROM u ) UNION ( SELECT b FROM u )",
+        "( SELECT a FROM u ) LIMIT 1",
+        "SELECT a FROM u",
+        "SELECT a",
+        "VALUES 1",
+    ),
+    *(
+        "TABLE u",
+        "FROM u SELECT a",
+        "WITH x AS ( SELECT 1 ) SELECT * FROM x",
+        "all - b",
+        "distinct + b",
+        "ALL a",
+        "DISTINCT a",
+    ),
+    *(
+        "all ( b )",
+        "distinct",
+        "interval 1 day",
+        "interval '1' year + a",
+        "interval a",
+        "interval a day",
+        "date '2020-01-01'",
+    ),
+    *("x '1f'", 'x "1f"', "'a' 'b'", '"a"', "`a`", "a b", "a AS b", "a b , c", "a , b", "a => b", "*", "t . *", "a DESC"),
+    *(
+        "a IS DISTINCT",
+        "a NULLS LAST",
+        "a NOT",
+        "a COLLATE UNICODE",
+        "a AT TIME ZONE 'b'",
+        "1",
+        "null",
+        "user",
+        "current_date",
+    ),
+)
+"""What may stand in parentheses, or may not."""
 _SHORT = 4
 _DEEPEST = 3
 
@@ -40,6 +98,15 @@ def bracketed_beside(query: Sequence[str], place: int) -> Iterator[tuple[str, ..
         yield from _wrapped(tokens, place, end)
     for start in range(max(0, place - _SHORT), place):
         yield from _wrapped(tokens, start, place + 1)
+
+
+def filled(query: Sequence[str], place: int) -> Iterator[tuple[str, ...]]:
+    """The query with each of `CONTENTS` in place of a token, in up to three pairs."""
+    for content in CONTENTS:
+        tokens = tuple(content.split(" "))
+        changed = (*query[:place], *tokens, *query[place + 1 :])
+        yield changed
+        yield from _wrapped(changed, place, place + len(tokens))
 
 
 def places_of_names(query: Sequence[str]) -> list[int]:

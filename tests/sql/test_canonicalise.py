@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.lexer import Dialect, Kind, tokens_of
+from reconciler.sql.shapes import VALUES
 from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
 
 QUERIES = (
@@ -144,6 +145,37 @@ def test_words_in_the_places_of_names_are_names() -> None:
         for query in queries:
             spelled = [canonical_query(query.format(one), True) for one in (word, word.upper())]
             assert spelled[0] != spelled[1], (query, word)
+
+
+def test_a_word_of_sql_keeps_the_parentheses_around_what_it_begins() -> None:
+    """Without them it may be a quantifier, a clause, a literal: `SELECT (all - b)` reads a column."""
+    queries = (
+        "SELECT {} AS x FROM t",
+        "SELECT sum({}) FROM t",
+        "SELECT a FROM t WHERE a IN ({}) OR a",
+        "SELECT a FROM t GROUP BY {}",
+    )
+    for word in sorted(spark_words() - VALUES - {"not", "r", "x"}):
+        for query in queries:
+            for part in (word, f"{word} - b"):
+                texts = {canonical_query(query.format(form.format(part))) for form in ("{}", "({})", "(({}))")}
+                assert len(texts) == 3, (query, part)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("SELECT a FROM t WHERE (a - b)", "SELECT a FROM t WHERE a - b"),
+        ("SELECT abs(select(a)) FROM t", "SELECT abs(select a) FROM t"),
+        ("SELECT a FROM t UNPIVOT ((v) FOR n IN ((a)))", "SELECT a FROM t UNPIVOT ((v) FOR n IN (a))"),
+        ("SELECT sum(a) OVER ((w)) FROM t", "SELECT sum(a) OVER (w) FROM t"),
+        ("SELECT a FROM t x ((a))", "SELECT a FROM t x (a)"),
+        ("SELECT a FROM VALUES ((1)), ((2))", "SELECT a FROM VALUES (1), (2)"),
+    ],
+)
+def test_parentheses_of_the_grammar_stay(first: str, second: str) -> None:
+    """Spark takes one of two for a query, or may do so."""
+    assert canonical_query(first) != canonical_query(second)
 
 
 def test_word_lists_are_in_order() -> None:

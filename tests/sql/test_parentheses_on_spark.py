@@ -13,7 +13,7 @@ import pytest
 from reconciler.engine.protocol import Engine
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.words import spark_words
-from tests.sql.bracketed import bracketed, bracketed_beside, places_of_names, written
+from tests.sql.bracketed import bracketed, bracketed_beside, filled, places_of_names, written
 from tests.sql.seen_by_spark import SparksParser, as_seen
 
 pytestmark = pytest.mark.spark
@@ -79,6 +79,14 @@ def test_some_parts_in_parentheses(parser: SparksParser) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 def test_all_parts_in_parentheses(parser: SparksParser, part: int) -> None:
     assert _judge(parser, (text for query in QUERIES[part::PARTS] for text in _joined(bracketed(query, 25)))) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_that_may_stand_in_parentheses(parser: SparksParser, part: int) -> None:
+    """Each thing in place of each name of each query."""
+    places = [(query, place) for query in QUERIES for place in places_of_names(query)]
+    assert _judge(parser, (text for query, place in places[part::PARTS] for text in _joined(filled(query, place)))) > 0
 
 
 @pytest.mark.slow

@@ -1,3 +1,0 @@
-SELECT * FROM t WHERE (a - b)
--- ~
-SELECT * FROM t WHERE a - b

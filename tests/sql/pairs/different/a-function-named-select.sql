@@ -1,3 +1,0 @@
-SELECT abs(select(a)) AS x FROM t
--- ~
-SELECT abs(select a) AS x FROM t
