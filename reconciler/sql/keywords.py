@@ -143,8 +143,11 @@ def _add_cases(shapes: list[str], found: set[int]) -> None:
             if shape == "case":
                 if not ended:
                     levels[-1][0].append(index)
-            elif ended:
-                levels[-1][1 if shape == "end" else 2].append(index)
+            elif ended and shape == "end":
+                levels[-1][1].append(index)
+            elif ended and len(levels[-1][0]) > len(levels[-1][1]):
+                # Behind the END it is an alias: `CASE … END else`.
+                levels[-1][2].append(index)
             elif shape == "when" and at(shapes, index - 1) == "case":
                 levels[-1][2].append(index)
 

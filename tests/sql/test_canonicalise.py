@@ -125,6 +125,7 @@ def test_letter_case_of_names_matters_where_names_are_data(query: str) -> None:
 
 def test_words_in_the_places_of_names_are_names() -> None:
     places = (
+        "CASE a WHEN b THEN c END {}",
         "m.{}",
         "v:{}",
         "v:a.{}",
