@@ -3,8 +3,8 @@
 Two forms of one plan: its text, which shows common table expressions, and its JSON, which shows what the text leaves out
 (IGNORE NULLS, types of literals). Numbers that Spark gives anew with each plan are left out. As to letter case,
 
-- names of functions, relations, hints and collations never count, nor that of a column right before the alias of all
-  that it ends;
+- names of functions, relations, windows, hints and collations never count, nor that of a column right before the alias of
+  all that it ends;
 - all other names do where names are data; else only what Spark takes from a variant does.
 """
 
@@ -20,6 +20,7 @@ _RELATION_LIST = (
 _UNCOUNTED = (
     re.compile(r"[\w.`]+(?=\()"),
     re.compile(r"(?<=unresolvedcollation\()[^)]*"),
+    re.compile(r"(?<=windowspecreference\()[^)]*"),
     re.compile(rf"^[\s:|+-]*'?(?:{_RELATION_LIST}) .*$", re.MULTILINE),
     # LIKE shows its escape behind its pattern.
     re.compile(r"'[\w`]+(?=(?:, \\)?\)* AS )"),
@@ -28,6 +29,7 @@ _OF_THE_PLAN = frozenset({"exprId", "jvmId", "resultId", "planId", "origin"})
 _OF_RELATIONS = frozenset(
     {"SubqueryAlias", "UnresolvedRelation", "UnresolvedTableValuedFunction", "Generate", "UnresolvedHint", "UnresolvedWith"}
     | {"UnresolvedFunction", "FunctionIdentifier", "Tuple3", "UnresolvedInlineTable", "UnresolvedCollation"}
+    | {"WindowSpecReference"}
 )
 _NAMES_OF_RELATIONS = frozenset(
     {"identifier", "multipartIdentifier", "nameParts", "qualifier", "name", "funcName", "_1", "rows", "collationName"}
