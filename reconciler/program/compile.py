@@ -63,6 +63,7 @@ from reconciler.sql.limits import (
     MAXIMUM_BROUGHT,
     MAXIMUM_BROUGHT_BY_PIPELINE,
     MAXIMUM_DECLARED,
+    MAXIMUM_FUNCTIONS,
 )
 from reconciler.sql.spelling import Spelling, may_hold_names, may_make_names_data
 
@@ -171,6 +172,12 @@ def _within_limits(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest
     """The manifest with as many declarations as are taken, the first by place, and whether that is all."""
     declarations: tuple[_Declaration, ...] = (*manifest.tables, *manifest.views, *manifest.functions)
     everything = sorted(declarations, key=_position)
+    if len(manifest.functions) > MAXIMUM_FUNCTIONS:
+        first = sorted(manifest.functions, key=_position)[MAXIMUM_FUNCTIONS]
+        message = f"the pipeline declares {len(manifest.functions):,} functions"
+        message = f"{message}; at most {MAXIMUM_FUNCTIONS:,} are taken, and this is the first beyond"
+        into.append(Diagnostic("P361", message, first.location, "divide it into several pipelines"))
+        return replace(manifest, functions=(), views=()), False
     if len(everything) <= MAXIMUM_DECLARED:
         return manifest, True
     what = f"the pipeline declares {len(everything):,} tables, views and functions"

@@ -23,6 +23,7 @@ MAXIMUM_OUTPUTS: Final = 10_000
 MAXIMUM_BROUGHT: Final = 100_000
 MAXIMUM_BROUGHT_BY_PIPELINE: Final = 1_000_000
 MAXIMUM_DECLARED: Final = 10_000
+MAXIMUM_FUNCTIONS: Final = 5_000
 MAXIMUM_CONNECTORS: Final = 1_000
 TOO_MANY_TOKENS: Final = f"the query has more than {MAXIMUM_TOKENS:,} words and signs"
 TOO_MANY_JOINS: Final = f"the query has more than {MAXIMUM_JOINS:,} joins"

@@ -76,8 +76,9 @@ def _programs() -> dict[str, Callable[[], str]]:
         "functions that call one of chance, each the one before": lambda: (
             TABLE
             + "CREATE FUNCTION f0(x INT) RETURNS DOUBLE AS rand();\n"
-            + _lines("CREATE FUNCTION f{0}(x INT) RETURNS DOUBLE AS f{1}(x);", 6_000, 1)
+            + _lines("CREATE FUNCTION f{0}(x INT) RETURNS DOUBLE AS f{1}(x);", 4_990, 1)
         ),
+        "functions": lambda: _lines("CREATE FUNCTION f{0}(x INT) RETURNS INT AS x;", 21_000),
         "functions that view after view calls": lambda: (
             TABLE
             + _lines("CREATE FUNCTION f{0}(x INT) RETURNS INT AS x;", 3_000)

@@ -118,6 +118,13 @@ def test_a_pipeline_of_more_declarations_than_are_taken_is_told_once() -> None:
     assert "10,002" in found.diagnostics[0].message
 
 
+def test_a_pipeline_of_more_functions_than_are_taken_is_told_once() -> None:
+    functions = "".join(f"CREATE FUNCTION f{number}(x INT) RETURNS INT AS x;\n" for number in range(5_001))
+    found = compiled(functions + "CREATE TABLE t (a INT);\nCREATE VIEW v AS SELECT f1(a) AS x FROM t;")
+    assert told(found) == [("P361", "pipelines/shop/p.sql:5001:1")]
+    assert "5,001 functions" in found.diagnostics[0].message
+
+
 def test_what_was_applied_above_a_limit_stays_readable() -> None:
     sql = doubled(16) + "CREATE VIEW w AS SELECT one FROM v;"
     cache = Kept()
