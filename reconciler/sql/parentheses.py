@@ -17,7 +17,7 @@ person would call redundant. Each case is safe by itself (X is what stands betwe
   around the arguments of a call, after IN. Not elsewhere: `ROLLUP (((a)))`, `UNPIVOT (v FOR n IN ((a)))` and `VALUES ((a))`
   have pairs that are part of the grammar. Nor when X is a query or a tuple, however deep: `IN ((SELECT …))` compares with a
   scalar, and what is in `(((q1) UNION (q2)))` is one, too. `WHERE ((p))` is no `WHERE (p)`, which may be an alias; nor is
-  `WHERE (p - q)` the condition that it looks like.
+  `WHERE (p - q)` the condition that it looks like, or `SELECT 1 WHERE - p`.
 
 AND, OR, WHERE, HAVING, ON and WHEN count when an operand ends before them, or CASE stands there: each can be a name, too.
 A query with types in angle brackets keeps what stands beside those; the columns of UNPIVOT look like operands of IN.
@@ -130,6 +130,9 @@ class _Query:
         if extent is Extent.OPERAND:
             return self._is_operand(opening, content, before, after)
         if before in _ASKING and self._may_be_alias(content):
+            return False
+        if before in _CONDITION_STARTS and self._text(content) == "-":
+            # Spark takes `SELECT 1 WHERE - a` for an alias ill spelled, `where-a`.
             return False
         if self._lists.get(opening - 1) == "select" and after in _ITEM_ENDS:
             return True

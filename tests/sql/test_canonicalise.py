@@ -167,6 +167,7 @@ def test_a_word_of_sql_keeps_the_parentheses_around_what_it_begins() -> None:
     ("first", "second"),
     [
         ("SELECT a FROM t WHERE (a - b)", "SELECT a FROM t WHERE a - b"),
+        ("SELECT 1 WHERE (- a)", "SELECT 1 WHERE - a"),
         ("SELECT abs(select(a)) FROM t", "SELECT abs(select a) FROM t"),
         ("SELECT a FROM t UNPIVOT ((v) FOR n IN ((a)))", "SELECT a FROM t UNPIVOT ((v) FOR n IN (a))"),
         ("SELECT sum(a) OVER ((w)) FROM t", "SELECT sum(a) OVER (w) FROM t"),
