@@ -50,8 +50,8 @@ SELECT any(p) AS a, some(p) AS b, every(p) AS c, any_value(a) AS d, first(a) AS 
 SELECT first_value(a) AS a, last_value(a, true) AS b, any_value(a) IGNORE NULLS AS c, count_if(p) AS d, min_by(a, b) AS e, max_by(a, b, 2) AS f FROM t;
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) AS a, percentile_disc(0.5) WITHIN GROUP (ORDER BY a DESC) AS b, mode(a) AS c FROM t;
 SELECT mode() WITHIN GROUP (ORDER BY a DESC) AS a, listagg(s, ',') WITHIN GROUP (ORDER BY s) AS b, string_agg(DISTINCT s) AS c, median(a) AS d FROM t;
-SELECT count(*) AS a, count(* EXCEPT (a)) AS b, count(*, 1) AS c, count(ALL *) AS d, count(a, *) AS e, hash(*) AS f FROM t;
-SELECT greatest(*) AS a, least(* EXCEPT (c), 3) AS b, nvl(t.* EXCEPT (b)) AS c, 1 IN (*) AS d FROM (SELECT a, b, 1 AS c FROM t) t;
+SELECT count(*) AS a, count(* EXCEPT (a)) AS b, count(*, 1) AS c, count(ALL *) AS d, count(a, *) AS e FROM t;
+SELECT greatest(*) AS a, least(* EXCEPT (c), 3) AS b, nvl(t.* EXCEPT (b)) AS c, 1 IN (*) AS d, hash(*) AS e FROM (SELECT a, b, 1 AS c FROM t) t;
 SELECT count(DISTINCT a, b) AS a, count(*) FILTER (WHERE a > 1) AS b, sum(DISTINCT a) FILTER (WHERE p) AS c, count(ALL a) AS d FROM t;
 SELECT approx_percentile(a, array(0.1, 0.5), 100) AS a, collect_list(DISTINCT s) AS b, count(a, b) AS c, sum(a) AS d FROM t;
 SELECT date_trunc('DAY', ts) AS a, make_date(2020, 1, 1) AS b, make_interval(1, 2) AS c, to_timestamp(s, 'yyyy') AS d, unix_timestamp(s) AS e FROM t;
