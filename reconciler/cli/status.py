@@ -157,7 +157,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
         deletes = "1 delete" if connector.unmatched == 1 else f"{connector.unmatched} deletes"
         say(f"  {connector.name}: {deletes} found no row")
     if connector.unknown_fields:
-        fields = ", ".join(f"{name} (in {rows} rows)" for name, rows in connector.unknown_fields.items())
+        fields = ", ".join(
+            f"{name} (in {rows} row{'' if rows == 1 else 's'})" for name, rows in connector.unknown_fields.items()
+        )
         say(f"  {connector.name}: no column takes {fields}")
     if connector.missing_fields:
         say(f"  {connector.name}: what it reads has no {', '.join(connector.missing_fields)}")

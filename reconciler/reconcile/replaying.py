@@ -98,7 +98,10 @@ def describe_step_result(pipeline: str, result: StepResult) -> str:
 
 def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:
     """Fields that no column takes, in one line, with what to do about it."""
-    told = ", ".join(f"{printable(name)} (in {rows[name]} rows)" if name in rows else name for name in names)
+    told = ", ".join(
+        f"{printable(name)} (in {rows[name]} row{'' if rows[name] == 1 else 's'})" if name in rows else name
+        for name in names
+    )
     return (
         f"{connector}: no column of {table} takes {told}: what stands there is left out; to take it, say of the connector: "
         f"columns: {{COLUMN: {{source: {printable(names[0])}}}}}"

@@ -72,6 +72,7 @@ _HINTS_OF_QUERIES = {
     "'type') gives NULL there",
     "CAST_INVALID_INPUT": "a cast stops at a value that is none of its type; try_cast gives NULL there",
     "CAST_OVERFLOW": "a cast stops at a number that is too large; try_cast gives NULL there",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a number is too large for its type; try_cast gives NULL there",
     "DIVIDE_BY_ZERO": "try_divide gives NULL where it would divide by zero",
     "ARITHMETIC_OVERFLOW": "try_add, try_subtract and try_multiply give NULL where a number becomes too large",
     "CANNOT_PARSE_TIMESTAMP": "try_to_timestamp gives NULL for a text that is no time",
