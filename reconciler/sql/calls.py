@@ -1,7 +1,7 @@
 """Which functions of the pipeline a text calls, and the canonical text of a function's body. No parser is needed for these.
 
-A name right before a parenthesis is a call, unless a point stands before it. That errs on the side of calling: the name of
-a CTE with a list of columns looks the same.
+A name right before a parenthesis is a call, also behind a point: `session.f(x)` calls f. That errs on the side of calling:
+the name of a CTE with a list of columns looks the same.
 """
 
 from collections.abc import Collection
@@ -9,7 +9,7 @@ from typing import Final
 
 from reconciler.names import fold
 from reconciler.sql.canonicalise import canonical_text
-from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.lexer import Dialect, Kind, tokens_of
 from reconciler.sql.spelling import Spelling
 
 # Looking for so many in a text is less work than cutting it into tokens.
@@ -32,13 +32,10 @@ def functions_called(text: str, known: Collection[str]) -> tuple[str, ...]:
         if not candidates:
             return ()
     found: set[str] = set()
-    before: Token | None = None
     name: str | None = None
     for token in tokens_of(text, Dialect.QUERY):
         if name is not None and token.is_symbol("("):
             found.add(name)
-        is_name = token.kind in (Kind.WORD, Kind.QUOTED) and not (before is not None and before.is_symbol("."))
-        key = fold(token.text.strip("`")) if is_name else None
+        key = fold(token.text.strip("`")) if token.kind in (Kind.WORD, Kind.QUOTED) else None
         name = key if key in candidates else None
-        before = token
     return tuple(sorted(found))

@@ -89,7 +89,8 @@ def test_equal_bodies_have_one_canonical_text() -> None:
         ("SELECT TAX(a, b) FROM t", ("tax",)),
         ("SELECT `Tax` (a), rate(1) FROM t", ("rate", "tax")),
         ("SELECT tax, rate FROM tax", ()),
-        ("SELECT 'tax(1)', taxes(2), x.tax(3) FROM t -- tax(4)", ()),
+        ("SELECT 'tax(1)', taxes(2), x.tax FROM t -- tax(4)", ()),
+        ("SELECT session.tax(1), system.session . `rate` (2) FROM t", ("rate", "tax")),
         ("SELECT a FROM t WHERE b IN (SELECT tax(c) FROM u)", ("tax",)),
     ],
 )
