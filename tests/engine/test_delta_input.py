@@ -31,6 +31,7 @@ from reconciler.engine.spark.ingest.delta_table import discover, read
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
+from reconciler.reconcile.failures import addressed
 
 pytestmark = pytest.mark.spark
 
@@ -339,7 +340,8 @@ def test_what_a_vacuum_took_is_an_error_that_says_how_to_go_on(session: SparkSes
         error = refused(lambda first=first, last=last: reading(source, source.range(first, last)))
         assert error.code == "X747"
         assert f"after version {first} of" in error.message
-        assert "reconcile connector seek shop copy.history --to latest" in str(error.hint)
+        hint = addressed(error, "shop", "copy.history").hint
+        assert "reconcile connector seek shop copy.history --to latest" in str(hint)
         assert f"from version {first + 1}" in str(error.hint)
     assert says_nothing(source, source.range(source.version - 1, source.version))
 
