@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.diagnostics import Diagnostic
+from reconciler.secret_values import without_secrets
 
 EXIT_DONE = 0
 EXIT_ERROR = 1
@@ -17,15 +18,16 @@ EXIT_INTERRUPTED = 130
 
 
 class ReconcileError(Exception):
-    """The root. `exit_code` is the process's when this reaches the command line."""
+    """The root. `exit_code` is the process's when this reaches the command line. Its message holds no secret that this
+    process has resolved, whoever's words are in it: it is shown, and stands in events and reports that others read."""
 
     exit_code = EXIT_ERROR
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
         self.code = code
-        self.message = message
-        self.hint = hint
+        self.message = without_secrets(message)
+        self.hint = None if hint is None else without_secrets(hint)
+        super().__init__(self.message)
 
 
 class ManifestInvalid(ReconcileError):

@@ -3,7 +3,8 @@ out.
 
 Line ends can forge lines, escapes move a terminal's cursor or change what stands there already, marks of direction turn the
 order of letters. What shows nothing makes two texts look the same that are not: such characters may be data, so files may
-have them (`invisible` has those that files may not), and whatever shows text goes through here.
+have them (`invisible` has those that files may not), and whatever shows text goes through here. It loses the
+secrets that this process knows (`secret_values`).
 
 Unicode says which they are: controls, formats, halves, private and unassigned ones (Cc, Cf, Cs, Co, Cn), separators but the
 blank (Zl, Zp, Zs), what it calls ignorable by default (so also U+FE0F behind an emoji); and a few are blank by their form.
@@ -12,6 +13,8 @@ blank (Zl, Zp, Zs), what it calls ignorable by default (so also U+FE0F behind an
 import json
 import re
 from typing import Any
+
+from reconciler.secret_values import without_secrets, without_secrets_within
 
 # Python knows the categories (`str.isprintable`), but not Default_Ignorable_Code_Point: these are letters and marks among
 # them. Blank by their form are the braille cell without dots, the replacement of an object, the Khitan filler, the note
@@ -29,6 +32,7 @@ def is_seen(character: str) -> bool:
 def printable(text: str) -> str:
     """A text within a line. Every control character, line separator, mark of direction and sign that nobody sees is written
     out (`\\r`, `\\u202e`), and halves of characters too, which no output takes."""
+    text = without_secrets(text)
     if _is_plain(text):
         return text
     return _NOT_PLAIN.sub(_written_out, text)
@@ -36,6 +40,8 @@ def printable(text: str) -> str:
 
 def printable_lines(text: str) -> str:
     """A text of several lines: line feeds stay, tabs become blanks, all else is as in `printable`."""
+    # First as a whole: a secret may go over lines.
+    text = without_secrets(text)
     if _is_plain(text):
         return text
     return "\n".join(printable(line.removesuffix("\r").expandtabs(4)) for line in text.split("\n"))
@@ -43,6 +49,7 @@ def printable_lines(text: str) -> str:
 
 def printable_json(value: Any, *, indent: int | None = None, default: Any = None) -> str:
     """A value as JSON, which any reader takes for the same value: what would act is escaped within its texts."""
+    value = without_secrets_within(value)
     return _NOT_PLAIN.sub(_escaped, json.dumps(value, indent=indent, ensure_ascii=False, default=default))
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from reconciler.engine.protocol import Engine
+from reconciler.secret_values import forget_secrets
 
 if TYPE_CHECKING:
     from tests.kafka.broker import Broker
@@ -46,6 +47,13 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECONCILE_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered() -> Iterator[None]:
+    """What one test resolves of secrets does not mask what another says."""
+    yield
+    forget_secrets()
 
 
 @pytest.fixture(scope="session")

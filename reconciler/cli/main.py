@@ -10,7 +10,10 @@ import gc
 import importlib
 import os
 import sys
+import threading
+import traceback
 from collections.abc import Sequence
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -99,6 +102,8 @@ def main(arguments: list[str] | None = None) -> None:
         from reconciler.sql.canonicalise import alter_for_tests
 
         alter_for_tests(alteration)
+    sys.excepthook = _show_traceback
+    threading.excepthook = lambda raised: _show_traceback(raised.exc_type, raised.exc_value, raised.exc_traceback)
     code = run(arguments)
     if "pyspark" not in sys.modules:
         # Nothing is held that must be let go. Taking a large plan apart, object by object, would take as long as a tenth of
@@ -144,6 +149,12 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         show_error(ReconcileError("U890", f"unexpected error: {type(error).__name__}: {words}", hint))
         return EXIT_ERROR
     return result if isinstance(result, int) else 0
+
+
+def _show_traceback(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    """What Python shows of an exception that nobody handles, here or in another thread: as printable as all else."""
+    if error is not None and not issubclass(kind, SystemExit):
+        note("".join(traceback.format_exception(kind, error, trace)).rstrip())
 
 
 def _environment(arguments: Sequence[str]) -> str | None:

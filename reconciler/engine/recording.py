@@ -43,7 +43,7 @@ from reconciler.engine.protocol import (
 )
 from reconciler.engine.recording_sinks import Sinks
 from reconciler.engine.records import Change, Record, fitting, missing_from, read_records
-from reconciler.engine.secrets import resolved
+from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.errors import EngineError
@@ -157,6 +157,12 @@ class RecordingEngine:
 
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
         self._record(("discover", connector, settings, position))
+        found = self._discovered(connector, settings, None if position is None else revealed(position))
+        if found is None:
+            return None
+        return replace(found, range=concealed(found.range, settings), position=concealed(found.position, settings))
+
+    def _discovered(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
         config = resolved(settings)["transport"]["config"]
         match settings["transport"]["name"]:
             case "file_input":
@@ -180,7 +186,7 @@ class RecordingEngine:
 
         def read() -> list[Record]:
             nonlocal missing
-            wanted = ingestion.range
+            wanted = revealed(ingestion.range)
             if "uri" in wanted:
                 source = self.writer.read(wanted["uri"], wanted["version"])
                 names = [column.name for column in source.columns]

@@ -15,6 +15,7 @@ from typing import Any
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.errors import RegistryError
 from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
+from reconciler.secret_values import without_secrets_within
 
 
 class Event(StrEnum):
@@ -98,7 +99,7 @@ class EventLog:
                 "event": one.event.value,
                 "subject": one.subject,
                 "step": "" if one.step is None else str(one.step),
-                "details": canonical_json(one.details),
+                "details": canonical_json(without_secrets_within(one.details)),
             }
             for one in events
         ]

@@ -15,6 +15,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from reconciler.errors import Declared, EngineError, ReconcileError
+from reconciler.secret_values import without_secrets
 
 _MARKER = "reconcile:"
 # After the code, the function of the pipeline that it is about, if there is one.
@@ -161,6 +162,8 @@ def _ended(doing: str = "") -> EngineError:
 
 def _as_engine_error(doing: str, error: Exception, of_connector: bool) -> EngineError:
     condition, message, file = _reason(error)
+    # Before it is cut: of half a secret nobody knows any more that it is one.
+    message = without_secrets(message)
     own = _OWN.search(message) or _RAISED_IN_PYTHON.search(message)
     if own is not None:
         function = None if own.group(2) is None else Declared("function", own.group(2))

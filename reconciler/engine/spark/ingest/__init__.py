@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from reconciler.digest import JsonObject
 from reconciler.engine.fields import under_source_names
 from reconciler.engine.protocol import Available, Ingestion, Written
-from reconciler.engine.secrets import resolved
+from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.failures import translated
@@ -61,7 +61,11 @@ def discover(sessions: Sessions, connector: str, settings: JsonObject, position:
     """What a connector has beyond a position; None: nothing new."""
     doing = f"connector {connector}"
     with translated(doing, of_connector=True), _named(doing):
-        return _transport(settings).discover(sessions, resolved(settings), position)
+        known = None if position is None else revealed(position)
+        found = _transport(settings).discover(sessions, resolved(settings), known)
+        if found is None:
+            return None
+        return replace(found, range=concealed(found.range, settings), position=concealed(found.position, settings))
 
 
 def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
@@ -81,7 +85,8 @@ def ingest(sessions: Sessions, ingestion: Ingestion, mixed: Mixed) -> Written:
         settings = resolved(ingestion.settings)
         session = isolated(sessions, {})
         as_read = under_source_names(ingestion.target, settings)
-        incoming = transport.read(session, replace(ingestion, target=as_read), settings)
+        wanted = revealed(ingestion.range)
+        incoming = transport.read(session, replace(ingestion, target=as_read, range=wanted), settings)
         if incoming is None:
             return Written(latest_version(folder(ingestion.target.location, sessions)) or 0, 0)
         incoming = for_columns(incoming, ingestion.target, as_read)

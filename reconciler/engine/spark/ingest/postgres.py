@@ -22,6 +22,7 @@ from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.locations import Sessions, literal, quoted
 from reconciler.errors import EngineError
+from reconciler.secret_values import without_secrets_within
 
 _WITHOUT_PRECISION = DecimalType(38, 18)
 _UNREACHABLE = "08"
@@ -64,7 +65,7 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     if unbound:
         options["customSchema"] = ", ".join(f"{quoted(name)} STRING" for name in unbound)
         rows = _loaded(session, options, config)
-    incoming = Incoming(rows, by_name(rows), literal(json.dumps(dict(ingestion.range))))
+    incoming = Incoming(rows, by_name(rows), literal(json.dumps(without_secrets_within(ingestion.range))))
     return with_fields(incoming, rows.columns, ingestion.target)
 
 
