@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.engine.secrets import resolved
+from reconciler.engine.secrets import remember_credentials, resolved
 from reconciler.errors import EngineError, ReconcileError
 from reconciler.printing import printable, printable_json, printable_lines
 from reconciler.secret_values import forget_secrets, remember_secret, without_secrets, without_secrets_within
@@ -119,6 +119,12 @@ def test_a_short_or_common_secret_is_replaced_where_it_stands_alone(secret: str,
 def test_what_stands_in_clear_where_a_secret_belongs_is_taken_out_too() -> None:
     resolved({"transport": {"config": {"sasl.password": "swordfish-9"}}}, {})
     assert ReconcileError("X700", "bad swordfish-9").message == "bad ***"
+
+
+def test_what_a_session_logs_in_with_is_taken_out_too() -> None:
+    spark = {"spark.hadoop.fs.s3a.bucket.lake.secret.key": "swordfish-9", "spark.executor.memory": "4g"}
+    remember_credentials(spark, {"AWS_SECRET_ACCESS_KEY": "stap/ler", "AWS_REGION": "eu-west-7"})
+    assert ReconcileError("X700", "swordfish-9 stap%2Fler 4g eu-west-7").message == "*** *** 4g eu-west-7"
 
 
 def test_every_way_of_saying_takes_it_out() -> None:

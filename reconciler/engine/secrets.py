@@ -15,11 +15,13 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import EngineError
+from reconciler.manifest.spark_values import is_credential
 from reconciler.redaction import is_secret_name
 from reconciler.secret_values import remember_secret
 
 _REFERENCE = re.compile(r"\$\{secret:([^}]*)\}")
 _SHORTEST = 4
+_CREDENTIALS_OF_S3 = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 
 
 def resolved(settings: Any, environment: Mapping[str, str] | None = None, about: tuple[str, ...] = ()) -> Any:
@@ -38,6 +40,17 @@ def resolved(settings: Any, environment: Mapping[str, str] | None = None, about:
             return [resolved(value, variables, about) for value in settings]
         case _:
             return settings
+
+
+def remember_credentials(spark: Mapping[str, str], environment: Mapping[str, str] | None = None) -> None:
+    """Take what a session of Spark is given to log in with out of all that is said, too: of its settings, and of what S3's
+    clients read from the environment."""
+    variables = os.environ if environment is None else environment
+    for name, text in spark.items():
+        if is_credential(name):
+            remember_secret(text, (name,))
+    for name in _CREDENTIALS_OF_S3:
+        remember_secret(variables.get(name, ""), (name,))
 
 
 def concealed(value: Any, settings: JsonObject) -> Any:

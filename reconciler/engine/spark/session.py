@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from reconciler.engine.resources import is_local
+from reconciler.engine.secrets import remember_credentials
 from reconciler.engine.spark.installation import (
     LONG_WORK_JAVA_OPTIONS,
     SMALL_WORK_JAVA_OPTIONS,
@@ -87,6 +88,7 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
 
     Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
     """
+    remember_credentials(settings or {})
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
