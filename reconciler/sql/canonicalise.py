@@ -38,9 +38,6 @@ from reconciler.sql.spelling import Spelling, reflects
 from reconciler.sql.visible import visible_heads
 from reconciler.sql.words import spark_words
 
-CANONICALISER_VERSION: Final = 4
-# Raise it with every change of what canonical_query gives, for any query: caches of canonical texts are keyed by it.
-
 _PLAIN: Final = re.compile(r"`[A-Za-z_][A-Za-z0-9_]*`\Z")
 _LETTER_SUFFIX: Final = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?(?:[lLsSyYdDfF]|[bB][dD])?\Z")
 # A rewrite has nothing to do in a query that has none of its marks.

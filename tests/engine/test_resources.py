@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from reconciler.engine.resources import Resources, with_resources
+from reconciler.engine.spark.session import settings_of_start
 
 ASKED = Resources(workers=3, memory="4g", driver_memory="2g")
 
@@ -60,3 +61,31 @@ def test_who_asks_for_nothing_gets_what_the_environment_says(master: str) -> Non
     environment = {"spark.master": master, "spark.executor.memory": "1g", "spark.driver.memory": "3g"}
 
     assert with_resources(environment, Resources()) == environment
+
+
+SECRET = {
+    "spark.hadoop.fs.s3a.secret.key": "a",
+    "spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net": "b",
+    "spark.hadoop.some.thing": "c",
+    "spark.ssl.keyStorePassword": "d",
+    "spark.executorEnv.TOKEN": "e",
+    "spark.authenticate.secret": "f",
+}
+PLAIN = {
+    "spark.master": "local[2]",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraClassPath": "/jars/a.jar",
+    "spark.driver.extraJavaOptions": "-Xss4m",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+    "spark.jars": "/jars/b.jar",
+}
+
+
+def test_no_credential_stands_on_the_command_line_of_spark() -> None:
+    assert settings_of_start(SECRET | PLAIN) == PLAIN
+
+
+def test_where_jars_are_fetched_before_there_is_a_context_what_they_need_is_said() -> None:
+    settings = SECRET | PLAIN | {"spark.jars": "s3a://jars/a.jar"}
+
+    assert settings_of_start(settings) == settings

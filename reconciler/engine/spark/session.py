@@ -12,6 +12,8 @@ done (default `local[*]`); the same process drives a cluster unchanged:
 - whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`). What commits there is ours, unless
   the settings name another; a warehouse on S3 with neither is refused, since Delta's own way may lose commits.
 
+Credentials are no part of the command line of Spark's process (`settings_of_start`).
+
 Nothing of the JVM's own output reaches stdout or stderr: it goes to a temporary file without a name, which is read only to
 explain why a JVM did not start, or to the file that $RECONCILE_SPARK_LOG names.
 """
@@ -38,6 +40,7 @@ from reconciler.engine.spark.installation import (
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.errors import EngineError, SetUpMissing
+from reconciler.manifest.spark_values import is_credential, is_plain
 
 with warnings.catch_warnings():
     # pyspark warns of versions of packages that this project does not use through it.
@@ -115,6 +118,11 @@ def stop(session: SparkSession) -> None:
         # pyspark keeps what belongs to the JVM in class attributes, and would hand it out again.
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
+
+
+_FETCHED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles", "spark.jars.repositories")
+_FOR_CONTEXTS = ("spark.hadoop.", "spark.ssl.", "spark.executorEnv.", "spark.executor.")
+"""Settings that Spark's process has no use for before there is a context."""
 
 
 def session_settings(
@@ -260,8 +268,21 @@ def _has_class(gateway: Any, name: str) -> bool:
 
 
 def _launch(configuration: Mapping[str, str]) -> SparkSession:
-    conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(settings_of_start(configuration).items()))
     return _session(configuration, SparkContext._gateway or _gateway(conf))
+
+
+def settings_of_start(configuration: Mapping[str, str]) -> dict[str, str]:
+    """What Spark's process is told on its command line, where whoever is on the machine reads it: all but credentials, and
+    what may be one. The context that is made in it gets everything. Where files are fetched from elsewhere before there is a
+    context, it takes all that they may need."""
+    if any("://" in configuration.get(name, "") for name in _FETCHED):
+        return dict(configuration)
+    return {
+        name: text
+        for name, text in configuration.items()
+        if is_plain(name, text) or not (is_credential(name) or name.startswith(_FOR_CONTEXTS))
+    }
 
 
 def _session(configuration: Mapping[str, str], gateway: Any) -> SparkSession:
