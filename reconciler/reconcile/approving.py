@@ -214,7 +214,7 @@ def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
 
 def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:
     """The error (A580) that says why a plan is not what the environment's branches say."""
-    what = summarise(plan) if not plan.is_empty else "what is written changes"
+    what = summarise(plan) if not plan.is_empty else "no result changes"
     return ApprovalRequired(
         "A580",
         f"{plan.pipeline}: not applied ({what}): {reason}",
