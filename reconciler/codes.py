@@ -167,6 +167,7 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C415": "a format for a transport that takes none",
     "C416": "settings that exclude each other",
     "C417": "a setting that the SQL statement gives already",
+    "C418": "an output into a registry",
 }
 
 _APPROVAL_AND_APPLY: Final = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reconciler.connectors.registry_folder import registry_problems
 from reconciler.connectors.transport import (
     OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     Direction,
@@ -23,5 +24,6 @@ TRANSPORT = Transport(
     takes_format=True,
     resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={},
+    check_further=registry_problems,
     sink_can_delete=_can_delete,
 )

@@ -1,0 +1,27 @@
+"""Outputs write nothing into a registry of reconciler: who approved what stands there.
+
+Judged is the address as written: no part of its path may be the registry's folder, in any letter case and however encoded.
+Where a link leads is for whoever writes to see.
+"""
+
+from typing import Final
+from urllib.parse import unquote
+
+from reconciler.diagnostics import Diagnostic
+from reconciler.digest import JsonObject
+from reconciler.places import Places
+
+_FOLDER: Final = "_registry"
+_HINT: Final = "name a folder outside of every warehouse"
+
+
+def registry_problems(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
+    """C418 for an output whose address leads into a registry."""
+    config = settings["transport"].get("config", {})
+    found = []
+    for name in ("uri", "path"):
+        address = config.get(name)
+        if isinstance(address, str) and _FOLDER in unquote(address).casefold().replace("\\", "/").split("/"):
+            message = f"{settings['transport']['name']} can't write into {_FOLDER}: who approved what stands there"
+            found.append(Diagnostic("C418", message, places.of_key(("transport", "config", name)), _HINT))
+    return tuple(found)
