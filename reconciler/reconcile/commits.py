@@ -129,16 +129,20 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset
         if changed is None or changed & repository.cut_commits:
             return None
         for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), ("-n", "1", "HEAD"):
-            found = repository.log(_AUTHORS, *revisions, "--", *places)
-            if found is None:
+            told = [repository.log(_AUTHORS, *more, *revisions, "--", *places) for more in _WALKS]
+            found = [one for one in told if one is not None]
+            if len(found) < len(told):
                 return None
-            lines = [line.partition("\0") for line in found.split("\n") if line]
+            lines = [line.partition("\0") for one in found for line in one.split("\n") if line]
             if any(written in repository.cut_commits for written, _, _ in lines):
                 return None
             if lines:
                 return frozenset(name for _, _, line in lines for name in _names(line) if name)
         return None if repository.cut_commits else frozenset()
 
+
+_WALKS = ((), ("--full-history", "--no-merges"))
+"""Of two branches that made one change, git shows one, unless it is asked for all; then it shows each merge as well."""
 
 _AUTHORS = "--format=%H%x00%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
 

@@ -77,7 +77,7 @@ PLAIN = {
     "spark.driver.extraClassPath": "/jars/a.jar",
     "spark.driver.extraJavaOptions": "-Xss4m",
     "spark.hadoop.fs.s3a.path.style.access": "true",
-    "spark.jars": "/jars/b.jar",
+    "spark.jars": "/jars/b.jar, file:///jars/c.jar",
 }
 
 

@@ -256,5 +256,21 @@ def test_authors_are_told_only_where_all_of_them_are_known(repository: Repositor
             assert authors_since(copy, since, paths) == names
 
 
+def test_of_two_who_made_the_same_change_both_are_authors(repository: Repository) -> None:
+    first = repository.commit({"pipelines/shop/a.sql": "1"})
+    repository.git("checkout", "-q", "-b", "other")
+    repository.as_user("Bot", "bot@example.org")
+    repository.commit({"pipelines/shop/a.sql": "2"})
+    repository.git("checkout", "-q", "-b", "one", first)
+    repository.as_user("Ann", "ann@example.org")
+    repository.commit({"pipelines/shop/a.sql": "2", "more": "1"})
+    repository.as_user("Bob", "bob@example.org")
+    repository.git("merge", "-q", "--no-ff", "-m", "both", "other")
+
+    authors = authors_since(repository.root, first, (repository.root / "pipelines" / "shop",))
+
+    assert authors == {"Ann", "ann@example.org", "Bot", "bot@example.org"}
+
+
 def test_outside_of_git_nobody_is_known_to_have_made_it(tmp_path: Path) -> None:
     assert authors_since(tmp_path, "", (tmp_path / "pipelines",)) == frozenset()

@@ -276,7 +276,8 @@ def settings_of_start(configuration: Mapping[str, str]) -> dict[str, str]:
     """What Spark's process is told on its command line, where whoever is on the machine reads it: all but credentials, and
     what may be one. The context that is made in it gets everything. Where files are fetched from elsewhere before there is a
     context, it takes all that they may need."""
-    if any("://" in configuration.get(name, "") for name in _FETCHED):
+    fetched = ",".join(configuration.get(name, "") for name in _FETCHED).split(",")
+    if any("://" in one and not one.strip().startswith(("file:", "local:")) for one in fetched):
         return dict(configuration)
     return {
         name: text
