@@ -86,11 +86,19 @@ def may_resolve_otherwise(applied: View, desired: View, relation: str, extent: O
 
 
 def may_be_captured(view: View, extent: OnlyColumns) -> bool:
-    """Whether a word of SQL's own in the view's text may name one of these columns."""
-    captured = extent.names & _OF_SQL
-    if not captured:
+    """Whether something in the view's text may name one of these columns that means something else to its lineage: a word of
+    SQL's own, or a name before a point. Spark takes `customer.id` for a field of a column `customer` where a join by USING
+    hides the column `id` of the relation `customer`."""
+    names, text = extent.names | extent.renamed, view.query.lower()
+    if not any(name in text for name in names):
         return False
-    return any(token.text.strip("`").lower() in captured for token in query_tokens(view.query))
+    captured = extent.names & _OF_SQL
+    tokens = query_tokens(view.query)
+    for token, following in zip(tokens, (*tokens[1:], None), strict=True):
+        name = fold(token.text.strip("`"))
+        if name in captured or (name in names and following is not None and following.is_symbol(".")):
+            return True
+    return False
 
 
 def flow(view: View, upstream: Mapping[str, Extent]) -> Extent:

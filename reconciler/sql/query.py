@@ -5,6 +5,7 @@ the text is known to be beyond it (`BEYOND`): then the query is unsure, and Spar
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ from reconciler.sql.respelled import Respelled, respelled, surely_names
 # What sqlglot refuses, drops or rewrites while Spark knows it.
 _BEYOND_SYMBOLS: Final = frozenset({":", "|>", "$", "$$"})
 _BEYOND_WORDS: Final = frozenset({"IDENTIFIER", "MATCH_RECOGNIZE", "MEASURE", "REDUCE", "COLLATE", "CLUSTER", "SCRIPT"})
+_BEFORE_A_QUERY: Final = ("ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "UNION")
 _QUERY_STARTS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
 _CLAUSES: Final = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT")
 
@@ -65,7 +67,7 @@ def parse_query(query: str) -> ParsedQuery:
     problem = _shape(tokens)
     if problem is not None:
         return problem
-    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE"):
+    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE") or _holds_table(tokens):
         return Unsure()
     found = _parse(respelled(query, tokens), tokens)
     if isinstance(found, Problem) and found.code == "S214" and (names := surely_names(tokens)):
@@ -73,6 +75,16 @@ def parse_query(query: str) -> ParsedQuery:
         again = _parse(respelled(query, tokens, names), tokens)
         return found if isinstance(again, Problem) else again
     return found
+
+
+def _holds_table(tokens: Sequence[Token]) -> bool:
+    """Whether `TABLE x` may stand for a query within this one: the parser takes it for a column, or drops it."""
+    return any(
+        token.is_word("TABLE")
+        and following.kind in (Kind.WORD, Kind.QUOTED)
+        and (before.is_symbol("(") or before.is_symbol(")") or before.is_word(*_BEFORE_A_QUERY))
+        for before, token, following in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    )
 
 
 def _parse(text: Respelled, tokens: tuple[Token, ...]) -> ParsedQuery:

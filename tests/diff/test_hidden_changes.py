@@ -292,3 +292,41 @@ def test_a_name_that_a_part_left_behind_can_not_be_declared_anew() -> None:
     read = read_manifest("pipelines/shop", files, {})
     assert read.manifest is not None
     assert [one.code for one in compile_program(read.manifest).diagnostics] == ["P323"]
+
+
+CUSTOMER = "CREATE TABLE customer (id BIGINT, city STRING);"
+BUYER = "CREATE TABLE orders (no BIGINT, id BIGINT{0});"
+HIDDEN = (
+    "CREATE MATERIALIZED VIEW v AS SELECT orders.no FROM orders LEFT JOIN customer USING (id) WHERE customer.id IS NULL;"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "spec"),
+    [
+        ("", ", customer STRUCT<id: BIGINT>", _EVOLVE),
+        (
+            ", buyer STRUCT<id: BIGINT>",
+            ", customer STRUCT<id: BIGINT>",
+            "spec: {evolution: evolve, moved: [{from: orders.buyer, to: orders.customer}]}",
+        ),
+    ],
+    ids=["added", "renamed"],
+)
+def test_a_column_may_take_the_place_of_a_relation_whose_column_a_join_hides(before: str, after: str, spec: str) -> None:
+    applied = snapshot(CUSTOMER + BUYER.format(before) + HIDDEN)
+    desired = snapshot(CUSTOMER + BUYER.format(after) + HIDDEN, spec)
+
+    diff = compare(applied, desired)
+
+    assert "v" in changed(diff)
+
+
+def test_a_table_that_stands_for_a_query_is_read() -> None:
+    program = (
+        "CREATE TABLE t (id INT, k INT); CREATE MATERIALIZED VIEW a AS SELECT id, k + {0} AS k FROM t;"
+        "CREATE VIEW z AS WITH q AS (TABLE a) SELECT id, k FROM q;"
+        "CREATE MATERIALIZED VIEW m AS SELECT z.id, z.k FROM a JOIN z ON z.id = a.id;"
+    )
+
+    assert changed(compare(snapshot(program.format(1)), snapshot(program.format(100)))) >= {"a", "m"}
