@@ -180,7 +180,8 @@ class Lake:
         if name == "input":
             self.wait(lambda: self.ids(relation) == ids)
         self.wait(lambda: self.status(relation, name).activity in ("running", "ended"))
-        assert self.status(relation, name).retry_at is None
+        # What a run tells of itself is written a second later at the latest.
+        self.wait(lambda: self.status(relation, name).retry_at is None)
 
     def happened(self) -> list[tuple[str, str, str]]:
         return [(one.event, one.subject, str(one.details.get("code", ""))) for one in self.pipeline().events()]
