@@ -1,6 +1,7 @@
 """Which settings let queries be compared by their canonical texts, and which by what is written alone.
 
-`spark_sql_settings.txt` holds every setting that Spark SQL 4.2 defines, of `SET -v` and internal ones, with its default.
+`spark_sql_settings.txt` holds every setting that Spark SQL 4.2 defines, of `SET -v` and internal ones, with its default, but
+for addresses of package registries.
 """
 
 import re
