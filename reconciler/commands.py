@@ -6,6 +6,7 @@ on what it tells.
 """
 
 import re
+import shlex
 from typing import Final
 
 COMMANDS: Final = (
@@ -39,4 +40,7 @@ _COMMAND: Final = re.compile(rf"\breconcile ({'|'.join(COMMANDS)})(?! --env\b)(?
 
 def in_environment(text: str, environment: str | None) -> str:
     """A text whose commands act on that environment; None: on the default one, which need not be said."""
-    return _COMMAND.sub(rf"reconcile \1 --env {environment}", text) if environment else text
+    if not environment:
+        return text
+    name = shlex.quote(environment)
+    return _COMMAND.sub(lambda found: f"{found[0]} --env {name}", text)

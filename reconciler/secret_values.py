@@ -14,6 +14,9 @@ Messages stay readable: not replaced are parts that say nothing of a secret, unl
 up to five digits (ports), words that such texts are made of (`true`, `localhost`, `kafka`, `required`, …), and those of the
 setting's own name. A secret of less than four characters, or one that is such a word, is replaced where it stands alone.
 Rather too much than too little is hidden. What is taken out is text for people; no value that is worked with comes here.
+
+Of a long secret (a list of certificates, a key file) looking for all that would take seconds a message. Of one with more
+than 4,096 characters only runs of 16 letters, digits and signs of base64 and more are replaced, as they are written.
 """
 
 import base64
@@ -27,6 +30,9 @@ from reconciler.redaction import MASK
 _SHORTEST: Final = 4
 _SHORTEST_ENCODED: Final = 6
 _LONGEST_PORT: Final = 5
+_LONGEST: Final = 4096
+# A line break that is written out is no part of the run behind it.
+_RUN: Final = re.compile(r"\\+[nrt]|[A-Za-z0-9+/=_-]{16,}")
 _COMMON: Final = frozenset(
     {
         "true",
@@ -86,7 +92,22 @@ class _Known:
     def __init__(self) -> None:
         self._changing = threading.Lock()
         self._patterns: dict[str, int] = {}
+        self._runs: frozenset[str] = frozenset()
         self.found: re.Pattern[str] | None = None
+
+    def add_runs(self, runs: Iterable[str]) -> None:
+        with self._changing:
+            self._runs |= frozenset(runs)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.found is None and not self._runs
+
+    def taken_out(self, text: str) -> str:
+        found, runs = self.found, self._runs
+        if found is not None:
+            text = found.sub(MASK, text)
+        return _RUN.sub(lambda run: MASK if run[0] in runs else run[0], text) if runs else text
 
     def add(self, patterns: Mapping[str, int]) -> None:
         with self._changing:
@@ -99,6 +120,7 @@ class _Known:
     def clear(self) -> None:
         with self._changing:
             self._patterns.clear()
+            self._runs = frozenset()
             self.found = None
 
 
@@ -107,7 +129,9 @@ _KNOWN: Final = _Known()
 
 def remember_secret(value: str, about: Iterable[str] = ()) -> None:
     """From now on, this is taken out of whatever is said. `about`: the names of the setting that holds it."""
-    if value.strip():
+    if len(value) > _LONGEST:
+        _KNOWN.add_runs(run for run in _RUN.findall(value) if not run.startswith("\\"))
+    elif value.strip():
         own = {word.lower() for name in about for word in (name, *re.split(r"[\W_]+", name))}
         _KNOWN.add(dict(_patterns(value.strip(), _COMMON | own)))
 
@@ -119,12 +143,12 @@ def forget_secrets() -> None:
 
 def without_secrets(text: str) -> str:
     """The text with `***` for all that is remembered."""
-    return text if _KNOWN.found is None else _KNOWN.found.sub(MASK, text)
+    return text if _KNOWN.is_empty else _KNOWN.taken_out(text)
 
 
 def without_secrets_within(value: Any) -> Any:
     """The same for each text of a JSON value, and for keys that are no words of ours."""
-    if _KNOWN.found is None:
+    if _KNOWN.is_empty:
         return value
     match value:
         case str():

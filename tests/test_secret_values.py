@@ -150,3 +150,16 @@ def test_it_takes_as_long_as_the_text_is() -> None:
     began = time.monotonic()
     without_secrets("\\" * 20_000 + "%25" * 5_000 + " " * 20_000 + "0 " * 10_000)
     assert time.monotonic() - began < 10
+
+
+def test_of_a_long_secret_its_lines_are_taken_out_in_little_time() -> None:
+    lines = [base64.b64encode(number.to_bytes(48)).decode() for number in range(1, 5000)]
+    certificates = "-----BEGIN CERTIFICATE-----\n" + "\n".join(lines) + "\n-----END CERTIFICATE-----\n"
+    said = f"can't read {lines[7]}\nnor {json.dumps(chr(10).join(lines[8:11]))}: " + "nothing that is secret " * 100
+    started = time.process_time()
+    remember_secret(certificates, ("ssl.truststore.certificates",))
+    for _ in range(20):
+        shown = without_secrets(said)
+
+    assert time.process_time() - started < 1
+    assert shown == said.replace(lines[7], "***").replace(lines[8], "***").replace(lines[9], "***").replace(lines[10], "***")

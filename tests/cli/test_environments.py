@@ -123,6 +123,11 @@ def test_the_default_environment_is_not_named_and_no_command_is_named_twice() ->
     assert in_environment('--jars "$(reconcile setup --jars)"', "prod") == '--jars "$(reconcile setup --jars)"'
 
 
+@pytest.mark.parametrize("name", ["\\9", "a\\g<b>", "two words"])
+def test_whatever_is_asked_for_is_a_name_and_no_pattern(name: str) -> None:
+    assert in_environment("run: reconcile plan", name) == f"run: reconcile plan --env '{name}'"
+
+
 def test_every_command_that_takes_an_environment_is_known() -> None:
     context = click.Context(cli)
     found = [name for name in cli.list_commands(context) if _takes_an_environment(cli.get_command(context, name))]
