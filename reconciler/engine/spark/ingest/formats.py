@@ -189,9 +189,10 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
         frames.append(named)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
     there = [name for name in union.columns if name not in (ORIGIN, ORDER)]
+    known = {*map(fold, there), *target.defaults}
     for column in target.columns:
-        if not (column.nullable or fold(column.name) in target.defaults or fold(column.name) in set(map(fold, there))):
-            union = union.withColumn(column.name, f.expr(_lacking(column, column.type)))
+        if not column.nullable and fold(column.name) not in known:
+            union = union.withColumn(column.name, f.expr(_lacking(column, storage_type(column.type))))
     given = by_name(union, (ORIGIN, ORDER))
     incoming = with_fields(Incoming(union, given, quoted(ORIGIN), (ORDER,)), there, target)
     return replace(incoming, missing=tuple(sorted(missing)))
