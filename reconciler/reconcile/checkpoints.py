@@ -43,7 +43,14 @@ from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import replay_intent
-from reconciler.reconcile.restore_plans import Restore, needs_approval, plan_restore, require_consent, require_merged
+from reconciler.reconcile.restore_plans import (
+    Restore,
+    needs_approval,
+    plan_restore,
+    remember_commit,
+    require_consent,
+    require_merged,
+)
 from reconciler.reconcile.restoring import RESTORE, is_kept
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import carry_out, write_intent
@@ -191,6 +198,7 @@ def restore_checkpoint(
             give_approval(target, plan, approve_as, "")
         require_consent(target, plan, restore, restored)
         # What was refused until here touched nothing.
+        remember_commit(target, plan, restore)
         with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
             restoring.boundary(f"restore_intent:{BEFORE}")
             stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)

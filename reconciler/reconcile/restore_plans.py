@@ -21,9 +21,9 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan
 from reconciler.reconcile.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
 from reconciler.reconcile.bases import required_branches
-from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.commits import checked_out, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
-from reconciler.reconcile.merged import outdated, unmerged
+from reconciler.reconcile.merged import outdated, reach, unmerged
 from reconciler.reconcile.planning import policies_for, read_applied
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
@@ -74,6 +74,15 @@ def require_merged(target: Target, plan: Plan, restore: Restore) -> None:
         reason = unmerged(target, restore.pipeline, files=files) or outdated(target, restore.pipeline, files)
     if reason is not None:
         raise not_of_the_branch(plan, required_branches(target), reason)
+
+
+def remember_commit(target: Target, plan: Plan, restore: Restore) -> None:
+    """Note the commit whose merged files let a program come that never was in force here: what is restored is of no commit,
+    and nothing older than this one is wanted afterwards. Done before the restore writes anything, so that one that dies
+    leaves nothing to be brought back."""
+    commit = checked_out(target.root) if _is_new_here(target, plan, restore) else None
+    if commit is not None:
+        reach(target, restore.pipeline, commit)
 
 
 def needs_approval(target: Target, plan: Plan, restore: Restore, restored: Snapshot) -> bool:

@@ -57,6 +57,22 @@ def test_a_new_pipeline_has_to_be_merged(cell: Cell) -> None:
     assert cell.project().pipeline("fresh").plan().changes_nothing
 
 
+def test_nothing_older_than_the_commit_of_a_first_restore_is_applied_after_it(cell: Cell) -> None:
+    with_files(cell)
+    program = cell.root / "pipelines/fresh/program.sql"
+    good = program.read_text()
+    program.write_text(good + "CREATE MATERIALIZED VIEW undone AS SELECT 1 AS one;\n")
+    undone = cell.commit("bad")
+    program.write_text(good)
+    cell.commit("mended")
+    cell.project().new_pipeline("fresh").restore("good", "free")
+
+    cell.git("checkout", "-q", undone)
+    with pytest.raises(ApprovalRequired, match="older") as refusal:
+        cell.project().pipeline("fresh").apply()
+    assert refusal.value.code == "A580"
+
+
 def test_its_merged_files_have_to_say_what_is_restored(cell: Cell) -> None:
     with_files(cell)
     replaced("pipelines/fresh/program.sql", "SUM(", "MAX(")(cell.root)
