@@ -16,9 +16,9 @@ from reconciler.reconcile.approving import missing_approvals
 @pipeline_argument
 @click.argument("digest")
 @target_options
-@click.option("--by", default="", help="Who approves. [the current user]")
+@click.option("--by", help="Who approves. [the current user]")
 @click.option("--comment", default="", help="Why, for the record.")
-def command(pipeline: str, digest: str, repo: str, environment: str | None, by: str, comment: str) -> int:
+def command(pipeline: str, digest: str, repo: str, environment: str | None, by: str | None, comment: str) -> int:
     """Record an approval of the plan with DIGEST (as `plan` shows it), for work without a pull request.
 
     It approves that plan only: if files or registry change, the plan has another digest.
@@ -26,7 +26,7 @@ def command(pipeline: str, digest: str, repo: str, environment: str | None, by: 
     Example: reconcile approve student_grades 3f9c2d1e8a77
     """
     target = target_of(repo, environment)
-    given = record_approval(target, pipeline, digest, by or getpass.getuser(), comment)
+    given = record_approval(target, pipeline, digest, getpass.getuser() if by is None else by, comment)
     plan = given.plan
     say(f"approved plan {short(plan.digest)} of {pipeline} in {plan.environment}: {summarise(plan)}")
     for told in given.notes:

@@ -2,7 +2,7 @@
 
 An approval is of one digest. Whose plan that is, is looked for among what waits: the plan of the files, a rollback and a
 restore that somebody asked for. Whether it counts is said when it is given, not when it is needed: who made the change is
-refused where his approval would be for nothing (A582), and told where it stands for the lock only.
+refused where his approval would be for nothing (A582), and told where it stands for the lock only. So is who gives no name.
 """
 
 from collections.abc import Iterator
@@ -56,6 +56,8 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
 
 def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
     """Record an approval of this plan. Raises ReconcileError (A504, A582) and PlanRejected."""
+    if not person(by):
+        raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", "say who you are: --by NAME")
     if plan.is_empty:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:

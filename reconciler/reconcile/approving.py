@@ -28,7 +28,7 @@ from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVers
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
-from reconciler.printing import printable
+from reconciler.printing import is_seen, printable
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import authors_since, short_commit
 from reconciler.reconcile.merged import outdated, passed, unmerged
@@ -148,8 +148,10 @@ def made_the_change(target: Target, plan: Plan, name: str) -> bool:
 
 
 def person(name: str) -> str:
-    """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is."""
-    return " ".join(name.casefold().split()).partition("@")[0]
+    """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is. What nobody sees
+    tells nobody apart. Empty where it names nobody."""
+    seen = "".join(sign for sign in name.casefold() if is_seen(sign) or sign.isspace())
+    return " ".join(seen.partition("@")[0].split())
 
 
 def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | None) -> Approval:
@@ -240,8 +242,9 @@ def _how(plan: Plan, lock_is_there: bool) -> str:
 
 
 def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
-    """The approvals of this digest in this environment that the registry holds, the first one first."""
-    return target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
+    """The approvals of this digest in this environment that the registry holds, the first one first; none of nobody."""
+    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
+    return tuple(row for row in rows if person(row["by"]))
 
 
 def read_lock_state(target: Target, plan: Plan) -> LockState:

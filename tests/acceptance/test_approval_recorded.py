@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.reconcile.api import Project
+from reconciler.registry.protocol import History
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
 
 
@@ -29,6 +31,26 @@ def test_an_approval_is_of_one_digest_and_never_of_whatever_comes_next(applied: 
     refused(applied, "there is no plan.lock")
     assert "A504" in applied.reconcile("approve", "shop", digest, expect=1)
     applied.reconcile("approve", "shop", "sha256:", expect=1)
+
+
+@pytest.mark.parametrize("nobody", ["", " ", "@", "@ann", " @example.org", "\u200b", "\u3164@example.org"])
+def test_nobody_approves(applied: Shop, nobody: str) -> None:
+    applied.write(TWO)
+    before = applied.fingerprint()
+    said = applied.reconcile("approve", "shop", str(applied.plan()["digest"]), "--by", nobody, expect=1)
+    assert "A582: an approval says who gives it, and " in said
+    assert applied.fingerprint() == before
+
+
+def test_what_was_recorded_of_nobody_does_not_count(applied: Shop) -> None:
+    applied.write(TWO)
+    target = Project.open(applied.root).target
+    row = {"plan_digest": str(applied.plan()["digest"]), "environment": target.environment.name, "at": "2026-01-01"}
+    row |= {"by": "@ann", "comment": ""}
+    target.registry.record(History.APPROVALS, "shop", [row], "approval:of nobody")
+    refused(applied, "there is no plan.lock")
+    target.registry.record(History.APPROVALS, "shop", [{**row, "by": "Ann"}], "approval:of somebody")
+    applied.reconcile("apply", "shop")
 
 
 def test_no_recorded_approval_serves_twice(applied: Shop) -> None:

@@ -137,7 +137,7 @@ def test_more_approvals_are_asked_for_besides_the_lock(applied: Shop) -> None:
     refused(applied, "A509", "Missing: 2 (approved by nobody so far)", "(two pairs of eyes)", expect=2)
     assert "AwaitingApproval" in applied.reconcile("status", "shop")
     assert "Missing: 1 (approved so far by Bob)" in applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
-    applied.reconcile("approve", "shop", digest(applied), "--by", "bob ")
+    applied.reconcile("approve", "shop", digest(applied), "--by", "bo\u200bb ")
     refused(applied, "A509", "Missing: 1", "Bob", expect=2)
     applied.reconcile("approve", "shop", digest(applied), "--by", "Cleo")
     applied.reconcile("apply", "shop")
