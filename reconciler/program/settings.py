@@ -102,8 +102,8 @@ def decisive_settings(settings: Settings) -> Mapping[str, str]:
 
 def are_read_plainly(settings: Settings) -> bool:
     """Whether Spark surely reads the queries of a program as it does by itself: neither what the pipeline says nor what the
-    environment does may have a say in it."""
-    said = {**(settings.environment or {}), **settings.spark}
+    environment does may have a say in it. Of a value that may be secret nothing is known, so its name alone decides."""
+    said = {**settings.sealed, **(settings.environment or {}), **settings.spark}
     return all(leaves_reading_alone(name, comparable_value(name, text)) for name, text in said.items())
 
 

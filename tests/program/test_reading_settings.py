@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.manifest.model import Settings
 from reconciler.manifest.reading_settings import BY_ITSELF, LEAVING_READING_ALONE, leaves_reading_alone
-from reconciler.program.settings import are_read_plainly, comparable_value
+from reconciler.program.settings import are_read_plainly, comparable_value, recorded_environment, sealed_environment
 
 DEFINED = dict(
     line.split("\t", 1)
@@ -88,3 +88,23 @@ def test_a_program_is_read_plainly_where_nothing_that_holds_may_say_otherwise(
     spark: dict[str, str], environment: dict[str, str] | None, plainly: bool
 ) -> None:
     assert are_read_plainly(Settings("shop", spark=spark, environment=environment)) is plainly
+
+
+@pytest.mark.parametrize(
+    ("spark", "environment", "plainly"),
+    [
+        ({}, {"spark.sql.extensions": "com.example.Extension"}, False),
+        ({}, {"spark.sql.catalog.spark_catalog": "com.example.Catalog"}, False),
+        ({}, {"spark.nobody.knows.it": "some value"}, False),
+        ({}, {"spark.hadoop.fs.s3a.endpoint": "http://localhost:9000", "spark.jars": "/jars/a.jar"}, True),
+        ({}, {"spark.sql.session.timeZone": "me@home"}, True),
+        ({"spark.sql.timestampType": "TIMESTAMP_LTZ"}, {"spark.sql.timestampType": "me@home"}, True),
+    ],
+)
+def test_a_value_of_which_only_the_seal_is_recorded_has_a_say_as_well(
+    spark: dict[str, str], environment: dict[str, str], plainly: bool
+) -> None:
+    sealed = sealed_environment(environment)
+    assert set(sealed) == set(environment), "each of these may be secret"
+    settings = Settings("shop", spark=spark, environment=recorded_environment(environment), sealed=sealed)
+    assert are_read_plainly(settings) is plainly
