@@ -38,13 +38,15 @@ from reconciler.manifest.ways_round import (
     LOADERS,
     RUN_TEXT,
     WAYS_ROUND,
+    as_written,
     foreign_names,
     joined,
     may_be_taken,
-    root_of,
+    roots_of,
     standing_alone,
 )
 from reconciler.names import did_you_mean
+from reconciler.sql.limits import MAXIMUM_PROBLEMS
 
 # Python's own parser takes half a gigabyte for a file of twice that length.
 MAXIMUM_CHARACTERS: Final = 500_000
@@ -89,7 +91,8 @@ class Module:
         # Python counts columns in bytes of UTF-8.
         lines = _lines(self.text)
         line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
-        return Location(self.file, node.lineno, len(line.encode()[: node.col_offset].decode(errors="replace")) + 1)
+        before = node.col_offset if line.isascii() else len(line.encode()[: node.col_offset].decode(errors="replace"))
+        return Location(self.file, node.lineno, before + 1)
 
 
 @lru_cache(maxsize=8)
@@ -196,11 +199,17 @@ class Imports:
 
 def _read_imports(module: Module, modules: Modules, distributions: frozenset[str]) -> _Imported:
     found = _Imported(modules, distributions)
-    foreign = foreign_names(module.tree, modules.has)
-    passed = set(standing_alone(module.tree))
+    nodes = list(ast.walk(module.tree))
+    foreign = foreign_names(nodes, modules.has)
+    roots = roots_of(nodes)
+    passed = set(standing_alone(nodes))
     # Names that stand where they may: before a point, or as what is called with a name written out.
     allowed: set[int] = set()
-    for node in ast.walk(module.tree):
+    for node in nodes:
+        if len(found.diagnostics) >= MAXIMUM_PROBLEMS:
+            message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
+            found.diagnostics.append(Diagnostic("M103", message, Location(module.file, 1, 1), "begin with the first one"))
+            break
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -211,7 +220,7 @@ def _read_imports(module: Module, modules: Modules, distributions: frozenset[str
             case ast.Call():
                 _call(node, module, found, allowed)
             case ast.Attribute():
-                _attribute(node, module, found, allowed, foreign)
+                _attribute(node, module, found, allowed, is_foreign=roots[id(node)] in foreign)
             case ast.Name():
                 _name(node, module, found, allowed)
             case ast.Constant(value=str(text)) if id(node) not in passed:
@@ -333,17 +342,17 @@ def _string(text: str, node: ast.expr, module: Module, found: _Imported) -> None
         _refuse(f"{way.group()} leads to what only a run can tell, also within a string", node, module, found)
 
 
-def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int], foreign: frozenset[str]) -> None:
+def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int], *, is_foreign: bool) -> None:
     owner = node.value.id if isinstance(node.value, ast.Name) else None
     if owner in ("importlib", "sys"):
         allowed.add(id(node.value))
         is_safe = may_be_taken(owner, node.attr)
-    elif root_of(node) in foreign:
+    elif is_foreign:
         is_safe = may_be_taken("", node.attr)
     else:
         is_safe = node.attr not in HELD | ENTRY_POINTS
     if node.attr in WAYS_ROUND or not is_safe or (node.attr == IMPORT_BY_NAME and id(node) not in allowed):
-        _refuse(f"{ast.unparse(node)} leads to what only a run can tell", node, module, found)
+        _refuse(f"{as_written(node)} leads to what only a run can tell", node, module, found)
 
 
 def _name(node: ast.Name, module: Module, found: _Imported, allowed: set[int]) -> None:

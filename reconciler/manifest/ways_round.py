@@ -1,12 +1,12 @@
 """By which names a Python text gets at what only a run can tell: what imports or runs text, and what leads there.
 
-Names only: `manifest.modules` walks the text and refuses them. A library is whatever does not belong to the pipeline's
-folder.
+Names only: `manifest.modules` goes through the nodes of a parsed text, from the outermost inward, and refuses them. A
+library is whatever does not belong to the pipeline's folder.
 """
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 RUN_TEXT: Final = frozenset(
@@ -58,6 +58,8 @@ LOADERS: Final = frozenset(
     }
 )
 
+_SHOWN: Final = 5
+
 
 def may_be_taken(base: str, name: str) -> bool:
     """Whether `from base import name` gives nothing that imports or runs text by another name."""
@@ -71,10 +73,10 @@ def may_be_taken(base: str, name: str) -> bool:
             return not (is_private or name in HELD | LOADERS | ENTRY_POINTS)
 
 
-def foreign_names(tree: ast.Module, is_own: Callable[[str], bool]) -> frozenset[str]:
+def foreign_names(nodes: Iterable[ast.AST], is_own: Callable[[str], bool]) -> frozenset[str]:
     """The names by which a text has what belongs to libraries. `is_own`: whether a module at the top is the folder's."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             tops = {alias: alias.name.partition(".")[0] for alias in node.names}
             names |= {alias.asname or top for alias, top in tops.items() if not is_own(top)}
@@ -83,9 +85,9 @@ def foreign_names(tree: ast.Module, is_own: Callable[[str], bool]) -> frozenset[
     return frozenset(names)
 
 
-def standing_alone(tree: ast.Module) -> frozenset[int]:
+def standing_alone(nodes: Iterable[ast.AST]) -> frozenset[int]:
     """The strings that stand for themselves, which nobody reads but people."""
-    return frozenset(id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    return frozenset(id(node.value) for node in nodes if isinstance(node, ast.Expr))
 
 
 def joined(node: ast.BinOp, seen: set[int]) -> str:
@@ -105,9 +107,28 @@ def joined(node: ast.BinOp, seen: set[int]) -> str:
     return "".join(parts)
 
 
-def root_of(node: ast.Attribute) -> str | None:
-    """The name that a chain of attributes begins with."""
+def roots_of(nodes: Iterable[ast.AST]) -> Mapping[int, str | None]:
+    """The name that each attribute's chain begins with, by the node's id; None where it begins with no name. The outermost
+    of a chain comes first, so that each chain is gone through once."""
+    roots: dict[int, str | None] = {}
+    for node in nodes:
+        if not isinstance(node, ast.Attribute) or id(node) in roots:
+            continue
+        chain: list[int] = []
+        value: ast.expr = node
+        while isinstance(value, ast.Attribute):
+            chain.append(id(value))
+            value = value.value
+        roots.update(dict.fromkeys(chain, value.id if isinstance(value, ast.Name) else None))
+    return roots
+
+
+def as_written(node: ast.Attribute) -> str:
+    """An attribute with what stands before its points, as far as that is short and names only."""
+    parts: list[str] = []
     value: ast.expr = node
-    while isinstance(value, ast.Attribute):
+    while isinstance(value, ast.Attribute) and len(parts) < _SHOWN:
+        parts.append(value.attr)
         value = value.value
-    return value.id if isinstance(value, ast.Name) else None
+    parts.append(value.id if isinstance(value, ast.Name) else "…")
+    return ".".join(reversed(parts))

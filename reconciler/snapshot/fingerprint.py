@@ -125,7 +125,7 @@ def python_meaning(text: str) -> str:
     sides of a comparison; it is never stored."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         # Applied by a newer Python, perhaps.
         return text
     if "__doc__" not in text and "inspect" not in text:
@@ -134,7 +134,8 @@ def python_meaning(text: str) -> str:
                 _drop_docstring(node)
     try:
         return ast.dump(tree)
-    except RecursionError:
+    except (RecursionError, ValueError):
+        # ValueError: Python reads a number of 5,000 hexadecimal digits, and does not write it.
         return text
 
 

@@ -9,11 +9,15 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.manifest.modules import Imports, read_modules
 
 
-def codes(text: str) -> set[str]:
+def problems(text: str) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     modules = read_modules("udf", {"udf/taxes.py": text, "udf/rates.py": "RATE = 2\n"}, found)
     Imports(modules).sources_of(modules.by_name["taxes"], (), found)
-    return {one.code for one in found}
+    return found
+
+
+def codes(text: str) -> set[str]:
+    return {one.code for one in problems(text)}
 
 
 @pytest.mark.parametrize(
@@ -149,3 +153,29 @@ def test_what_libraries_hold_of_each_other_is_refused() -> None:
     imported = [one for one in held if codes("from {} import {} as x".format(*one.split("."))) != {"M165"}]
 
     assert (taken, imported) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import os\nos.sys", "os.sys"),
+        ("def f(x): return x(1).a.__globals__", "….a.__globals__"),
+        (f"[1][0x{'F' * 5000}].__globals__", "….__globals__"),
+        (f"a{'.b' * 700}.__globals__", "….b.b.b.b.__globals__"),
+    ],
+)
+def test_what_leads_round_is_named_as_far_as_it_is_short(text: str, said: str) -> None:
+    assert [one.message for one in problems(text)] == [f"{said} leads to what only a run can tell"]
+
+
+@pytest.mark.parametrize("text", ["exec;" * 1_000, "exec\n" * 1_000, "'é';" + "import nobody;" * 1_000])
+def test_a_file_of_which_nothing_is_right_is_told_of_by_its_first_problems(text: str) -> None:
+    found = problems(text)
+    assert len(found) == 501
+    assert (found[-1].code, found[-1].hint) == ("M103", "begin with the first one")
+    assert found[-1].message == "the file has 500 problems and more; the rest was not read"
+
+
+def test_places_count_characters_also_behind_others_than_ascii() -> None:
+    places = [one.location.column for one in problems("exec; 'é'; exec") if one.location is not None]
+    assert places == [1, 12]

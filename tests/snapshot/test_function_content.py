@@ -53,6 +53,11 @@ def test_docstrings_count_where_they_are_read() -> None:
     assert python_meaning("not python (") == "not python ("
 
 
+def test_a_module_that_can_t_be_written_out_is_its_own_meaning() -> None:
+    text = f"x = 0x{'F' * 5000}\n"
+    assert python_meaning(text) == text
+
+
 def test_a_snapshot_has_a_fingerprint_of_each_function() -> None:
     program = Program(Settings("shop"), {}, {}, {}, functions={"tax": Function(TAX)})
     other = Program(Settings("shop"), {}, {}, {}, functions={"tax": Function(replace(TAX, deterministic=True))})
