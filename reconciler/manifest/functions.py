@@ -66,10 +66,7 @@ def read_functions(
         said = own.get("deterministic")
         deterministic = said is True or (said is None and isinstance(function.body, SqlBody))
         function = replace(function, deterministic=deterministic, description=_text(own.get("description")))
-        requirements = own.get("requirements")
-        required = tuple(
-            sorted({one for one in requirements if isinstance(one, str)} if isinstance(requirements, list) else ())
-        )
+        required = _requirements(own)
         if isinstance(function.body, SqlBody):
             if required:
                 place = places.of_key(("spec", "functions", name, "requirements"))
