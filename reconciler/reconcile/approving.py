@@ -8,8 +8,8 @@ to agree to needs no approval; nor does `allow`; `reject` forbids. A first apply
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
 Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
-the authors of the change don't count, and where git can't tell who they are, nobody does (A583); where no lock was merged,
-the recorded approval that stands for it is one more.
+the authors of the change don't count, and where git can't tell who they are, as of files that are not committed, nobody does
+(A583); where no lock was merged, the recorded approval that stands for it is one more.
 Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
 one stands for the lock, never for the merge; and nothing is applied from a commit that is older than what was applied or
 looked at, whatever approves it (`merged`). The branch is what the base branch's reconcile.yaml says (`bases`).
@@ -17,7 +17,7 @@ A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from reconciler import __version__
 from reconciler.digest import short
@@ -31,7 +31,7 @@ from reconciler.plan.words import summarise
 from reconciler.printing import is_seen, printable
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import authors_since, short_commit
-from reconciler.reconcile.merged import outdated, passed, unmerged
+from reconciler.reconcile.merged import not_committed, outdated, passed, unmerged
 from reconciler.reconcile.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Approval
@@ -83,7 +83,7 @@ def _require_more(
     rows = recorded_approvals(target, plan)
     # Who approves twice is named as at first.
     approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
-    authors = {person(name) for name in _authors(target, plan)} if approvers else set()
+    authors = {person(name) for name in _authors(target, plan, files)} if approvers else set()
     others = {known: name for known, name in approvers.items() if known not in authors}
     missing = wanted - len(others)
     if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
@@ -100,8 +100,12 @@ def _require_more(
         "A509",
         f"{plan.pipeline}: plan {short(plan.digest)} needs {describe_demand(judgements)}: {hazards}. "
         f"Missing: {missing} ({printable(given)})",
-        f"let {who} run `reconcile approve {plan.pipeline} {short(plan.digest)}`",
+        f"{_COMMIT_FIRST if _of_nobody(target, plan, files) else ''}let {who} run "
+        f"`reconcile approve {plan.pipeline} {short(plan.digest)}`",
     )
+
+
+_COMMIT_FIRST: Final = "commit the change, so that git knows who made it (the plan and its digest stay the same); then "
 
 
 def missing_approvals(target: Target, plan: Plan) -> str | None:
@@ -113,9 +117,22 @@ def missing_approvals(target: Target, plan: Plan) -> str | None:
     return None
 
 
-def _authors(target: Target, plan: Plan) -> frozenset[str]:
+def _of_nobody(target: Target, plan: Plan, files: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The files of the change that git knows nobody of, since they are not committed. In a rollback files have no part."""
+    return () if plan.rollback else not_committed(target, plan.pipeline, files=files) or ()
+
+
+def _authors(target: Target, plan: Plan, files: Mapping[str, str] | None = None) -> frozenset[str]:
     """Names and addresses of those whose commits made the change. Raises ReconcileError (A583) where git can't tell: nobody
-    is known then not to have made it."""
+    is known then not to have made it. `files` as for `require_approval`."""
+    unknown = _of_nobody(target, plan, files)
+    if unknown:
+        raise ReconcileError(
+            "A583",
+            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: not committed: "
+            f"{', '.join(map(printable, unknown))}",
+            f"{_COMMIT_FIRST}let somebody else approve it",
+        )
     since = _commit_of_what_is_applied(target, plan.pipeline)
     folder, project = target.root / PIPELINES_FOLDER / plan.pipeline, target.root / PROJECT_FILE
     # Of what was never applied all is the change; but not all that was ever set for environments.

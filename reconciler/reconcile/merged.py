@@ -41,15 +41,22 @@ def unmerged(
 ) -> str | None:
     """Why what the files of the pipeline say (and reconcile.yaml, and `more`) can't have been merged, or None. `files` are
     the pipeline's as they were read (None: as they stand)."""
-    others = {path.relative_to(target.root).as_posix(): read_optional(path, target.root) for path in more}
-    others[PROJECT_FILE] = read_optional(target.root / PROJECT_FILE, target.root)
-    changed = uncommitted(target.root, pipeline, _read(target, pipeline, files), others)
+    changed = not_committed(target, pipeline, more, files)
     if changed is None:
         return "this is not a git repository, so nobody can have merged anything"
     if changed:
         return f"not committed: {', '.join(changed)}"
     reasons = (why_no_state_of(target.root, branch) for branch in required_branches(target))
     return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
+
+
+def not_committed(
+    target: Target, pipeline: str, more: tuple[Path, ...] = (), files: Mapping[str, str] | None = None
+) -> tuple[str, ...] | None:
+    """Of the pipeline's files, reconcile.yaml and `more` those that are not as the commit has them; None outside of git."""
+    others = {path.relative_to(target.root).as_posix(): read_optional(path, target.root) for path in more}
+    others[PROJECT_FILE] = read_optional(target.root / PROJECT_FILE, target.root)
+    return uncommitted(target.root, pipeline, _read(target, pipeline, files), others)
 
 
 def outdated(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> str | None:

@@ -10,6 +10,7 @@ import pytest
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import PlanRejected
 from reconciler.reconcile.api import Project
+from reconciler.registry.protocol import History
 from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -156,6 +157,46 @@ def test_who_made_the_change_does_not_count(author: str, applied: Shop) -> None:
     refused(applied, "A509", "approved by nobody so far", expect=2)
     applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
     applied.reconcile("apply", "shop")
+
+
+@pytest.fixture
+def allowing(shop: Shop) -> Shop:
+    """Applied; nothing but policy.yaml asks for an approval."""
+    shop.write(ONE, policy="allow")
+    set_policy(shop, policy("hazard: H903, verdict: approve"))
+    shop.reconcile("apply", "shop")
+    return shop
+
+
+def test_nobody_approves_what_is_not_committed(allowing: Shop) -> None:
+    """Git knows nobody of it, so nobody is known not to have made it."""
+    allowing.write(WITHOUT_VIEW, policy="allow")
+    before = allowing.fingerprint()
+    for name in ("Ann", "Mallory"):
+        said = allowing.reconcile("approve", "shop", digest(allowing), "--by", name, expect=1)
+        assert "A583" in said
+        assert "not committed: pipelines/shop/program.sql\n" in said
+        assert "hint: commit the change" in said
+    assert allowing.fingerprint() == before
+
+
+STAGINGS = {"dirty": (), "staged": ("add", "-A"), "on an orphan": ("checkout", "--orphan", "other")}
+
+
+@pytest.mark.parametrize("staging", STAGINGS.values(), ids=STAGINGS)
+def test_an_approval_of_what_is_not_committed_does_not_count(allowing: Shop, staging: tuple[str, ...]) -> None:
+    allowing.write(WITHOUT_VIEW, policy="allow")
+    if staging:
+        allowing.git(*staging)
+    refused(allowing, "A509", "hint: commit the change, so that git knows who made it", expect=2)
+    plan, target = digest(allowing), Project.open(allowing.root).target
+    row = {"plan_digest": plan, "environment": target.environment.name, "by": "Mallory", "at": "2026-01-01", "comment": ""}
+    target.registry.record(History.APPROVALS, "shop", [row], "approval:of what was not committed")
+    refused(allowing, "A583", "not committed: ", expect=1)
+    # Once it is committed, git knows: the same plan, the same approval.
+    allowing.commit("the change")
+    assert digest(allowing) == plan
+    allowing.reconcile("apply", "shop")
 
 
 def test_who_made_the_change_is_told_where_his_approval_stands_for_the_lock_only(applied: Shop) -> None:
