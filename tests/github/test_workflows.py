@@ -129,6 +129,56 @@ def runner(tmp_path: Path) -> Runner:
 PLAIN = {"ENVIRONMENT": "", "PIPELINES": "", "CHECK_LOCK": "true", "CREDENTIALS": "", "REPOSITORY": "repository"}
 
 
+COMMANDS = ("::add-mask::a", "::set-output name=exit-code::0", "::error::forged", "##[add-mask]a", "::0123456789abcdef::")
+
+
+def obeyed(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The lines that the host takes as commands: of two streams it knows no order, so none may come from the other one."""
+    found, token = [line for line in done.stderr.splitlines() if is_command(line)], ""
+    for line in done.stdout.splitlines():
+        if not token and line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+        elif token and line == f"::{token}::":
+            token = ""
+        elif not token and is_command(line):
+            found.append(line)
+    assert not token, "commands are never taken again"
+    return found
+
+
+def is_command(line: str) -> bool:
+    return line.lstrip().startswith("::") or "##[" in line
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_no_line_that_a_pull_request_brings_is_a_command(runner: Runner, command: str, code: int) -> None:
+    lines = "\n".join(COMMANDS)
+    script = f"cat <<'END'\n{lines}\nEND\ncat >&2 <<'END'\n{lines}\nEND\nexit {code}\n"
+    runner.program(runner.temporary / "reconciler/bin/reconcile", script)
+    given = {**PLAIN, "COMMAND": command, "CREDENTIALS": "TOKEN=x"}
+    first, second = (runner.run(step(ACTION, "Run reconcile")["run"], **given) for _ in range(2))
+    assert first.returncode == 0, first.stderr
+    assert obeyed(first) == obeyed(second) == ["::add-mask::x"]
+    assert all(first.stdout.count(line) == 2 for line in COMMANDS)
+    assert first.stdout != second.stdout, "the token is another one each time"
+    assert runner.outputs()["exit-code"] == str(code)
+
+
+def test_what_apply_printed_is_no_markdown_in_the_summary(runner: Runner) -> None:
+    runner.program(runner.temporary / "reconciler/bin/reconcile", "printf '# forged\\n<img src=x>\\n'")
+    runner.run(step(ACTION, "Run reconcile")["run"], **{**PLAIN, "COMMAND": "apply"})
+    assert (runner.folder / "summary").read_text("utf-8") == "    # forged\n    <img src=x>\n"
+
+
+@IN_FILES
+def test_no_python_takes_modules_from_the_folder_it_is_called_in(file: Path) -> None:
+    """That may be the pull request's, where the action is used alone: its `hashlib.py` would be run."""
+    for one in steps(read(file)):
+        calls = re.findall(r"(?:^|[\s(/])python[0-9.]*\"?((?: +-\S*)+)", one.get("run", ""))
+        assert all(words.split()[0] == "-I" for words in calls), calls
+
+
 def reconcile(runner: Runner, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the action's main step with a `reconcile` that prints its arguments and one variable."""
     stand_in = f'printf "[%s]" "$@"; echo " TOKEN=$TOKEN CREDENTIALS=$CREDENTIALS"; echo "A501: x" >&2; exit {code}'
@@ -150,13 +200,13 @@ def test_apply_is_called_with_its_options_and_hands_its_exit_code_on(runner: Run
     done = reconcile(runner, code=2, COMMAND="apply")
     assert done.returncode == 0, done.stderr
     assert runner.outputs()["exit-code"] == "2"
-    assert done.stdout.startswith("[apply][--repo][repository][--] ")
+    assert "\n[apply][--repo][repository][--] " in done.stdout
     assert "A501" in (runner.temporary / "reconcile-messages").read_text("utf-8")
 
 
 def test_names_with_blanks_or_patterns_stay_words(runner: Runner) -> None:
     done = reconcile(runner, COMMAND="plan", CHECK_LOCK="false", REPOSITORY="a b; false", PIPELINES="* $(false)")
-    assert done.stdout.startswith("[plan][--repo][a b; false][--format][markdown][--][*][$(false)] ")
+    assert "\n[plan][--repo][a b; false][--format][markdown][--][*][$(false)] " in done.stdout
 
 
 def test_credentials_reach_the_command_masked_and_by_their_names_only(runner: Runner) -> None:
@@ -217,6 +267,7 @@ def test_the_comment_is_written_once_and_then_written_anew(runner: Runner, found
     [
         ("0", "", "applied"),
         ("2", "x\nA501: shop: awaiting approval\n", "::error title=Awaiting approval::A501: shop: awaiting approval"),
+        ("2", "A501: 5%0Ax\n", "::error title=Awaiting approval::A501: 5%250Ax"),
         ("2", "", "::error title=Awaiting approval::a plan is not approved; nothing of it was touched"),
         ("1", "", "::error title=The apply failed::see the step Apply; applying again goes on from there"),
     ],
