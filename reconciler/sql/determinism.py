@@ -7,6 +7,7 @@ that many name columns after (`user`) counts with parentheses only.
 Not here: what merely depends on the order of rows (`first`, `collect_list`), and functions that are not Spark's own.
 """
 
+import re
 from typing import Final
 
 from reconciler.sql.lexer import Kind, Token, query_tokens
@@ -22,6 +23,8 @@ NON_DETERMINISTIC: Final = _NILADIC.union(_CALLED.split())
 NON_DETERMINISTIC_WITHOUT_ARGUMENTS: Final = frozenset({"unix_timestamp"})
 MOMENTS: Final = frozenset({"now", "today", "tomorrow", "yesterday"})
 """What a literal such as DATE 'today' may name."""
+# A zone may follow.
+_MOMENT: Final = re.compile(rf"\s*({'|'.join(sorted(MOMENTS))})(?:\s+\S*|[^A-Za-z\s]\S*)?\s*\Z", re.IGNORECASE)
 _TYPED: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
 _NAMING: Final = ("AS", "WITH", "RECURSIVE", "WINDOW")
 _JOINING: Final = (".", "@", ":")
@@ -35,9 +38,24 @@ def non_deterministic_calls(query: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def is_moment(literal: str) -> bool:
-    """Whether a text in a typed literal means the time at which it is read (`today`, `now UTC`)."""
-    return literal.strip().lower().partition(" ")[0] in MOMENTS
+def moment(literal: str) -> str | None:
+    """The time at which it is read that a text means where a date or a timestamp is due (`today`, `now UTC`), in lower case.
+    Spark takes it so in a typed literal, and wherever it casts a text that is written out: in `d < 'today'`, too."""
+    found = _MOMENT.match(literal)
+    return found[1].lower() if found is not None else None
+
+
+def holds_moment(query: str) -> bool:
+    """Whether a text that is written out in a query may mean the time at which it is read. Where a text is due it means
+    itself; which of both, only types tell."""
+    lower = query.lower()
+    if not any(word in lower for word in MOMENTS):
+        return False
+    return any(token.kind is Kind.STRING and moment(_content(token)) is not None for token in query_tokens(query))
+
+
+def _content(token: Token) -> str:
+    return token.text.lstrip("rR").strip("'\"")
 
 
 def _name(token: Token) -> str | None:
@@ -45,13 +63,14 @@ def _name(token: Token) -> str | None:
 
 
 def _given_names(tokens: list[Token]) -> frozenset[str]:
-    """Names that the query gives: after AS, and in the lists of columns after a CTE's or an alias's name."""
+    """Names that the query gives: after AS, and in the lists of columns after a CTE's or an alias's name. In
+    `current_date AS current_date` the name is given to the word itself, and says of it nothing else."""
     found: set[str] = set()
     opened: int | None = None
     for index, token in enumerate(tokens):
         name = _name(token)
         if name is not None:
-            if index and tokens[index - 1].is_word("AS"):
+            if index and tokens[index - 1].is_word("AS") and not _is_word_alone(tokens, index - 2, name):
                 found.add(name)
         elif token.is_symbol("("):
             opened = index
@@ -60,6 +79,13 @@ def _given_names(tokens: list[Token]) -> frozenset[str]:
                 found.update(_listed(tokens, opened, index))
             opened = None
     return frozenset(found)
+
+
+def _is_word_alone(tokens: list[Token], index: int, name: str) -> bool:
+    """Whether this word stands here, and not as the column of something."""
+    if index < 0 or not tokens[index].is_word(name.upper()):
+        return False
+    return not (index and tokens[index - 1].is_symbol("."))
 
 
 def _are_columns(tokens: list[Token], opened: int, closed: int) -> bool:
@@ -92,8 +118,7 @@ def _call(tokens: list[Token], index: int, given: frozenset[str]) -> str | None:
         empty = index + 2 < len(tokens) and tokens[index + 2].is_symbol(")")
         return name if name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty else None
     if token.is_word(*_TYPED) and after is not None and after.kind is Kind.STRING:
-        text = after.text.lstrip("rR").strip("'\"")
-        return text.strip().lower().partition(" ")[0] if is_moment(text) else None
+        return moment(_content(after))
     if token.kind is not Kind.WORD or name not in _NILADIC or name in given:
         return None
     return None if after is not None and after.is_symbol(".") else name

@@ -12,7 +12,7 @@ Rules:
 - `repeatable`: computed again over the same input, the values are surely the same. No clock, no randomness, no function
   that is not Spark's own nor known to give the same, no aggregate that depends on the order of rows or rounds
   (`repeatable`), and only where the rows are repeatable, too. Casting a text that holds a time without a date takes
-  today's date; that is not looked for.
+  today's date; that is not looked for. A text `today` that is written out may be the clock, whatever it is compared with.
 - `functions` are those of the pipeline's own that are called for a value, or for the rows; they go where sources go.
 - What the walk does not surely know has no lineage: then everything depends on everything. So it is where settings may let
   Spark read queries otherwise than it does by itself (`manifest.reading_settings`).

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from reconciler.names import fold
 from reconciler.sql.cast_types import type_of_cast
-from reconciler.sql.determinism import NON_DETERMINISTIC, is_moment
+from reconciler.sql.determinism import NON_DETERMINISTIC, moment
 from reconciler.sql.limits import Brought
 from reconciler.sql.lineage_names import column, parameter
 from reconciler.sql.lineage_scope import CALLED, CONSTANT, Beyond, Block, Column, Scope, Value, united
@@ -44,6 +44,7 @@ _OPERATORS: Final = frozenset(
     )
 )
 _NULL: Final = CONSTANT._replace(number=Number.NULL)
+_MOMENT: Final = CONSTANT._replace(repeatable=False)
 _INTEGER: Final = CONSTANT._replace(number=Number.INTEGER)
 _DECIMAL: Final = CONSTANT._replace(number=Number.DECIMAL)
 _WHOLE_PARTITION: Final = ("UNBOUNDED", "UNBOUNDED")
@@ -169,12 +170,7 @@ class ValueWalker:
     def _cast(self, node: exp.Cast, scope: Scope, named: dict[str, Block]) -> Value:
         only(node, "this", "to", "safe", "format", "default", "action")
         parts = [self.value(child, scope, named) for child in node.iter_expressions()]
-        found = united([CONSTANT, *parts])
-        literal = node.this
-        if isinstance(literal, exp.Literal) and literal.is_string and is_moment(str(literal.this)):
-            self.saw_chance = True
-            found = found._replace(repeatable=False)
-        return found._replace(number=number_of_type(type_of_cast(node)))
+        return united([CONSTANT, *parts])._replace(number=number_of_type(type_of_cast(node)))
 
     def _case(self, node: exp.Case | exp.If, scope: Scope, named: dict[str, Block]) -> Value:
         only(node, "this", "ifs", "default", "true", "false")
@@ -243,6 +239,8 @@ class ValueWalker:
 
 def _literal(node: exp.Expr) -> Value:
     text = str(node.this)
-    if node.args.get("is_string") or not text.replace(".", "", 1).isdigit():
+    if node.args.get("is_string"):
+        return CONSTANT if moment(text) is None else _MOMENT
+    if not text.replace(".", "", 1).isdigit():
         return CONSTANT
     return _INTEGER if text.isdigit() else _DECIMAL

@@ -12,7 +12,12 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Final
 
-from reconciler.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, non_deterministic_calls
+from reconciler.sql.determinism import (
+    NON_DETERMINISTIC,
+    NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
+    holds_moment,
+    non_deterministic_calls,
+)
 from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.words import spark_aggregates, spark_functions
 
@@ -55,11 +60,14 @@ class Number(Enum):
 def takes_from_outside(query: str) -> bool:
     """Whether a query may take chance, clock or session besides the rows that it reads: what it gave once says nothing then
     of what it gives now. What depends on the order of rows does not count: each order is as good."""
-    if non_deterministic_calls(query):
+    if non_deterministic_calls(query) or holds_moment(query):
         return True
     tokens = list(query_tokens(query))
-    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+    for before, token, after in zip([None, *tokens[:-1]], tokens, [*tokens[1:], None], strict=True):
         word = token.text.strip("`").lower() if token.kind in (Kind.WORD, Kind.QUOTED) else ""
+        if word == "user" and not (before is not None and (before.is_symbol(".") or before.is_word("AS"))):
+            # A column, or else who asks.
+            return True
         is_called = word.startswith("current_") or (after is not None and after.is_symbol("("))
         if word == "tablesample" or (word in _OF_THE_SESSION and is_called):
             return True

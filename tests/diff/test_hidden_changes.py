@@ -330,3 +330,12 @@ def test_a_table_that_stands_for_a_query_is_read() -> None:
     )
 
     assert changed(compare(snapshot(program.format(1)), snapshot(program.format(100)))) >= {"a", "m"}
+
+
+def test_what_a_text_means_on_another_day_is_not_spared() -> None:
+    tables = "CREATE TABLE t (id INT, d DATE, b INT);"
+    views = tables + "CREATE MATERIALIZED VIEW w AS SELECT id, d < {1} AS old, {0} AS b FROM t;"
+    views += "CREATE MATERIALIZED VIEW v AS SELECT id, old FROM w;"
+    for text, reached in (("'today'", {"w", "v"}), ("'2020-01-01'", {"w"})):
+        before, after = snapshot(views.format("b", text)), snapshot(views.format("b + 1", text))
+        assert changed(compare(before, after)) == reached

@@ -5,7 +5,7 @@ import pytest
 from reconciler.sql.cross_joins import cross_joins
 from reconciler.sql.determinism import NON_DETERMINISTIC, NON_DETERMINISTIC_WITHOUT_ARGUMENTS, non_deterministic_calls
 from reconciler.sql.query import parse_query
-from reconciler.sql.repeatable import is_repeatable
+from reconciler.sql.repeatable import is_repeatable, takes_from_outside
 from reconciler.sql.words import spark_functions
 
 CALLS: dict[str, tuple[str, ...]] = {
@@ -18,7 +18,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     "SELECT unix_timestamp() AS u FROM t": ("unix_timestamp",),
     "SELECT unix_timestamp(d) AS u FROM t": (),
     "SELECT DATE 'today' AS d, TIMESTAMP ' Now ' AS n FROM t": ("now", "today"),
+    "SELECT DATE 'tomorrow+01:00' AS d FROM t": ("tomorrow",),
     "SELECT DATE '2020-01-01' AS d, 'now' AS n FROM t": (),
+    # A name that it gets is not where it comes from.
+    "SELECT current_date AS current_date FROM t": ("current_date",),
+    "SELECT `current_timestamp` AS t, Current_User AS `current_user` FROM t": ("current_user",),
     # What merely looks alike
     "SELECT user, rand, uuid, now FROM t": (),
     "SELECT t.current_date, t.rand(1) FROM t": (),
@@ -27,6 +31,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "WITH c AS (SELECT a AS current_date FROM t) SELECT current_date FROM c": (),
     "WITH c (current_date, b) AS (SELECT a, b FROM t) SELECT current_date FROM c": (),
     "SELECT current_date FROM (SELECT a FROM t) AS x (current_date)": (),
+    "WITH c AS (SELECT t.current_date AS current_date FROM t) SELECT current_date AS current_date FROM c": (),
+    "WITH c AS (SELECT a AS current_date FROM t) SELECT current_date AS current_date FROM c": (),
     "WITH now (a) AS (SELECT 1) SELECT a FROM now": (),
     "SELECT 'rand()' AS x, \"uuid()\" AS y -- now()\n/* rand() */ FROM t": (),
     "SELECT 'not closed, rand()": (),
@@ -37,6 +43,26 @@ CALLS: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("query", CALLS)
 def test_non_deterministic_calls(query: str) -> None:
     assert non_deterministic_calls(query) == CALLS[query]
+
+
+@pytest.mark.parametrize(
+    ("query", "takes"),
+    [
+        ("SELECT a FROM t WHERE d < '2020-01-01' AND b <> 'nowhere'", False),
+        ("SELECT a, first(b) AS b FROM t GROUP BY a", False),
+        ("SELECT t.user AS u, a AS user FROM t", False),
+        ("SELECT a FROM t WHERE d < 'Today'", True),
+        ('SELECT to_date("now") AS d FROM t', True),
+        ("SELECT current_date AS current_date FROM t", True),
+        ("SELECT a FROM t WHERE owner = user", True),
+        ("SELECT current_catalog AS c FROM t", True),
+        ("SELECT session_user AS c FROM t", True),
+        ("SELECT version() AS v FROM t", True),
+        ("SELECT a FROM t TABLESAMPLE (10 PERCENT)", True),
+    ],
+)
+def test_what_a_query_takes_besides_rows(query: str, takes: bool) -> None:
+    assert takes_from_outside(query) is takes
 
 
 def test_every_such_function_is_one_of_sparks() -> None:
