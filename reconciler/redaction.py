@@ -9,6 +9,9 @@ what looks like credentials is replaced. When in doubt, it is hidden: a reader w
 - What is made like a token of a well-known service is masked wherever it stands.
 - References (`${secret:NAME}`) are no secrets and stand.
 
+In SQL that people review `name = value` is what they have to see: there `masked_in_code` replaces only what is a credential
+whatever stands before it, and texts that differ in one stay different.
+
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
 Not here: where secrets are allowed, and that they are warned of (`connectors.catalogue`).
@@ -66,6 +69,10 @@ _TOKEN: Final = re.compile(
     r"|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{16,}|dapi[0-9a-f]{16,}|AIza[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
     r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,})"
 )
+_BEARER: Final = re.compile(
+    r"(?P<scheme>(?<![A-Za-z0-9_])Bearer|(?<=[\"'])Basic)(?P<blank>\s{1,20})(?P<value>[A-Za-z0-9._~+/=-]{12,})"
+)
+_PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"'*]+)")
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
 
@@ -110,11 +117,41 @@ def masked(text: str) -> str:
     text = _TOKEN.sub(MASK, text)
     if "-----BEGIN" in text:
         text = _ARMOUR.sub(MASK, text)
+    text = _BEARER.sub(rf"\g<scheme>\g<blank>{MASK}", text)
     if "=" in text:
         text = _PAIR.sub(_without_value, text)
     if ":" in text:
         text = _ENTRY.sub(_without_entry, text)
     return _USER.sub(_without_user, text) if "@" in text and "//" in text else text
+
+
+def masked_in_code(*texts: str) -> tuple[str, ...]:
+    """Texts of code with what are credentials wherever they stand replaced, and all else as it is: tokens of well-known
+    services, what follows `Bearer`, keys in armour, users and secret parameters of addresses. In all of these texts the
+    same one is replaced by the same mark, another one by another (`***`, `***2`), on each line that it had."""
+    marks: dict[str, str] = {}
+
+    def mark(secret: str) -> str:
+        if secret not in marks:
+            marks[secret] = f"{MASK}{len(marks) + 1}" if marks else MASK
+        return "\n".join(marks[secret] for _ in secret.split("\n"))
+
+    def parameter(found: re.Match[str]) -> str:
+        name = re.sub(r"%2[dD]", "-", found["name"])
+        is_secret = _PAIR_NAME.match(name) or is_secret_name(name)
+        return f"{found['start']}{mark(found['value'])}" if is_secret and not _REFERENCE.match(found["value"]) else found[0]
+
+    def user(found: re.Match[str]) -> str:
+        return found[0] if _without_user(found) == found[0] else f"{found['scheme'] or ''}//{mark(found[0])}@"
+
+    def replaced(text: str) -> str:
+        text = _TOKEN.sub(lambda found: mark(found[0]), text)
+        text = _ARMOUR.sub(lambda found: mark(found[0]), text)
+        text = _BEARER.sub(lambda found: f"{found['scheme']}{found['blank']}{mark(found['value'])}", text)
+        text = _PARAMETER.sub(parameter, text)
+        return _USER.sub(user, text) if "@" in text and "//" in text else text
+
+    return tuple(map(replaced, texts))
 
 
 def _without_value(found: re.Match[str]) -> str:

@@ -8,13 +8,15 @@ from reconciler.cli.output import as_text, note, paint, say, say_painted
 from reconciler.printing import printable
 from reconciler.reconcile.versions.looking import ColumnDifference, VersionDifference
 from reconciler.reconcile.versions.rows import RowDifference
+from reconciler.redaction import masked_in_code
 
 
 def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:
     """The difference for reading: texts, what a function in Python is made of, which functions are called, columns, reads,
     settings, rows. It always says something: at the least that both mean the same."""
     names = [f"{one.summary.name}@v{one.summary.number}" for one in (difference.before, difference.after)]
-    before, after = (one.sql.strip().split("\n") for one in (difference.before, difference.after))
+    masked = masked_in_code(difference.before.sql.strip(), difference.after.sql.strip())
+    before, after = (text.split("\n") for text in masked)
     texts = difflib.unified_diff(before, after, names[0], names[1], lineterm="")
     parts = [
         [f"{names[0]} and {names[1]} mean the same"] if difference.same_meaning else [],

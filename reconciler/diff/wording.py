@@ -31,6 +31,7 @@ from reconciler.diff.model import (
 )
 from reconciler.names import fold
 from reconciler.printing import printable
+from reconciler.redaction import masked_in_code
 
 
 def describe_cause(cause: Cause) -> str:
@@ -42,7 +43,7 @@ def _describe_cause(cause: Cause) -> str:
     match cause:
         case ColumnAdded():
             required = "" if cause.nullable else " NOT NULL"
-            default = "" if cause.default is None else f" DEFAULT {cause.default}"
+            default = "" if cause.default is None else f" DEFAULT {masked_in_code(cause.default)[0]}"
             return f"column {cause.column} {cause.type}{required}{default} added"
         case ColumnRemoved():
             return f"column {cause.column} {cause.type} removed"
@@ -51,7 +52,9 @@ def _describe_cause(cause: Cause) -> str:
         case ColumnRetyped():
             return f"type of column {cause.column} changed from {cause.applied} to {cause.desired}"
         case DefaultChanged():
-            return f"default of column {cause.column} {_replaced(cause.applied, cause.desired)}"
+            masked = masked_in_code(cause.applied or "", cause.desired or "")
+            sides = (one if of is not None else None for one, of in zip(masked, (cause.applied, cause.desired), strict=True))
+            return f"default of column {cause.column} {_replaced(*sides)}"
         case LatenessChanged():
             return f"lateness of column {cause.column} {_replaced(cause.applied, cause.desired)}"
         case RelationRenamed():

@@ -5,11 +5,11 @@ Everything that the plan says is in it, whatever its size. Members are only ever
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from enum import Enum
 from typing import Any, assert_never, get_args
 
-from reconciler.diff.model import Cause, RelationKind, approval_diff
+from reconciler.diff.model import Cause, ColumnAdded, DefaultChanged, RelationKind, approval_diff
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.digest import JsonObject
 from reconciler.plan.changes import rows_of
@@ -26,11 +26,13 @@ from reconciler.plan.model import (
     Plan,
     PublishTable,
     PublishView,
+    QueryDifference,
     RenameRelation,
     Step,
 )
 from reconciler.plan.policy import describe_demand
 from reconciler.plan.words import describe_approval, describe_step, summarise
+from reconciler.redaction import masked_in_code
 
 FORM = "reconciler/plan/v1"
 
@@ -122,7 +124,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             }
             for one in plan.judgements
         ],
-        "queries": [asdict(difference) for difference in plan.queries],
+        "queries": [_query(difference) for difference in plan.queries],
         "impact": _plain(asdict(impact)) if impact is not None else None,
         "approval_diff": approval_diff(plan.diff),
         "follows": plan.follows,
@@ -167,6 +169,16 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
     for name in names:
         member = getattr(cause, name)
         value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
+    match cause:
+        case ColumnAdded(default=str(default)):
+            [value["default"]] = masked_in_code(default)
+        case DefaultChanged(applied=applied, desired=desired):
+            masked = masked_in_code(applied or "", desired or "")
+            value["applied"], value["desired"] = (
+                text if of is not None else None for text, of in zip(masked, (applied, desired), strict=True)
+            )
+        case _:
+            pass
     return value
 
 
@@ -175,6 +187,11 @@ _FORMS: Mapping[type, tuple[str, tuple[str, ...]]] = {
     kind: (re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(), tuple(member.name for member in fields(kind)))
     for kind in get_args(Cause)
 }
+
+
+def _query(difference: QueryDifference) -> JsonObject:
+    applied, desired = masked_in_code(difference.applied, difference.desired)
+    return asdict(replace(difference, applied=applied, desired=desired))
 
 
 def _plain(value: Any) -> Any:

@@ -41,6 +41,7 @@ from reconciler.plan.words import (
 )
 from reconciler.plan.wrapping import wrap
 from reconciler.printing import printable, printable_lines
+from reconciler.redaction import masked_in_code
 
 Paint = Callable[[str, str], str]
 
@@ -267,12 +268,24 @@ def _hazards(page: _Page, plan: Plan, whole: bool) -> None:
 def query_difference(applied: str, desired: str) -> list[str]:
     """The changed lines of a query with up to two lines around them, each begun with `-`, `+` or a space.
 
-    Nothing hides beside what a reader sees: long lines are broken, and a run of many blanks is told by its length.
+    Nothing hides beside what a reader sees: long lines are broken, and a run of many blanks is told by its length. What
+    changed is told by the texts themselves; of a credential in one the mark is shown.
     """
-    lines = difflib.unified_diff(_lines(applied), _lines(desired), lineterm="", n=2)
-    # The first two lines are the headings of the two sides; a line of a query may look like one.
-    shown = [line.rstrip() for line in list(lines)[2:] if not line.startswith("@@")]
-    return [f"{line[:1]}{piece}" for line in shown for piece in _pieces(line[1:])]
+    before, after = _lines(applied), _lines(desired)
+    old, new = (_lines(text) for text in masked_in_code(applied, desired))
+    if (len(old), len(new)) != (len(before), len(after)):
+        before, after = old, new
+    found = [
+        line
+        for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(2)
+        for tag, start, end, other_start, other_end in group
+        for line in (
+            [f" {line}" for line in old[start:end]]
+            if tag == "equal"
+            else [*(f"-{line}" for line in old[start:end]), *(f"+{line}" for line in new[other_start:other_end])]
+        )
+    ]
+    return [f"{line[:1]}{piece}" for line in found for piece in _pieces(line[1:].rstrip())]
 
 
 def _lines(text: str) -> list[str]:

@@ -21,10 +21,10 @@ from reconciler.plan.lock import render_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_comment, render_markdown
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.text_form import render_text
+from reconciler.plan.text_form import query_difference, render_text
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
-from reconciler.redaction import Plain, masked, plain_value
+from reconciler.redaction import Plain, masked, masked_in_code, plain_value
 from reconciler.schema_files import schema
 from reconciler.snapshot.model import Snapshot, take_snapshot
 from tests.plan.test_forms import POLICIES
@@ -310,6 +310,7 @@ def test_plain_addresses_are_shown(address: str) -> None:
         '{"password": "ZqSECRET"}',
         "{'client_secret': 'ZqSECRET'}",
         "Authorization: Bearer ZqSECRET",
+        "it said 'Bearer ZqSECRETZqSECRET'",
         "authorization: Basic ZqSECRET",
         "X-Api-Key: ZqSECRET",
         "set-cookie: ZqSECRET",
@@ -321,6 +322,56 @@ def test_plain_addresses_are_shown(address: str) -> None:
 )
 def test_what_looks_like_a_credential_is_masked_in_any_text(text: str) -> None:
     assert "ZqSECRET" not in masked(f"before {text} after")
+
+
+CREDENTIALS_IN_SQL = (
+    "ghp_ZqSECRETZqSECRET012345678{}",
+    "AKIAZQSECRETZQ12345{}",
+    "Bearer ZqSECRETZqSECRET{}",
+    "Basic ZqSECRETZqSECRET{}==",
+    "https://bob:ZqSECRET{}@host/a",
+    "jdbc:postgresql://host/db?user=a&password=ZqSECRET{}",
+    "https://store/a?sig=ZqSECRET{}",
+    "-----BEGIN RSA PRIVATE KEY-----\nZqSECRET{}\n-----END RSA PRIVATE KEY-----",
+)
+
+
+@pytest.mark.parametrize("credential", CREDENTIALS_IN_SQL)
+def test_of_a_credential_in_sql_no_form_shows_it_and_each_shows_what_changes(credential: str) -> None:
+    """Only the credential is masked, another one by another mark; the digest is of what stands in the file."""
+
+    def snapshot(one: str, other: str) -> Snapshot:
+        table = f"CREATE TABLE t (id BIGINT, s STRING DEFAULT '{one}');"
+        view = f"CREATE MATERIALIZED VIEW v AS SELECT id,\n  '{one}' AS k,\n  s = '{other}' AS token FROM t WHERE id = 5;"
+        yaml = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+        read = read_manifest("shop", {"shop/pipeline.yaml": yaml, "shop/p.sql": f"{table}\n{view}"}, {})
+        assert read.manifest is not None
+        return take_snapshot(compile_program(read.manifest).program)
+
+    first, second, third = (credential.format(sign) for sign in "234")
+    sides = [snapshot(first, second), snapshot(first, third), snapshot(second, second)]
+    digests = set()
+    for desired in sides[1:]:
+        found = list(shown(sides[0], desired))
+        digests |= {plan.digest for plan, _ in found}
+        for plan, text in found:
+            # The plan itself has the texts: that is how it has a digest.
+            assert "SECRET" not in text.upper() or text == repr(plan)
+        whole = next(text for plan, text in found if text.startswith("shop"))
+        assert "AS token FROM t WHERE id = 5" in whole or "\n" in credential
+        changed = [line.strip()[1:] for line in whole.splitlines() if line.strip()[:1] in ("+", "-") and "***" in line]
+        assert len(set(changed)) == len(changed) >= 2, whole
+    assert len(digests) == 2
+
+
+def test_in_sql_names_and_comparisons_stand() -> None:
+    for text in ("token = t.token AND key = 5", "password: 'x'", "SELECT basic a_long_alias_1", "a@b", "s3://b/a?b=1;c=2"):
+        assert masked_in_code(text) == (text,)
+
+
+def test_a_mark_that_stands_in_the_file_is_another_line() -> None:
+    lines = query_difference("SELECT 'ghp_ZqSECRETZqSECRET0123456789'", "SELECT '***'")
+    assert lines == ["-SELECT '***'", "+SELECT '***'"]
 
 
 PIECES = (
@@ -342,6 +393,10 @@ PIECES = (
     "s3://a:",
     "//a:",
     "a='",
+    "?a=",
+    ";",
+    "Bearer ",
+    "'Basic ",
 )
 
 
@@ -350,6 +405,7 @@ def test_masking_takes_as_long_as_the_text_is(piece: str) -> None:
     text = "@//=:" + piece * (400_000 // len(piece))
     began = time.process_time()
     masked(text)
+    masked_in_code(text)
     plain_value(text, Plain.ADDRESS)
     assert time.process_time() - began < 5
 

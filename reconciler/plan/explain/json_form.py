@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.digest import JsonObject
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
+from reconciler.redaction import masked_in_code
 
 FORM = "reconciler/explain/v1"
 
@@ -44,7 +45,7 @@ def _relation(one: RelationExplanation) -> dict[str, Any]:
         "read_by": list(one.read_by),
         "fingerprint": [asdict(part) for part in one.parts],
         "written": [asdict(written) for written in one.written],
-        "same_meaning": one.same_meaning,
+        "same_meaning": masked_in_code(one.same_meaning)[0] if one.same_meaning is not None else None,
         "connectors": [
             {"name": item.connector, "outcome": item.outcome.value, "reason": item.reason} for item in one.connectors
         ],

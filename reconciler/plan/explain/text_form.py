@@ -19,6 +19,7 @@ from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.plan.text_form import no_paint, query_difference
 from reconciler.plan.wrapping import columns_of, wrap
 from reconciler.printing import printable
+from reconciler.redaction import masked_in_code
 
 Paint = Callable[[str, str], str]
 
@@ -59,7 +60,7 @@ def render_relation(title: str, one: RelationExplanation, paint: Paint = no_pain
     page.section("written, and no part of the fingerprint", [", ".join(map(_written_words, one.written))])
     if one.same_meaning is not None and one.texts is not None:
         page.section("written otherwise", query_difference(*one.texts))
-        page.section("with the same meaning on both sides", one.same_meaning.split("\n"))
+        page.section("with the same meaning on both sides", masked_in_code(one.same_meaning)[0].split("\n"))
     page.section("connectors", [f"{item.connector}: {item.outcome.value} ({item.reason})" for item in one.connectors])
     page.section("hazards", [f"{hazard.code} {hazard.message}" for hazard in one.hazards], "hazard")
     return page.text()
