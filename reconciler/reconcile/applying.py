@@ -37,6 +37,7 @@ from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.approving import require_approval, require_newest, require_unpassed
+from reconciler.reconcile.bases import home_now
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
@@ -248,6 +249,7 @@ def _open_journal(
     desired = found.snapshot
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
+    home = head.applied.home if head.applied is not None else None
     pinned = pinned_apply(target, plan, applied, desired)
     if desired is not None:
         if desired.program.foreign:
@@ -274,6 +276,8 @@ def _open_journal(
         entries=entries,
         versions=versions_after(target.registry, head, before, desired, plan.diff),
         foreign=pinned.foreign,
+        # Files play no part in a rollback, nor in what was staged of others.
+        home=home if plan.rollback or promotes else home_now(target, home),
     )
     applying.boundary(f"open:{BEFORE}")
     written = target.registry.replace_head(
@@ -409,6 +413,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
             approval=journal.approval,
             reconciler=__version__,
             follows=journal.follows,
+            home=journal.home,
         ),
         published=published if journal.record is not None else None,
         positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},

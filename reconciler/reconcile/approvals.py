@@ -85,6 +85,6 @@ def _notes(target: Target, plan: Plan, by: str) -> Iterator[str]:
             message = f"{by} made the change, and does not count among {policy}: nothing was recorded"
             raise ReconcileError("A582", message, "let somebody else approve it")
         yield f"{by} made the change: this stands for plan.lock, and does not count among {policy}"
-    branches = required_branches(target)
+    branches = required_branches(target, plan.pipeline)
     if branches and not plan.rollback:
         yield f"it stands for plan.lock: {plan.environment} applies files that are merged to {' and '.join(branches)}"

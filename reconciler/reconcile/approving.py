@@ -201,7 +201,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
 def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
     """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: but for a
     lock, that is all that vouches for them."""
-    branches = required_branches(target)
+    branches = required_branches(target, plan.pipeline)
     if plan.rollback or not branches:
         return
     reason = unmerged(target, plan.pipeline, files=files) or outdated(target, plan.pipeline, files)
@@ -214,7 +214,7 @@ def require_newest(target: Target, plan: Plan, files: Mapping[str, str] | None) 
     looked at: a job that is run again brings back nothing, whatever approves it."""
     reason = outdated(target, plan.pipeline, files)
     if reason is not None:
-        raise not_of_the_branch(plan, required_branches(target), reason)
+        raise not_of_the_branch(plan, required_branches(target, plan.pipeline), reason)
 
 
 def require_unpassed(target: Target, plan: Plan, commit: str) -> None:

@@ -11,9 +11,16 @@ What an environment asks for (its `branch`, its `first_apply`) is what the worki
 says: of the environment, and of any other with the same warehouse, since another name for a place is no way around it. A
 folder is the same whatever leads to it, a place on S3 by bucket and key (`manifest.warehouses`), whatever options are set. A
 reconcile.yaml that can't be read there is an error.
+
+A checkout can be at another place, and a project be moved within it, so that neither name nor place leads to the merged
+project. The warehouse remembers which one it is (`homes`): what that says on the default branch is asked as well, and its
+policy is the one in force. Where it is not there any more, what was recorded of it stands, until the pipeline is applied
+from where it was merged to. Homes of other pipelines, which a new one is under, count where they are of this repository.
 Outside of git, and before the first commit, nothing can have been merged.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -21,29 +28,62 @@ from typing import Final
 from reconciler.delta.opening import is_local, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.environment import Environment, Project
+from reconciler.manifest.environment import Environment, Project, project_without_file
+from reconciler.manifest.verdicts import POLICY_FILE
+from reconciler.reconcile.commits import NOT_COMMITTED
+from reconciler.reconcile.homes import Homes, homes_of
 from reconciler.reconcile.repository import LOCAL, MAXIMUM_FILE, ORIGIN, PLAIN_FILES, Repository, open_repository
 from reconciler.reconcile.source import PROJECT_FILE
 from reconciler.reconcile.target import Target, warehouse_location
+from reconciler.registry.model import Home
 
 _USUAL: Final = ("main", "master")
 
 
-def required_branches(target: Target) -> tuple[str, ...]:
+def required_branches(target: Target, pipeline: str) -> tuple[str, ...]:
     """The branches that files have to be on to be applied to the target, sorted."""
-    return tuple(sorted({one.branch for one in (target.environment, *_as_merged(target)) if one.branch is not None}))
+    return branches_under(target, homes_of(target, pipeline))
 
 
-def asks_for_first_apply(target: Target, repository: Repository | None) -> bool:
+def branches_under(target: Target, homes: Homes) -> tuple[str, ...]:
+    """`required_branches` of what is under these homes."""
+    repository = open_repository(target.root)
+    if repository is None:
+        return _asked(target, None, homes).branches
+    with repository:
+        return _asked(target, repository, homes).branches
+
+
+def asks_for_first_apply(target: Target, repository: Repository | None, homes: Homes) -> bool:
     """Whether even a first apply needs an approval. `repository` is the target's; None outside of git."""
-    merged = _as_merged_in(repository, target) if repository is not None else ()
-    return any(one.first_apply == "await_approval" for one in (target.environment, *merged))
+    return _asked(target, repository, homes).first_apply
 
 
-def base_reference(repository: Repository, target: Target) -> str:
-    """The reference of the base branch. Raises ReconcileError (U816)."""
+def home_now(target: Target, before: Home | None) -> Home | None:
+    """The home of what is applied from the working tree: its project, as the default branch knows it. `before` is the one
+    that it had, and stays where that branch doesn't know the project."""
+    repository = open_repository(target.root)
+    if repository is None:
+        return before
+    with repository:
+        folder = folder_in(repository, target.root)
+        project = _project(repository, folder, _default(repository))
+        name = target.environment.name
+        if project is None or name not in project.environments:
+            return before
+        merged = _matching(project, target, target.root, name)
+        return Home(folder, name, _branches(merged), _first_apply(merged))
+
+
+def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:
+    """The reference of the base branch, and the folder of the project there. Raises ReconcileError (U816)."""
     default = _default(repository)
-    branch = _named_branch(repository, target, default)
+    found = [home for home in homes.all() if _project(repository, home.folder, default) is not None]
+    folder = found[0].folder if found else folder_in(repository, target.root)
+    return _base_reference(repository, target, default, _named_branch(repository, target, default, homes)), folder
+
+
+def _base_reference(repository: Repository, target: Target, default: str | None, branch: str | None) -> str:
     if branch is None:
         if default is None:
             raise _unknown("the default branch of origin")
@@ -59,15 +99,20 @@ def commit_at(repository: Repository, reference: str) -> str | None:
     return repository.head if reference == "HEAD" else repository.branches.get(reference)
 
 
-def text_at(repository: Repository, root: Path, commit: str, name: str) -> str | None:
-    """The text of a file of the repository in a commit, None when there is none. Raises ReconcileError (U813)."""
-    return _text_at(repository.top, root.resolve(), commit, name)
+def folder_in(repository: Repository, root: Path) -> str:
+    """The folder of a project in its repository; empty for the top."""
+    folder = root.resolve().relative_to(repository.top).as_posix()
+    return "" if folder == "." else folder
+
+
+def text_at(repository: Repository, folder: str, commit: str, name: str) -> str | None:
+    """The text of a file of a folder in a commit, None when there is none. Raises ReconcileError (U813)."""
+    return _text_at(repository.top, f"{folder}/{name}" if folder else name, commit)
 
 
 @lru_cache(maxsize=64)
-def _text_at(top: Path, root: Path, commit: str, name: str) -> str | None:
+def _text_at(top: Path, path: str, commit: str) -> str | None:
     """Cached, because a commit never changes: it is asked once, for all pipelines."""
-    path = (root / name).relative_to(top).as_posix()
     described = f"{path} of commit {commit[:12]}"
     with Repository(top) as repository:
         entry = repository.entry(commit, path)
@@ -84,25 +129,53 @@ def _text_at(top: Path, root: Path, commit: str, name: str) -> str | None:
         raise ReconcileError("U813", f"{described} is not UTF-8: {error}", "save it as UTF-8") from error
 
 
-def _as_merged(target: Target) -> tuple[Environment, ...]:
-    """The environments of the default branch's reconcile.yaml that are the target's: by name, or by warehouse."""
-    repository = open_repository(target.root)
-    if repository is None:
-        return ()
-    with repository:
-        return _as_merged_in(repository, target)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    branches: tuple[str, ...]
+    first_apply: bool
 
 
-def _as_merged_in(repository: Repository, target: Target) -> tuple[Environment, ...]:
-    project = _project(repository, target, _default(repository))
-    if project is None:
-        return ()
-    return tuple(one for name, one in project.environments.items() if name == target.environment.name or _is_at(target, one))
+def _asked(target: Target, repository: Repository | None, homes: Homes) -> _Asked:
+    environments, standing = [target.environment], list(homes.all())
+    if repository is not None:
+        default = _default(repository)
+        project = _project(repository, folder_in(repository, target.root), default)
+        environments += _matching(project, target, target.root, target.environment.name)
+        standing = []
+        for home in homes.all():
+            project = _project(repository, home.folder, default)
+            environments += _matching(project, target, repository.top / home.folder, home.environment)
+            if project is None or home.environment not in project.environments:
+                standing.append(home)
+        commits = {home: commit.removesuffix(NOT_COMMITTED) for home, commit in homes.others}
+        standing = [home for home in standing if home == homes.own or _is_of(repository, commits[home])]
+    return _Asked(
+        tuple(sorted({*_branches(environments), *(branch for home in standing for branch in home.branches)})),
+        _first_apply(environments) or any(home.first_apply for home in standing),
+    )
 
 
-def _is_at(target: Target, environment: Environment) -> bool:
+def _is_of(repository: Repository, commit: str) -> bool:
+    return bool(commit) and repository.has_commit(commit)
+
+
+def _branches(environments: Iterable[Environment]) -> tuple[str, ...]:
+    return tuple(sorted({one.branch for one in environments if one.branch is not None}))
+
+
+def _first_apply(environments: Iterable[Environment]) -> bool:
+    return any(one.first_apply == "await_approval" for one in environments)
+
+
+def _matching(project: Project | None, target: Target, root: Path, name: str) -> tuple[Environment, ...]:
+    """The environments of a project at a root that are the target's: the one of the name, and those of its warehouse."""
+    found = project.environments.items() if project is not None else ()
+    return tuple(one for known, one in found if known == name or _is_at(target, root, one))
+
+
+def _is_at(target: Target, root: Path, environment: Environment) -> bool:
     try:
-        place = warehouse_location(environment, target.root)
+        place = warehouse_location(environment, root)
     except ReconcileError:
         return False
     if is_local(place) and is_local(target.warehouse):
@@ -135,20 +208,32 @@ def _default(repository: Repository) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _named_branch(repository: Repository, target: Target, default: str | None) -> str | None:
-    """The environment's branch. The default branch's reconcile.yaml says it, so that a pull request can't name its own."""
-    project = _project(repository, target, default)
-    environment = project.environments.get(target.environment.name) if project is not None else None
-    return environment.branch if environment is not None else target.environment.branch
+def _named_branch(repository: Repository, target: Target, default: str | None, homes: Homes) -> str | None:
+    """The environment's branch. The default branch's reconcile.yaml says it, so that a pull request can't name its own: that
+    of the home first, then the one of the place, then the one of the name."""
+    for home in homes.all():
+        project = _project(repository, home.folder, default)
+        if project is not None and home.environment in project.environments:
+            return project.environments[home.environment].branch
+    name = target.environment.name
+    project = _project(repository, folder_in(repository, target.root), default)
+    merged = _matching(project, target, target.root, name)
+    if not merged:
+        return target.environment.branch
+    return min(merged, key=lambda one: (not _is_at(target, target.root, one), one.name != name)).branch
 
 
-def _project(repository: Repository, target: Target, default: str | None) -> Project | None:
-    """What reconcile.yaml of the default branch says; None where there is none. Raises ManifestInvalid for one with errors:
-    who can't be understood has not asked for nothing."""
+def _project(repository: Repository, folder: str, default: str | None) -> Project | None:
+    """The project of a folder on the default branch; None where there is none. Raises ManifestInvalid for a reconcile.yaml
+    with errors: who can't be understood has not asked for nothing."""
     commit = commit_at(repository, default) if default is not None else None
-    text = text_at(repository, target.root, commit, PROJECT_FILE) if commit is not None else None
+    if commit is None:
+        return None
+    text = text_at(repository, folder, commit, PROJECT_FILE)
+    if text is None:
+        return project_without_file() if text_at(repository, folder, commit, POLICY_FILE) is not None else None
     shown = (default or "").removeprefix("refs/remotes/").removeprefix(LOCAL)
-    return _parsed(text, f"{shown}:{PROJECT_FILE}") if text is not None else None
+    return _parsed(text, f"{shown}:{PROJECT_FILE}")
 
 
 @lru_cache(maxsize=16)

@@ -46,7 +46,7 @@ def unmerged(
         return "this is not a git repository, so nobody can have merged anything"
     if changed:
         return f"not committed: {', '.join(changed)}"
-    reasons = (why_no_state_of(target.root, branch) for branch in required_branches(target))
+    reasons = (why_no_state_of(target.root, branch) for branch in required_branches(target, pipeline))
     return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
 
 
@@ -61,7 +61,7 @@ def not_committed(
 
 def outdated(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> str | None:
     """Why the working tree's commit is older than what was applied or looked at, or None."""
-    commit, branches = checked_out(target.root), required_branches(target)
+    commit, branches = checked_out(target.root), required_branches(target, pipeline)
     if commit is None or not branches:
         return None
     for known, what in _known(target, pipeline):
@@ -109,7 +109,7 @@ def _known(target: Target, pipeline: str) -> Iterator[tuple[str, str]]:
 
 def remember(target: Target, pipeline: str, files: Mapping[str, str]) -> None:
     """Remember that the files, as they were read, are what is applied: nothing older than their commit is wanted now."""
-    if not required_branches(target):
+    if not required_branches(target, pipeline):
         return
     commit = checked_out(target.root)
     if commit is None or any(known == commit for known, _ in _known(target, pipeline)):
@@ -137,7 +137,7 @@ def reach(target: Target, pipeline: str, commit: str) -> None:
 def passed(target: Target, pipeline: str, commit: str) -> str | None:
     """The commit that was looked at after this one was staged, or None. What is staged notes its own commit (`reach`), so
     any other was looked at since: nobody's git need be asked."""
-    reached = target.registry.reached(pipeline) if required_branches(target) else None
+    reached = target.registry.reached(pipeline) if required_branches(target, pipeline) else None
     return reached.value.commit if reached is not None and reached.value.commit != commit else None
 
 

@@ -22,6 +22,7 @@ from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
+from reconciler.reconcile.homes import Homes, homes_beside
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import what_is_asked
@@ -67,8 +68,9 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         from reconciler.reconcile.foreign import foreign_changes
 
         foreign = foreign_changes(target, applied.snapshot.program, desired.program)
-    policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots])
     last = applied.head.value.applied if applied.head is not None else None
+    homes = homes_beside(target, pipeline, last)
+    policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)
     follows = last.follows if last else None
     environment = target.environment.name
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, rollback=rollback)
@@ -105,9 +107,9 @@ def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping
     return find_readers(target, pipeline, [*applied.program.tables, *applied.program.views])
 
 
-def policies_for(target: Target, bootstrap: list[BootstrapPolicy]) -> Policies:
-    """The policies in force for what has these bootstrap policies on its two sides."""
-    policy, origin, approve_first_apply = what_is_asked(target)
+def policies_for(target: Target, bootstrap: list[BootstrapPolicy], homes: Homes) -> Policies:
+    """The policies in force for what has these bootstrap policies on its two sides, and is under these homes."""
+    policy, origin, approve_first_apply = what_is_asked(target, homes)
     return Policies(
         bootstrap=stricter(bootstrap),
         approve_first_apply=approve_first_apply,
@@ -179,7 +181,8 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
         pipeline,
         target.environment.name,
         outline,
-        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)]),
+        # Nothing is judged of what changes nothing: no home need be read.
+        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)], Homes()),
         follows,
     )
 

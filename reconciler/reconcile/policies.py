@@ -1,4 +1,5 @@
-"""The policy in force: policy.yaml as it stands on the base branch (`bases`), never as a pull request would have it.
+"""The policy in force: policy.yaml as it stands on the base branch (`bases`), never as a pull request would have it. A
+pipeline that was applied is under the policy of its home there, wherever the working tree has its project.
 
 Outside of git, and before the first commit, nothing can have been merged, and the working tree's file is in force.
 
@@ -12,7 +13,8 @@ from reconciler.diagnostics import Diagnostic, errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.model import PolicyOrigin
-from reconciler.reconcile.bases import asks_for_first_apply, base_reference, commit_at, text_at
+from reconciler.reconcile.bases import asks_for_first_apply, base_of, commit_at, text_at
+from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.repository import LOCAL, Repository, open_repository
 from reconciler.reconcile.source import read_optional
 from reconciler.reconcile.target import Target
@@ -20,36 +22,36 @@ from reconciler.reconcile.target import Target
 _REMOTES = "refs/remotes/"
 
 
-def policy_in_force(target: Target) -> tuple[Policy | None, PolicyOrigin]:
+def policy_in_force(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
     """The policy, None when the base branch has none, and where it was read. Raises ManifestInvalid, and ReconcileError
     (A581, U813, U816)."""
-    policy, origin, _ = what_is_asked(target)
+    policy, origin, _ = what_is_asked(target, homes)
     return policy, origin
 
 
-def what_is_asked(target: Target) -> tuple[Policy | None, PolicyOrigin, bool]:
+def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin, bool]:
     """`policy_in_force`, and whether even a first apply needs an approval; git is asked once for both."""
     root = target.root.resolve()
     repository = open_repository(root)
     if repository is None:
-        return *_of_working_tree(root), asks_for_first_apply(target, None)
+        return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
     with repository:
         if repository.has_no_commit:
-            return *_of_working_tree(root), asks_for_first_apply(target, None)
-        return *_of_base_branch(target, root, repository), asks_for_first_apply(target, repository)
+            return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
+        return *_of_base_branch(target, root, repository, homes), asks_for_first_apply(target, repository, homes)
 
 
 def _of_working_tree(root: Path) -> tuple[Policy | None, PolicyOrigin]:
     return _parsed(read_optional(root / POLICY_FILE, root), POLICY_FILE), PolicyOrigin("", "")
 
 
-def _of_base_branch(target: Target, root: Path, repository: Repository) -> tuple[Policy | None, PolicyOrigin]:
-    reference = base_reference(repository, target)
+def _of_base_branch(target: Target, root: Path, repository: Repository, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
+    reference, folder = base_of(repository, target, homes)
     commit = commit_at(repository, reference)
     if commit is None:
         message = f"{reference} has no commit, and {POLICY_FILE} is read from there"
         raise ReconcileError("U816", message, "check a branch out")
-    text = text_at(repository, root, commit, POLICY_FILE)
+    text = text_at(repository, folder, commit, POLICY_FILE)
     shown = reference.removeprefix(LOCAL).removeprefix(_REMOTES)
     return _parsed(text, f"{shown}:{POLICY_FILE}"), PolicyOrigin(shown, commit, differs_here=_differs(root, text))
 

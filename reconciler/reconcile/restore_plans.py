@@ -23,6 +23,7 @@ from reconciler.reconcile.approving import awaiting, not_of_the_branch, recorded
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import checked_out, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.homes import homes_beside
 from reconciler.reconcile.merged import outdated, reach, unmerged
 from reconciler.reconcile.planning import policies_for, read_applied
 from reconciler.reconcile.snapshots import read_snapshot
@@ -55,7 +56,7 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
         target.environment.name,
         applied.snapshot,
         restored,
-        policies_for(target, bootstrap),
+        policies_for(target, bootstrap, homes_beside(target, restore.pipeline, last)),
         last.follows if last else None,
         rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
     )
@@ -73,7 +74,7 @@ def require_merged(target: Target, plan: Plan, restore: Restore) -> None:
     if files is not None:
         reason = unmerged(target, restore.pipeline, files=files) or outdated(target, restore.pipeline, files)
     if reason is not None:
-        raise not_of_the_branch(plan, required_branches(target), reason)
+        raise not_of_the_branch(plan, required_branches(target, restore.pipeline), reason)
 
 
 def remember_commit(target: Target, plan: Plan, restore: Restore) -> None:
@@ -92,7 +93,7 @@ def needs_approval(target: Target, plan: Plan, restore: Restore, restored: Snaps
 
 def _is_new_here(target: Target, plan: Plan, restore: Restore) -> bool:
     is_new = plan.is_first or restore.source != restore.pipeline
-    return is_new and not plan.changes_nothing and bool(required_branches(target))
+    return is_new and not plan.changes_nothing and bool(required_branches(target, restore.pipeline))
 
 
 def _departs(target: Target, plan: Plan, restore: Restore, restored: Snapshot) -> bool:

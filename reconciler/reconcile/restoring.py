@@ -227,6 +227,7 @@ def _applied(details: JsonObject, before: Applied | None, now: str) -> Applied:
         approval=Approval("restored", details["by"], now),
         reconciler=__version__,
         follows=details["follows"],
+        home=before.home if before is not None else None,
     )
 
 

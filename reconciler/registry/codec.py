@@ -21,6 +21,7 @@ from reconciler.registry.model import (
     EntryState,
     ForeignStep,
     Head,
+    Home,
     Intent,
     Journal,
     JournalEntry,
@@ -226,7 +227,11 @@ def _output(value: Mapping[str, Any]) -> OutputState:
 
 
 def _applied(value: Mapping[str, Any]) -> Applied:
-    return Applied(**{**value, "approval": Approval(**value["approval"])})
+    return Applied(**{**value, "approval": Approval(**value["approval"]), "home": _home(value.get("home"))})
+
+
+def _home(value: Mapping[str, Any] | None) -> Home | None:
+    return Home(**{**value, "branches": tuple(value["branches"])}) if value is not None else None
 
 
 def _published(value: Mapping[str, Any]) -> Published:
@@ -268,5 +273,6 @@ def _journal(value: Mapping[str, Any]) -> Journal:
         "entries": entries,
         "versions": _versions(value.get("versions", {})),
         "foreign": foreign_from_json(value.get("foreign", {})),
+        "home": _home(value.get("home")),
     }
     return Journal(**{**value, **parts})

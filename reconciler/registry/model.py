@@ -54,10 +54,22 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
+class Home:
+    """Where the project of a pipeline stands on the base branch: its folder in the repository (empty: the top), and the name
+    of the environment there. `branches` and `first_apply` are what that asked for when it was recorded, in case that it
+    can't be found there any more; `first_apply`: even a first apply needs an approval."""
+
+    folder: str
+    environment: str
+    branches: tuple[str, ...] = ()
+    first_apply: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """The snapshot in force. `digest` is of its meaning, `record` names its stored definitions. None for both of a
     pipeline that was removed. `follows` is the digest of the last plan that changed anything: each digest covers the one
-    before, so it never comes back."""
+    before, so it never comes back. `home` is None where no base branch knew the project that it was applied from."""
 
     digest: str | None
     record: str | None
@@ -69,6 +81,7 @@ class Applied:
     approval: Approval
     reconciler: str
     follows: str
+    home: Home | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +258,7 @@ class Journal:
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
     another now kept it until now. `outputs` says where each output (folded) goes on (`reconcile.emitting.Start`).
     `aborting`: the apply is being taken back. `versions` are those of all objects once it is done. `foreign` is what is read
-    of other pipelines.
+    of other pipelines, `home` what `Applied.home` will be.
     """
 
     apply_id: str
@@ -266,6 +279,7 @@ class Journal:
     outputs: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
     foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
+    home: Home | None = None
 
 
 @dataclass(frozen=True, slots=True)

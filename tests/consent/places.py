@@ -502,6 +502,37 @@ def another_name_for_the_place(cell: Cell, thing: Thing) -> None:
     cell.commit("side")
 
 
+def moved_within_the_repository(cell: Cell, thing: Thing) -> None:
+    """The change moves the project to another folder, where its reconcile.yaml asks for no branch."""
+    cell.git("checkout", "-q", "-b", "side")
+    thing.edit(cell.root)
+    deep = cell.root / "team" / "data"
+    deep.mkdir(parents=True)
+    for file in ("pipelines", "reconcile.yaml"):
+        (cell.root / file).rename(deep / file)
+    project = deep / "reconcile.yaml"
+    project.write_text(project.read_text().replace("branch: main, ", "").replace("../", "../../../"))
+    cell.root = deep
+    cell.lock(thing.pipeline)
+    cell.commit("side")
+
+
+def another_name_from_elsewhere(cell: Cell, thing: Thing) -> None:
+    """In a clone at another place the merged relative path leads elsewhere; an environment of the clone's own leads here."""
+    elsewhere = cell.home / "some" / "where"
+    cell.git("clone", "-q", str(cell.root), str(elsewhere))
+    cell.root = elsewhere
+    cell.git("checkout", "-q", "-b", "side")
+    thing.edit(cell.root)
+    project = cell.root / "reconcile.yaml"
+    line = next(line for line in project.read_text().splitlines() if line.startswith("  prod:"))
+    mine = line.replace("prod:", "mine:").replace("branch: main, ", "")
+    project.write_text(f"{project.read_text()}{mine.replace('../warehouse', str(cell.home / 'warehouse'))}\n")
+    cell.environment = "mine"
+    cell.lock(thing.pipeline)
+    cell.commit("side")
+
+
 PLACES: Final = {
     # place: (merged, with a valid lock)
     "merged": Place(True, True, merged),
@@ -564,4 +595,6 @@ PLACES: Final = {
     "core.worktree": Place(False, False, with_configured_work_tree, WAITS | {"A581"}),
     "a reconcile.yaml that asks for no branch": Place(False, False, its_own_branch),
     "another environment of the same warehouse": Place(False, False, another_name_for_the_place),
+    "a project moved within the repository": Place(False, False, moved_within_the_repository),
+    "another environment, named from elsewhere": Place(False, False, another_name_from_elsewhere),
 }

@@ -11,8 +11,9 @@ import pytest
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.reconcile.applying import from_files
 from reconciler.reconcile.approving import require_approval
-from reconciler.reconcile.bases import required_branches
+from reconciler.reconcile.bases import branches_under, required_branches
 from reconciler.reconcile.commits import authors_since, commit_of
+from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.policies import policy_in_force
 from reconciler.reconcile.repository import MAXIMUM_FILE, open_repository
@@ -39,7 +40,7 @@ def cell(base: Path, tmp_path: Path) -> Cell:
 
 
 def denies(cell: Cell) -> bool:
-    policy = policy_in_force(cell.project().target)[0]
+    policy = policy_in_force(cell.project().target, Homes())[0]
     return policy is not None and policy.rules[0].verdict.value == "deny"
 
 
@@ -230,7 +231,7 @@ def test_an_environment_at_the_same_place_on_s3_is_asked_for_the_same(second: st
     project.write_text(f"{project.read_text()}  mine: {{warehouse: '{second}', spark: {settings}}}\n")
     cell.commit("another name")
     cell.environment = "mine"
-    assert required_branches(cell.project().target) == ("main",)
+    assert branches_under(cell.project().target, Homes()) == ("main",)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +255,7 @@ def test_an_environment_of_the_same_folder_is_asked_for_the_same(second: str, ce
     project = cell.root / "reconcile.yaml"
     project.write_text(f"{project.read_text()}  mine: {{warehouse: '{second}'}}\n")
     cell.environment = "mine"
-    assert required_branches(cell.project().target) == ("main",)
+    assert required_branches(cell.project().target, "free") == ("main",)
 
 
 def test_a_reconcile_yaml_of_the_base_branch_that_can_not_be_read_does_not_ask_for_nothing(cell: Cell) -> None:

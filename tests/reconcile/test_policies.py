@@ -11,9 +11,11 @@ from reconciler.manifest.project import Environment
 from reconciler.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.plan.model import PolicyOrigin
 from reconciler.reconcile.commits import authors_since
+from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.policies import policy_in_force, validate_policy
 from reconciler.reconcile.target import Target
 from reconciler.registry.memory import MemoryRegistry
+from reconciler.registry.model import Home
 
 DENY = Policy((Rule("H901", Verdict.DENY),))
 ALLOW = Policy((Rule("H901", Verdict.ALLOW),))
@@ -70,7 +72,7 @@ def clone(repository: Repository, to: Path, *options: str) -> Repository:
 
 def code_of(target: Target) -> str:
     with pytest.raises(ReconcileError) as caught:
-        policy_in_force(target)
+        policy_in_force(target, Homes())
     return caught.value.code
 
 
@@ -78,51 +80,81 @@ def test_the_base_branch_wins_over_the_pull_requests_file(repository: Repository
     base = repository.commit({"policy.yaml": text("deny")})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
 
 
 def test_a_pull_request_that_deletes_the_file_is_under_it(repository: Repository) -> None:
     base = repository.commit({"policy.yaml": text("deny")})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": None})
-    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
 
 
 def test_a_file_that_only_the_pull_request_has_is_not_in_force(repository: Repository) -> None:
     base = repository.commit({})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target) == (None, PolicyOrigin("main", base, differs_here=True))
+    assert policy_in_force(repository.target, Homes()) == (None, PolicyOrigin("main", base, differs_here=True))
 
 
 def test_what_is_not_committed_is_not_in_force(repository: Repository) -> None:
     base = repository.commit({"policy.yaml": text("deny")})
     (repository.root / "policy.yaml").write_text("not: [yaml")
-    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
 
 
 def test_a_merged_change_is_in_force_at_once(repository: Repository) -> None:
     repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.target)[0] == DENY
+    assert policy_in_force(repository.target, Homes())[0] == DENY
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target)[0] == ALLOW
+    assert policy_in_force(repository.target, Homes())[0] == ALLOW
 
 
 def test_a_repository_of_other_branches_goes_by_what_is_checked_out(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "r", branch="trunk")
     base = repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.target) == (DENY, PolicyOrigin("HEAD", base))
+    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("HEAD", base))
     repository.git("branch", "master")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target)[1].reference == "master"
+    assert policy_in_force(repository.target, Homes())[1].reference == "master"
 
 
 def test_the_environments_branch_is_the_base(repository: Repository) -> None:
-    repository.commit({"policy.yaml": text("allow")})
+    project = "environments: {dev: {warehouse: w, branch: prod}}\n"
+    repository.commit({"policy.yaml": text("allow"), "reconcile.yaml": project})
     repository.git("branch", "prod")
     repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.on_branch("prod"))[0] == ALLOW
-    assert policy_in_force(repository.on_branch(None))[0] == DENY
+    assert policy_in_force(repository.target, Homes())[0] == ALLOW
+    repository.commit({"reconcile.yaml": project.replace(", branch: prod", "")})
+    assert policy_in_force(repository.target, Homes())[0] == DENY
+
+
+def test_without_a_reconcile_yaml_there_the_default_branch_is_the_base(repository: Repository) -> None:
+    """Else a pull request would bring one that names its own branch."""
+    repository.commit({"policy.yaml": text("deny")})
+    repository.git("checkout", "-q", "-b", "evil")
+    repository.commit({"policy.yaml": text("allow")})
+    assert policy_in_force(repository.on_branch("evil"), Homes())[0] == DENY
+
+
+def test_what_is_at_the_place_of_an_environment_has_its_branch(repository: Repository) -> None:
+    repository.commit({"policy.yaml": text("deny"), "reconcile.yaml": "environments: {prod: {warehouse: w}}\n"})
+    repository.git("checkout", "-q", "-b", "evil")
+    repository.commit({"policy.yaml": text("allow")})
+    elsewhere = repository.on_branch("evil")
+    assert policy_in_force(elsewhere, Homes())[0] == ALLOW
+    assert policy_in_force(replace(elsewhere, warehouse=str(repository.root / "w")), Homes())[0] == DENY
+
+
+def test_a_pipeline_is_under_the_policy_of_its_home(repository: Repository) -> None:
+    project = "environments: {dev: {warehouse: w, branch: main}}\n"
+    repository.commit({"data/policy.yaml": text("deny"), "data/reconcile.yaml": project})
+    repository.git("checkout", "-q", "-b", "evil")
+    repository.commit({"policy.yaml": text("allow"), "reconcile.yaml": project.replace("main", "evil")})
+    target = repository.on_branch("evil")
+    assert policy_in_force(target, Homes())[0] == ALLOW
+    for homes in (Homes(Home("data", "dev")), Homes(None, ((Home("data", "dev"), ""),))):
+        assert policy_in_force(target, homes)[0] == DENY
 
 
 def test_the_default_branch_says_which_branch_the_environment_has(repository: Repository) -> None:
@@ -131,10 +163,10 @@ def test_the_default_branch_says_which_branch_the_environment_has(repository: Re
     repository.commit({"policy.yaml": text("deny"), "reconcile.yaml": project})
     repository.git("checkout", "-q", "-b", "evil")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.on_branch("evil"))[0] == DENY
+    assert policy_in_force(repository.on_branch("evil"), Homes())[0] == DENY
     repository.git("checkout", "-q", "main")
     repository.commit({"reconcile.yaml": project.replace("w}", "w, branch: evil}")})
-    assert policy_in_force(repository.on_branch(None))[0] == ALLOW
+    assert policy_in_force(repository.on_branch(None), Homes())[0] == ALLOW
 
 
 def test_where_there_is_an_origin_it_says_what_a_branch_holds(repository: Repository, tmp_path: Path) -> None:
@@ -142,10 +174,10 @@ def test_where_there_is_an_origin_it_says_what_a_branch_holds(repository: Reposi
     copy = clone(repository, tmp_path / "copy")
     copy.commit({"policy.yaml": text("allow")})
     expected = (DENY, PolicyOrigin("origin/main", base, differs_here=True))
-    assert policy_in_force(copy.target) == expected
-    assert policy_in_force(copy.on_branch("main")) == expected
+    assert policy_in_force(copy.target, Homes()) == expected
+    assert policy_in_force(copy.on_branch("main"), Homes()) == expected
     copy.git("remote", "set-head", "origin", "--delete")
-    assert policy_in_force(copy.target) == expected
+    assert policy_in_force(copy.target, Homes()) == expected
 
 
 def test_the_head_of_origin_may_have_any_name(tmp_path: Path) -> None:
@@ -153,7 +185,7 @@ def test_the_head_of_origin_may_have_any_name(tmp_path: Path) -> None:
     repository.commit({"policy.yaml": text("deny")})
     repository.git("branch", "release")
     copy = clone(repository, tmp_path / "copy")
-    assert policy_in_force(copy.target)[1].reference == "origin/trunk"
+    assert policy_in_force(copy.target, Homes())[1].reference == "origin/trunk"
     copy.git("remote", "set-head", "origin", "--delete")
     assert code_of(copy.target) == "U816"
 
@@ -162,8 +194,10 @@ def test_a_copy_without_the_base_branch_is_an_error_and_no_missing_policy(reposi
     repository.commit({"policy.yaml": text("deny")})
     repository.git("branch", "prod")
     copy = clone(repository, tmp_path / "copy", "--depth", "1", "--branch", "main")
-    assert policy_in_force(copy.target)[0] == DENY
-    assert code_of(copy.on_branch("prod")) == "U816"
+    assert policy_in_force(copy.target, Homes())[0] == DENY
+    repository.commit({"reconcile.yaml": "environments: {dev: {warehouse: w, branch: prod}}\n"})
+    copy = clone(repository, tmp_path / "another", "--depth", "1", "--branch", "main")
+    assert code_of(copy.target) == "U816"
     copy.git("update-ref", "-d", "refs/remotes/origin/main")
     assert code_of(copy.target) == "U816"
 
@@ -171,7 +205,7 @@ def test_a_copy_without_the_base_branch_is_an_error_and_no_missing_policy(reposi
 def test_the_file_stands_beside_the_pipelines_and_not_at_gits_top(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "r", folder="data")
     repository.commit({"policy.yaml": text("deny"), "../policy.yaml": text("allow")})
-    assert policy_in_force(repository.target)[0] == DENY
+    assert policy_in_force(repository.target, Homes())[0] == DENY
 
 
 @pytest.mark.parametrize("kind", ["outside of git", "before the first commit"])
@@ -180,9 +214,9 @@ def test_where_nothing_can_have_been_merged_the_file_itself_is_in_force(kind: st
         target = Target(tmp_path, Environment("dev", "w"), "w", MemoryRegistry())
     else:
         target = Repository(tmp_path).target
-    assert policy_in_force(target) == (None, PolicyOrigin("", ""))
+    assert policy_in_force(target, Homes()) == (None, PolicyOrigin("", ""))
     (tmp_path / "policy.yaml").write_text(text("deny"))
-    assert policy_in_force(target) == (DENY, PolicyOrigin("", ""))
+    assert policy_in_force(target, Homes()) == (DENY, PolicyOrigin("", ""))
     (tmp_path / "policy.yaml").write_text("kind: Policy")
     assert code_of(target) == "M100"
 
@@ -192,7 +226,7 @@ def test_a_policy_with_a_mistake_is_none_at_all(repository: Repository) -> None:
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": None})
     with pytest.raises(ManifestInvalid) as caught:
-        policy_in_force(repository.target)
+        policy_in_force(repository.target, Homes())
     (problem,) = caught.value.diagnostics
     assert (problem.code, str(problem.location)) == ("M113", "main:policy.yaml:4:29")
 

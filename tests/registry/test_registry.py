@@ -23,6 +23,7 @@ from reconciler.registry.model import (
     EntryState,
     ForeignStep,
     Head,
+    Home,
     Intent,
     Journal,
     JournalEntry,
@@ -45,7 +46,17 @@ FULL_HEAD = Head(
     pipeline="shop",
     epoch=3,
     applied=Applied(
-        "sha256:a", "sha256:r", "id", "sha256:p", "2026-01-01", "ann", "c0ffee", Approval("lock"), "0.1.0", "sha256:f"
+        "sha256:a",
+        "sha256:r",
+        "id",
+        "sha256:p",
+        "2026-01-01",
+        "ann",
+        "c0ffee",
+        Approval("lock"),
+        "0.1.0",
+        "sha256:f",
+        Home("team/data", "prod", ("main",), True),
     ),
     published=Published(
         4,
@@ -76,6 +87,7 @@ FULL_HEAD = Head(
         ("t.history",),
         (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
         versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1)},
+        home=Home("", "prod"),
     ),
     last_step=5,
     versions={

@@ -255,7 +255,7 @@ def _record(
     registry.write_snapshot(found.plan.pipeline, desired.record, encode_program(desired.program))
     applying.boundary(f"stage:{INTENDED}")
     check()
-    if required_branches(target):
+    if required_branches(target, head.pipeline):
         # Before the head names it, so that whatever was looked at after it is known by being another one.
         reach(target, head.pipeline, staged.commit)
     keep()
