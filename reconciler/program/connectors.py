@@ -164,10 +164,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return ()
 
 
-def _waits_for_ever(connector: Connector, other: Connector, label: str) -> Diagnostic:
+def _waits_for_ever(connector: Connector, label: str, endless: Sequence[Connector]) -> Diagnostic:
+    others = (
+        f" and {len(endless) - 1:,} more of that label never end"
+        if len(endless) > 1
+        else ", which has that label, never ends"
+    )
     message = (
-        f"{connector.qualified_name} starts after {label!r}, and {other.qualified_name}, which has that label, never ends: "
-        "it would wait for ever"
+        f"{connector.qualified_name} starts after {label!r}, and {endless[0].qualified_name}{others}: it would wait for ever"
     )
     hint = "give the label to an input that ends: a snapshot, a table with end_version, one file, a query"
     return Diagnostic("P345", message, connector.declaration.location, hint)
@@ -179,6 +183,7 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
         if found[key].direction is Direction.INPUT:
             for label in _texts(found[key].settings.get("labels")):
                 labelled.setdefault(label, []).append(key)
+    endless = {label: [found[key] for key in keys if ends(found[key].settings) is False] for label, keys in labelled.items()}
     waits: dict[str, tuple[str, ...]] = {}
     for key in sorted(found):
         connector = found[key]
@@ -189,9 +194,8 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
                 message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
                 into.append(Diagnostic("P309", message, connector.declaration.location, hint))
             waits[key] += tuple(labelled.get(label, ()))
-            for other in labelled.get(label, ()):
-                if ends(found[other].settings) is False:
-                    into.append(_waits_for_ever(connector, found[other], label))
+            if endless.get(label):
+                into.append(_waits_for_ever(connector, label, endless[label]))
     for cycle in cycles(waits):
         place: Location | None = found[cycle[0]].declaration.location
         chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))

@@ -1,5 +1,6 @@
 """What queries bring along is counted, and stops with a message: for files, by the same count everywhere."""
 
+import json
 import time
 
 import pytest
@@ -156,3 +157,13 @@ def test_suggestions_end_after_some_and_are_the_same_each_time() -> None:
     assert len(found) == 900
     assert 400 < len(_hints(found)) < 600
     assert compiled(sql).diagnostics == found
+
+
+def test_inputs_that_wait_for_many_that_never_end_are_told_once_each() -> None:
+    follow = {"name": "delta_table_input", "config": {"uri": "/lake", "mode": "follow"}}
+    endless = [{"name": f"a{index}", "labels": ["x"], "transport": follow} for index in range(40)]
+    waiting = [{"name": f"b{index}", "start_after": "x", "transport": follow} for index in range(30)]
+    found = compiled(f"CREATE TABLE t (a INT) WITH ('connectors' = '{json.dumps([*endless, *waiting])}');")
+    messages = [one.message for one in found.diagnostics if one.code == "P345"]
+    assert len(messages) == 30
+    assert messages[0] == "t.b0 starts after 'x', and t.a0 and 39 more of that label never end: it would wait for ever"
