@@ -47,15 +47,20 @@ def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[Functi
     paths: dict[str, tuple[str, ...]] = {
         fold(change.name): (change.name,) for change in changes if change.action is not Action.REMOVED
     }
+    callers: dict[str, list[str]] = {}
+    for key, function in after.items():
+        for one in function.calls:
+            callers.setdefault(one, []).append(key)
     # In the order of nearness, so that each gets its shortest path, ties by name.
     reached = sorted(paths)
     while reached:
-        nearer, reached = reached, []
-        for key, function in sorted(after.items()):
-            through = next((one for one in nearer if one in function.calls), None)
-            if key not in paths and through is not None:
-                paths[key] = (function.name, *paths[through])
-                reached.append(key)
+        through: dict[str, str] = {}
+        for one in reached:
+            for key in callers.get(one, ()):
+                if key not in paths:
+                    through.setdefault(key, one)
+        reached = sorted(through)
+        paths |= {key: (after[key].name, *paths[through[key]]) for key in reached}
     return dict(sorted(paths.items()))
 
 

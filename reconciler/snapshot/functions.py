@@ -8,14 +8,21 @@ from collections.abc import Iterable, Mapping
 from reconciler.digest import digest_json
 from reconciler.names import without_version
 from reconciler.program.model import Function
+from reconciler.program.order import topological
 from reconciler.snapshot.fingerprint import function_content
 from reconciler.sql.spelling import Spelling
 
 
 def call_closures(functions: Mapping[str, Function], calls: Iterable[str], spelling: Spelling) -> dict[str, str]:
     """By name as called, the digest of all that decides what each of these functions (keys) gives, sorted."""
+    wanted = [key for key in sorted(calls) if key in functions]
     known: dict[str, str] = {}
-    return {without_version(key): _closure(functions, key, spelling, known) for key in sorted(calls) if key in functions}
+    for key in topological({key: functions[key].calls for key in called_closely(functions, wanted)}):
+        function = functions[key]
+        # In a circle of calls, which is an error elsewhere, one has to be the first.
+        called = {without_version(one): known.get(one, "") for one in function.calls if one in functions}
+        known[key] = digest_json({**function_content(function, spelling), **({"calls": called} if called else {})})
+    return {without_version(key): known[key] for key in wanted}
 
 
 def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> frozenset[str]:
@@ -28,14 +35,3 @@ def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> f
             found.add(key)
             waiting += functions[key].calls
     return frozenset(found)
-
-
-def _closure(functions: Mapping[str, Function], key: str, spelling: Spelling, known: dict[str, str]) -> str:
-    if key not in known:
-        # A circle of calls, which is an error elsewhere, must not keep us here.
-        known[key] = ""
-        function = functions[key]
-        called = [one for one in function.calls if one in functions]
-        calls = {without_version(one): _closure(functions, one, spelling, known) for one in called}
-        known[key] = digest_json({**function_content(function, spelling), **({"calls": calls} if calls else {})})
-    return known[key]

@@ -1,6 +1,7 @@
 """Functions compared: what changed is said in words, and whoever calls the changed one is reached."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.model import Action, FunctionChange
 from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
 from reconciler.program.model import Function, Program
+from reconciler.snapshot.functions import call_closures
 from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.sql.spelling import Spelling
 
 PARAMETERS = (ParameterDeclaration("x", "INT"),)
 BODY = PythonBody("taxes", {"taxes.py": "import rates\n", "rates.py": "RATE = 1\n"}, ("numpy==2.1.0",), "3.11")
@@ -87,3 +90,41 @@ def test_what_changed_of_its_own_says_so() -> None:
     paths = changed_paths(applied, desired, compare_functions(applied, desired))
 
     assert paths == {"gross": ("Gross",), "tax": ("Tax",), "total": ("Total", "Gross")}
+
+
+def chain(first: FunctionDeclaration, length: int) -> Snapshot:
+    names = [first.name, *(f"f{index}" for index in range(1, length))]
+    compiled = {"tax": Function(first)}
+    for called, name in pairwise(names):
+        declaration = FunctionDeclaration(name, PARAMETERS, "INT", SqlBody(f"{called}(x)"), False, "")
+        compiled[name] = Function(declaration, (called.lower(),))
+    return take_snapshot(Program(Settings("shop"), {}, {}, {}, functions=compiled))
+
+
+def test_a_long_chain_of_calls_is_followed_to_its_end() -> None:
+    length = 1_500
+    sides = chain(TAX, length), chain(replace(TAX, returns="BIGINT"), length)
+    paths = changed_paths(*sides, compare_functions(*sides))
+    last = f"f{length - 1}"
+    assert (len(paths), len(paths[last]), paths[last][0], paths[last][-1]) == (length, length, last, "Tax")
+    closures = [call_closures(one.program.functions, [last], Spelling.EVENED_OUT) for one in sides]
+    assert closures[0] != closures[1]
+
+
+def test_of_several_ways_to_what_changed_the_shortest_is_told_and_ties_go_by_name() -> None:
+    calls = {"b": ("tax",), "a": ("tax",), "c": ("b", "a"), "d": ("c", "tax")}
+    others = {
+        name: Function(FunctionDeclaration(name.upper(), PARAMETERS, "INT", SqlBody("x"), False, ""), called)
+        for name, called in calls.items()
+    }
+    sides = [
+        take_snapshot(Program(Settings("shop"), {}, {}, {}, functions={**others, "tax": Function(one)}))
+        for one in (TAX, replace(TAX, returns="BIGINT"))
+    ]
+    assert changed_paths(sides[0], sides[1], compare_functions(sides[0], sides[1])) == {
+        "a": ("A", "Tax"),
+        "b": ("B", "Tax"),
+        "c": ("C", "A", "Tax"),
+        "d": ("D", "Tax"),
+        "tax": ("Tax",),
+    }

@@ -450,3 +450,11 @@ def test_a_view_that_reads_much(reads: tuple[ReadImpact, ...], expected: list[st
 def test_the_words_of_a_large_view_say_how_large() -> None:
     (found,) = find_impact_hazards(impact(ReadImpact("t", 2_000_000, 5_000)), Limits(large_rows=1000))
     assert found.message == "view v is computed from 2,000,000 rows and 5,000 bytes"
+
+
+def test_what_a_long_chain_of_functions_calls_is_found() -> None:
+    functions = "CREATE FUNCTION f0(x INT) RETURNS INT AS CAST(x + rand() AS INT);\n"
+    functions += "\n".join(f"CREATE FUNCTION f{i}(x INT) RETURNS INT AS f{i - 1}(x);" for i in range(1, 1_200))
+    view = "CREATE MATERIALIZED VIEW v AS SELECT f1199(CAST(id AS INT)) AS x FROM t;"
+    found = between(program(T + functions), program(T + functions + view))
+    assert [one.message.partition(":")[0] for one in found if one.code == "H908"] == ["view v calls f1199"]

@@ -9,12 +9,14 @@ their readers.
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
-from reconciler.manifest.model import SqlBody
+from reconciler.manifest.model import PythonBody, SqlBody
 from reconciler.names import fold
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Function, Program, View
+from reconciler.program.order import topological
 from reconciler.sql.determinism import (
     MOMENTS,
     NON_DETERMINISTIC,
@@ -30,11 +32,10 @@ _CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNOR
 
 def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
-    undetermined: dict[str, bool] = {}
+    undetermined = _undetermined(desired.functions)
     unique = _unique(desired)
     for view in computed_views(diff, desired):
-        called = [desired.functions[key].name for key in view.calls if key in desired.functions]
-        called = [name for name in called if _is_undetermined(fold(name), desired.functions, undetermined)]
+        called = [desired.functions[key].name for key in view.calls if key in undetermined]
         found = undetermined_parts(view.query, unique)
         names = [*sorted({*_calls(view.query), *found.calls}), *sorted(called, key=fold)]
         told = [f"calls {', '.join(names)}"] if names else []
@@ -79,18 +80,19 @@ def _calls(text: str) -> tuple[str, ...]:
     return non_deterministic_calls(text) if _CANDIDATE.search(text) else ()
 
 
-def _is_undetermined(key: str, functions: Mapping[str, Function], known: dict[str, bool]) -> bool:
-    if key not in known:
-        function = functions[key]
-        declaration = function.declaration
-        # A circle of calls, which is an error elsewhere, must not keep us here.
-        known[key] = False
-        if not declaration.deterministic:
-            body = declaration.body
-            known[key] = (
-                bool(_calls(body.expression))
-                or any(_is_undetermined(one, functions, known) for one in function.calls if one in functions)
-                if isinstance(body, SqlBody)
-                else True
-            )
-    return known[key]
+def _undetermined(functions: Mapping[str, Function]) -> frozenset[str]:
+    """The functions (keys) that may give something else for the same."""
+    found: set[str] = set()
+    for key in topological({key: one.calls for key, one in functions.items()}):
+        declaration = functions[key].declaration
+        if declaration.deterministic:
+            continue
+        match declaration.body:
+            case SqlBody(expression):
+                if _calls(expression) or not found.isdisjoint(functions[key].calls):
+                    found.add(key)
+            case PythonBody():
+                found.add(key)
+            case unknown:
+                assert_never(unknown)
+    return frozenset(found)
