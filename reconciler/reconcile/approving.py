@@ -17,6 +17,7 @@ A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, assert_never
 
 from reconciler import __version__
@@ -29,7 +30,7 @@ from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
 from reconciler.printing import is_seen, printable
-from reconciler.reconcile.bases import required_branches
+from reconciler.reconcile.bases import is_at_home, required_branches
 from reconciler.reconcile.commits import authors_since, short_commit
 from reconciler.reconcile.merged import not_committed, outdated, passed, unmerged
 from reconciler.reconcile.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
@@ -134,9 +135,7 @@ def _authors(target: Target, plan: Plan, files: Mapping[str, str] | None = None)
             f"{_COMMIT_FIRST}let somebody else approve it",
         )
     since = _commit_of_what_is_applied(target, plan.pipeline)
-    folder, project = target.root / PIPELINES_FOLDER / plan.pipeline, target.root / PROJECT_FILE
-    # Of what was never applied all is the change; but not all that was ever set for environments.
-    authors = authors_since(target.root, since, (folder, project) if since else (folder,))
+    authors = authors_since(target.root, since, _places_of_change(target, plan.pipeline, since))
     if authors is None:
         since_when = f"since commit {short_commit(since)}, which is applied" if since else "so far"
         raise ReconcileError(
@@ -146,6 +145,15 @@ def _authors(target: Target, plan: Plan, files: Mapping[str, str] | None = None)
             "fetch the whole history: git fetch --unshallow",
         )
     return authors
+
+
+def _places_of_change(target: Target, pipeline: str, since: str) -> tuple[Path, ...] | None:
+    """Where a change may have been made; None where it may have been anywhere, since the project was moved."""
+    folder, project = target.root / PIPELINES_FOLDER / pipeline, target.root / PROJECT_FILE
+    if not since:
+        # Of what was never applied all is the change; but not all that was ever set for environments.
+        return (folder,)
+    return (folder, project) if is_at_home(target, pipeline) else None
 
 
 def _commit_of_what_is_applied(target: Target, pipeline: str) -> str:

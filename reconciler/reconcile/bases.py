@@ -75,6 +75,12 @@ def home_now(target: Target, before: Home | None) -> Home | None:
         return Home(folder, name, _branches(merged), _first_apply(merged))
 
 
+def is_at_home(target: Target, pipeline: str) -> bool:
+    """Whether the working tree has the project in the folder that the pipeline was applied from, as far as that is known."""
+    home, repository = homes_of(target, pipeline).own, open_repository(target.root)
+    return home is None or repository is None or folder_in(repository, target.root) == home.folder
+
+
 def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:
     """The reference of the base branch, and the folder of the project there. Raises ReconcileError (U816)."""
     default = _default(repository)

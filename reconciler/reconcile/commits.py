@@ -11,7 +11,7 @@ Rules:
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -112,17 +112,18 @@ def _above(repository: Repository, root: Path) -> str:
     return "" if below == "." else f"{below}/"
 
 
-def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset[str] | None:
-    """Names and addresses of the authors, co-authors among them, of what changed at these paths since a commit (with a `+`
-    or not; empty: since ever); where nothing changed since, of the last change there. Empty outside of git. None where that
-    can't be told: this copy does not have that commit, or leaves out what came after it."""
+def authors_since(root: Path, commit: str, paths: tuple[Path, ...] | None) -> frozenset[str] | None:
+    """Names and addresses of the authors, co-authors among them, of what changed at these paths (None: anywhere) since a
+    commit (with a `+` or not; empty: since ever); where nothing changed since, of the last change there. Who made a file
+    that was moved there, or copied, is one of them. Empty outside of git. None where that can't be told: this copy does not
+    have that commit, or leaves out what came after it."""
     repository = open_repository(root)
     if repository is None:
         return frozenset()
     with repository:
         if repository.head is None:
             return frozenset()
-        places = [(path.parent.resolve() / path.name).relative_to(repository.top).as_posix() for path in paths]
+        places = [(path.parent.resolve() / path.name).relative_to(repository.top).as_posix() for path in paths or ()]
         since = commit.removesuffix(NOT_COMMITTED)
         changed = repository.commits_in("HEAD", *([f"^{since}"] if since else []))
         # What is cut off has authors whom nobody sees, and the last commit before it looks as if it had made everything.
@@ -130,6 +131,8 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset
             return None
         for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), ("-n", "1", "HEAD"):
             told = [repository.log(_AUTHORS, *more, *revisions, "--", *places) for more in _WALKS]
+            for file in _added(repository, revisions, places):
+                told.append(repository.log(_AUTHORS, "--follow", *revisions, "--", file))
             found = [one for one in told if one is not None]
             if len(found) < len(told):
                 return None
@@ -139,6 +142,14 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...]) -> frozenset
             if lines:
                 return frozenset(name for _, _, line in lines for name in _names(line) if name)
         return None if repository.cut_commits else frozenset()
+
+
+def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> list[str]:
+    """The files that commits made anew at some places; they may have come from elsewhere."""
+    if not places:
+        return []
+    said = repository.log("--format=", "--name-only", "-z", "--no-renames", "--diff-filter=A", *revisions, "--", *places)
+    return sorted({name for name in (said or "").split("\0") if name})
 
 
 _WALKS = ((), ("--full-history", "--no-merges"))

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired
+from reconciler.errors import ApprovalRequired, ReconcileError
+from reconciler.reconcile.commits import authors_since
 from reconciler.registry.model import Home
-from tests.consent.cell import Cell, copy_base, make_base
+from tests.consent.cell import PROGRAM, Cell, copy_base, make_base
 from tests.consent.things import THINGS
 
 LOOSE = THINGS["a view of who allows"]
@@ -144,3 +145,42 @@ def test_another_repository_of_the_warehouse_is_asked_for_what_it_says_itself(ce
     cell.commit("another repository")
     cell.environment = "live"
     assert not cell.project().pipeline("fresh").apply().did_nothing
+
+
+def by(cell: Cell, name: str, message: str) -> None:
+    cell.git("add", "-A")
+    cell.git("commit", "-q", "-m", message, "--author", f"{name} <{name.lower()}@example.org>")
+
+
+def barred(cell: Cell, pipeline: str, name: str) -> None:
+    digest = cell.project().pipeline(pipeline).plan().digest
+    with pytest.raises(ReconcileError, match=f"{name} made the change") as refusal:
+        cell.project().pipeline(pipeline).approve(digest, name)
+    assert refusal.value.code == "A582"
+
+
+def test_who_made_a_change_before_the_project_was_moved_made_it(cell: Cell) -> None:
+    (cell.root / "policy.yaml").write_text(
+        'apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: "*", verdict: approve}]\n'
+    )
+    cell.commit("policy")
+    THINGS["a table dropped of who allows"].edit(cell.root)
+    by(cell, "Mallory", "dropped")
+    move(cell, "data")
+    cell.commit("moved")
+    barred(cell, "free", "Mallory")
+
+
+@pytest.mark.parametrize("since", ["", "HEAD"])
+def test_who_made_a_file_that_was_moved_into_a_pipeline_made_what_it_says(since: str, cell: Cell) -> None:
+    since = cell.git("rev-parse", "HEAD") if since else ""
+    folder = cell.root / "pipelines/fresh"
+    (cell.root / "drafts").mkdir()
+    (cell.root / "drafts/program.sql").write_text(PROGRAM)
+    by(cell, "Mallory", "a draft")
+    folder.mkdir()
+    (cell.root / "drafts/program.sql").rename(folder / "program.sql")
+    cell.commit("moved")
+    authors = authors_since(cell.root, since, (folder,))
+    assert authors is not None
+    assert {"Ann", "Mallory"} <= authors
