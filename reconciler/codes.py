@@ -167,7 +167,7 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C415": "a format for a transport that takes none",
     "C416": "settings that exclude each other",
     "C417": "a setting that the SQL statement gives already",
-    "C418": "an output into a registry",
+    "C418": "an output into a warehouse",
 }
 
 _APPROVAL_AND_APPLY: Final = {
@@ -275,6 +275,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X752": "an output's table exists already",
     "X753": "an output's table has other columns than its view",
     "X754": "an output's view lacks a column that it names",
+    "X755": "an output writes into a warehouse",
     "X780": "another Spark, Python or setting than was planned for",
 }
 

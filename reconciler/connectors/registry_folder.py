@@ -1,7 +1,7 @@
 """Outputs write nothing into a registry of reconciler: who approved what stands there.
 
 Judged is the address as written: no part of its path may be the registry's folder, in any letter case and however encoded.
-Where a link leads is for whoever writes to see.
+Where it leads, and whether that lies in a warehouse, is judged where files and links are at hand (`delta.warehouse_places`).
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.places import Places
 
-_FOLDER: Final = "_registry"
+REGISTRY_FOLDER: Final = "_registry"
 _HINT: Final = "name a folder outside of every warehouse"
 
 
@@ -21,7 +21,7 @@ def registry_problems(settings: JsonObject, places: Places) -> tuple[Diagnostic,
     found = []
     for name in ("uri", "path"):
         address = config.get(name)
-        if isinstance(address, str) and _FOLDER in unquote(address).casefold().replace("\\", "/").split("/"):
-            message = f"{settings['transport']['name']} can't write into {_FOLDER}: who approved what stands there"
+        if isinstance(address, str) and REGISTRY_FOLDER in unquote(address).casefold().replace("\\", "/").split("/"):
+            message = f"{settings['transport']['name']} can't write into {REGISTRY_FOLDER}: who approved what stands there"
             found.append(Diagnostic("C418", message, places.of_key(("transport", "config", name)), _HINT))
     return tuple(found)

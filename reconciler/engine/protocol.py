@@ -219,7 +219,8 @@ class Emission:
     `before` None: all rows of `after` are new. `replaces`: the sink is emptied first (`before` is then None). Both versions
     may have other columns; then the rows of `before` are deleted under theirs. `transaction` only rises for a sink: one that
     keeps it skips a repeat. `step` is the published step that `after` belongs to, `commit` is written with the sink's commit
-    if it has such a thing.
+    if it has such a thing. `warehouses` are those that are known: a sink within one is refused, as
+    is one within any other that can be seen (X755).
     """
 
     connector: str
@@ -231,6 +232,7 @@ class Emission:
     step: int
     transaction: Transaction
     commit: JsonObject = field(default_factory=dict)
+    warehouses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted, StoredSource
+from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.errors import EngineError
 
 if TYPE_CHECKING:
@@ -41,10 +42,13 @@ class Sinks:
         """Write an emission to its sink."""
         if emission.connector in self.failing:
             raise EngineError("X750", f"connector {emission.connector}: its sink can't be reached")
+        transport = emission.settings["transport"]
+        place = transport["config"].get("uri", transport["config"].get("path"))
+        if place is not None:
+            require_outside_of_warehouses(emission, str(place))
         after = _contents(writer, emission.after)
         before = _contents(writer, emission.before) if emission.before is not None else None
         deleted, inserted = difference(before.rows if before is not None else (), after.rows)
-        transport = emission.settings["transport"]
         if transport["name"] == "delta_table_output":
             return _to_table(writer, str(transport["config"]["uri"]), emission, after, deleted, inserted)
         if transport["name"] not in ("kafka_output", "file_output"):

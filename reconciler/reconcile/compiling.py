@@ -30,6 +30,7 @@ from reconciler.program.settings import (
 )
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
+from reconciler.reconcile.output_places import misplaced_outputs
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -71,7 +72,8 @@ def validate_pipeline(
     manifest = _with_environment_settings(read.manifest, target)
     compiled = compile_manifest(target, manifest, complete=read.complete, visit=visit, limited=True)
     flush(target.cache)
-    return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics)))
+    misplaced = () if errors_among(read.diagnostics) else tuple(misplaced_outputs(target, manifest.connectors))
+    return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics, *misplaced)))
 
 
 def compile_manifest(

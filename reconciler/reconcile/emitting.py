@@ -282,6 +282,7 @@ def _emission(
         step=sending.step,
         transaction=Transaction(f"{EMIT_TRANSACTION}/{state.id}", sending.serial),
         commit=commit,
+        warehouses=target.warehouses,
     )
 
 

@@ -25,6 +25,15 @@ def with_absolute_location(settings: JsonObject, root: Path) -> JsonObject:
     return {**settings, "transport": {**transport, "config": config}}
 
 
+def written_place(settings: JsonObject, root: Path) -> str | None:
+    """The folder or URI that an output writes to, absolute; None for one that writes to no storage."""
+    transport = with_absolute_location(settings, root)["transport"]
+    if not transport["name"].endswith("_output"):
+        return None
+    name = _LOCATION_SETTINGS.get(transport["name"])
+    return str(transport["config"][name]) if name else None
+
+
 def without_root(value: Any, root: Path) -> Any:
     """A JSON value as it is written down: texts that begin with the root's path begin with a mark instead."""
     prefix = f"{root}/"

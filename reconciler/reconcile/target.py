@@ -1,8 +1,10 @@
 """The target: one environment of a repository, with its warehouse as an absolute location, its registry, the
-cache of compiled objects, the version of the Spark that would do the work, and whether it is the repository's default."""
+cache of compiled objects, the version of the Spark that would do the work, whether it is the repository's default, and the
+warehouses of the other environments, as far as this version could use them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +35,12 @@ class Target:
     cache: Cache = field(default_factory=NoCache)
     spark_version: str = field(default_factory=installed_spark)
     is_default: bool = True
+    others: tuple[str, ...] = ()
+
+    @property
+    def warehouses(self) -> tuple[str, ...]:
+        """Every warehouse that the repository names, its own first."""
+        return (self.warehouse, *self.others)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -54,7 +62,8 @@ def open_target(root: Path, environment: str | None) -> Target:
         known = ", ".join(sorted(project.environments))
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
     warehouse = warehouse_location(found, root)
-    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache, is_default=name == project.default)
+    others = tuple(_warehouses(root, (one for other, one in project.environments.items() if other != name)))
+    return Target(root, found, warehouse, DeltaRegistry(warehouse), cache, is_default=name == project.default, others=others)
 
 
 def warehouse_location(environment: Environment, root: Path) -> str:
@@ -70,6 +79,12 @@ def warehouse_location(environment: Environment, root: Path) -> str:
         f"environment {environment.name} has its warehouse at {written}; this version keeps one in a folder or on S3",
         "give the path of a local or mounted folder, or s3://bucket/path",
     )
+
+
+def _warehouses(root: Path, environments: Iterable[Environment]) -> Iterator[str]:
+    for environment in environments:
+        with suppress(ReconcileError):
+            yield warehouse_location(environment, root)
 
 
 def _project(text: str | None, cache: Cache) -> Project:

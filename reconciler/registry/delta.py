@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.documents import Document, DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import first_line, join_location
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-REGISTRY_FOLDER = "_registry"
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
 
 

@@ -1,5 +1,6 @@
 """What every engine promises of Delta sinks; inherited as tests/engine/contract.py is, with `engine` and `storage`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,31 @@ class EmitContract:
             engine.emit(replace(emission(view, tmp_path / "sink", None, 1), settings=settings))
 
         assert raised.value.code == "X716"
+
+    def test_a_sink_within_a_warehouse_is_refused(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        """Whatever the path says: a link may have come in between the plan and the emission."""
+        warehouse = tmp_path / "elsewhere" / "wh"
+        (warehouse / "_registry" / "pipelines" / "_delta_log").mkdir(parents=True)
+        (tmp_path / "link").symlink_to(warehouse)
+        sink = tmp_path / "link" / "t"
+
+        with pytest.raises(EngineError) as caught:
+            engine.emit(emission(view, sink, None, 1))
+
+        assert caught.value.code == "X755"
+        assert str(warehouse) in caught.value.message
+        assert storage.version(str(sink)) is None
+
+    def test_a_sink_within_a_warehouse_that_is_named_is_refused(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        made = emission(view, tmp_path / "lake" / "t", None, 1)
+
+        with pytest.raises(EngineError) as caught:
+            engine.emit(replace(made, warehouses=("s3://lake", str(tmp_path / "lake"))))
+
+        assert caught.value.code == "X755"
+        assert storage.version(str(tmp_path / "lake" / "t")) is None
+        engine.emit(made)

@@ -212,3 +212,22 @@ def test_nothing_that_changed_is_no_folder(versions: Versions) -> None:
     emitted = versions.engine.emit(to_files(versions.emission("SELECT 1 AS a", "SELECT 1 AS a"), out, "json"))
     assert (emitted.inserted, emitted.deleted) == (0, 0)
     assert not out.exists()
+
+
+def test_files_within_a_warehouse_are_refused(versions: Versions) -> None:
+    """By a link on the way, and by one in the place of the folder that comes next."""
+    (versions.folder / "wh" / "_registry" / "pipelines" / "_delta_log").mkdir(parents=True)
+    (versions.folder / "link").symlink_to(versions.folder / "wh")
+    made = versions.emission(None, "SELECT 1 AS a")
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(to_files(made, versions.folder / "link" / "out", "json"))
+    assert caught.value.code == "X755"
+    out = versions.folder / "out"
+    versions.engine.emit(to_files(made, out, "json"))
+    (folder,) = folders(out)
+    folder.rename(versions.folder / "wh" / "t")
+    folder.symlink_to(versions.folder / "wh" / "t")
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(to_files(made, out, "json"))
+    assert caught.value.code == "X755"
+    assert sorted(path.name for path in (versions.folder / "wh").iterdir()) == ["_registry", "t"]

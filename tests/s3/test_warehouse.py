@@ -41,6 +41,7 @@ WORK = """
 import json, sys
 from pathlib import Path
 from reconciler import Project
+from reconciler.errors import ReconcileError
 with Project.open(".") as project:
     shop = project.pipeline("shop")
     shop.apply()
@@ -51,7 +52,18 @@ with Project.open(".") as project:
     program.write_text(program.read_text().replace("AS total", "AS total, count(*) AS orders"))
     shop.apply()
     changed = list(shop.query("SELECT customer, total, orders FROM totals ORDER BY customer"))
-    json.dump([steps, totals, changed], sys.stdout, default=str)
+    pipeline = Path("pipelines/shop/pipeline.yaml")
+    for name, place in (("lake", "lake"), ("stray", "other/shop")):
+        transport = f"{{name: delta_table_output, config: {{uri: 's3://{sys.argv[1]}/{place}/totals'}}}}"
+        output = f"    - {{name: {name}, view: totals, send_snapshot: true, transport: {transport}}}\\n"
+        pipeline.write_text(pipeline.read_text() + output)
+    shop.apply()
+    try:
+        shop.run_once()
+        refused = "nothing"
+    except ReconcileError as error:
+        refused = str(error)
+    json.dump([steps, totals, changed, refused], sys.stdout, default=str)
 """
 
 
@@ -85,10 +97,16 @@ def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> 
     bucket.put("incoming/one.json", '{"id": 1, "customer": "Ann", "total": 5}\n{"id": 2, "customer": "Bob", "total": 7.5}\n')
 
     assert "+ view totals" in planned(shop, bucket)
-    worked = python(shop, bucket, "-c", WORK)
+    # Of another project, which only the store knows of.
+    bucket.put("other/_registry/pipelines/_delta_log/00000000000000000000.json", "{}")
+    worked = python(shop, bucket, "-c", WORK, bucket.name)
     assert worked.returncode == 0, worked.stderr
     ann, bob = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
-    assert json.loads(worked.stdout) == [[1, 0], [ann, bob], [{**ann, "orders": 1}]]
+    *found, refused = json.loads(worked.stdout)
+    assert found == [[1, 0], [ann, bob], [{**ann, "orders": 1}]]
+    assert f"its sink lies within the warehouse s3://{bucket.name}/other," in refused
+    assert not bucket.keys("other/shop/")
+    assert bucket.keys("lake/totals/_delta_log/"), "the other output goes on"
     assert "no changes" in planned(shop, bucket)
     assert bucket.keys("warehouse/_registry/shop/head/_delta_log/")
     # Nothing of it was kept in the repository.

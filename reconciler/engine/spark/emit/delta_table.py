@@ -15,10 +15,11 @@ from pyspark.sql import functions as f
 
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
+from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.copies import COPIES, coming, merge, with_held
 from reconciler.engine.spark.emit.changes import Changes, computed, shape
-from reconciler.engine.spark.emit.sinks import sink_session
+from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
@@ -31,6 +32,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     location = str(config["uri"])
     with translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, location)
+        require_no_registry_around(session, emission, location)
         exists = latest_version(folder(location, lambda: session)) is not None
         last = last_version(session, location, emission.transaction.application) if exists else -1
         if last >= emission.transaction.version:
@@ -43,6 +45,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         with computed(session, emission) as (found, came, went):
             overwrites = not exists or emission.replaces or mode == "truncate"
             reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)
+            require_outside_of_warehouses(emission, location)
             with carried(session, emission.transaction, emission.commit):
                 if reshapes:
                     _put(found.after, location, overwrites=True)

@@ -23,10 +23,11 @@ from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
+from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
 from reconciler.engine.spark.emit.changes import Changes, computed
 from reconciler.engine.spark.emit.messages import texts
-from reconciler.engine.spark.emit.sinks import sink_session
+from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
 from reconciler.errors import EngineError
@@ -45,6 +46,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     name = _name(emission)
     with translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, path)
+        require_no_registry_around(session, emission, path)
         place = _Place(session, path)
         done = place.marker(name)
         if done is not None:
@@ -54,9 +56,11 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             deletes = sink_can_delete(settings)
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
+                require_outside_of_warehouses(emission, path)
                 _writer(emission, found, format_).save(spark_location(f"{path}/.{name}"))
                 if format_.get("name") == "json":
                     place.call_json(name)
+                require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
                 place.reveal(name, counts, replaces=emission.replaces)
             return emitted

@@ -1,0 +1,23 @@
+"""Where no engine lets an output write: within a warehouse. Plans refuse it (C418); but secrets are resolved, and links are
+followed, only when a sink is written."""
+
+from reconciler.delta.warehouse_places import warehouse_around
+from reconciler.engine.protocol import Emission
+from reconciler.errors import EngineError
+
+
+def require_outside_of_warehouses(emission: Emission, location: str) -> None:
+    """Raises EngineError (X755) for a sink that lies within a warehouse now. Whoever writes asks when it opens the place and
+    just before it writes: a link may have changed meanwhile. `location` has its secrets resolved."""
+    found = warehouse_around(location, emission.warehouses)
+    if found is not None:
+        raise within(emission, found)
+
+
+def within(emission: Emission, warehouse: str) -> EngineError:
+    """The error for a sink that lies within this warehouse."""
+    return EngineError(
+        "X755",
+        f"connector {emission.connector}: its sink lies within the warehouse {warehouse}, which reconciler alone writes",
+        "name a folder outside of every warehouse, and look where links on its path lead",
+    )
