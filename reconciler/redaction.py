@@ -76,6 +76,8 @@ _PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
 
+_CONTAINERS: Final = ("abfs", "abfss", "wasb", "wasbs")
+_CONTAINER: Final = re.compile(r"[a-z0-9-]{1,63}")
 _WORD: Final = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _DIGITS: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?|true|false", re.IGNORECASE)
 _HOST: Final = r"(?:[A-Za-z0-9_.-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?"
@@ -110,6 +112,30 @@ def plain_value(value: Any, mark: Plain | None) -> Any:
             bare = _REFERENCE.sub("x", value)
             is_plain = all(_ADDRESS.fullmatch(one.strip()) for one in bare.split(","))
     return value if is_plain and masked(value) == value else MASK
+
+
+def shown_address(text: str) -> str:
+    """An address, of which scheme, host and path may be shown: `***` stands for users, queries and fragments, and for all of
+    what is no plain address without these."""
+    scheme, sign, rest = text.partition("://")
+    if not sign:
+        scheme, rest = "", text
+    bare, marks = rest, ""
+    for mark in "#?":
+        bare, found, _ = bare.partition(mark)
+        marks = f"{mark}{MASK}" if found else marks
+    authority, slash, path = bare.partition("/")
+    user, at, host = authority.rpartition("@")
+    # What stands behind such a sign may belong to a password that holds it.
+    if "@" in rest[len(authority) :]:
+        return MASK
+    is_container = scheme.lower() in _CONTAINERS and _CONTAINER.fullmatch(user) is not None
+    if is_container or (at and not sign):
+        user, at, host = "", "", authority
+    plain = f"{scheme}{sign}{host}{slash}{path}"
+    if plain_value(plain, Plain.ADDRESS) == MASK:
+        return MASK
+    return f"{scheme}{sign}{MASK}@{host}{slash}{path}{marks}" if at else f"{plain}{marks}"
 
 
 def masked(text: str) -> str:

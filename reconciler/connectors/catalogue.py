@@ -8,6 +8,7 @@ variables resolved, secrets still `${secret:NAME}`.
 - `canonical_settings` is what decides whether a connector was modified: defaults written out, settings that reset
   nothing left out, equivalent spellings made one.
 - `shown_settings` is what may be shown of them: values whose schema marks them as plain; all others may be secret.
+- `told_address` is the place that a connector reads or writes, without what may be secret of it.
 - `secret_paths` says where secrets surely stand.
 
 What it does not do: read or write through a connector (the engine's), resolve references (`connectors.references`).
@@ -30,12 +31,12 @@ from reconciler.connectors import (
 from reconciler.connectors.code_options import code_problems
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.connectors.references import holds_reference
-from reconciler.connectors.transport import Direction, Transport
+from reconciler.connectors.transport import Direction, Transport, config_of
 from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
 from reconciler.digest import JsonObject
 from reconciler.names import did_you_mean
 from reconciler.places import Path, Places
-from reconciler.redaction import MASK, is_secret_name, plain_value
+from reconciler.redaction import MASK, Plain, is_secret_name, plain_value, shown_address
 from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
 from reconciler.schema_walk import is_secret, plainness, with_defaults
 
@@ -176,6 +177,21 @@ def shown_settings(settings: JsonObject) -> JsonObject:
         return plain_value(value, plainness(file, settings, path))
 
     return {key: shown(value, (key,)) for key, value in settings.items()}
+
+
+def told_address(settings: JsonObject) -> str | None:
+    """Where rows come from or go to, as far as it may be shown; None where a transport has no such place."""
+    transport = transport_of(settings)
+    config = config_of(settings)
+    if transport is None:
+        return None
+    told = []
+    for name in transport.address:
+        value, path = config.get(name), ("transport", "config", name)
+        if isinstance(value, str):
+            mark = plainness(transport.schema_file, settings, path)
+            told.append(shown_address(value) if mark is Plain.ADDRESS else plain_value(value, mark))
+    return " at ".join(told) or None
 
 
 def _option_text(key: str, value: Any) -> Any:

@@ -60,4 +60,5 @@ TRANSPORT = Transport(
     },
     check_further=_check_further,
     ends=_ends,
+    address=("uri",),
 )

@@ -11,4 +11,5 @@ TRANSPORT = Transport(
     not_yet={},
     check_further=registry_problems,
     sink_can_delete=lambda settings: True,
+    address=("uri",),
 )

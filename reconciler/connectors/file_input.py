@@ -31,4 +31,5 @@ TRANSPORT = Transport(
     not_yet={
         (("format", "name"), "avro"): "Avro is not supported by this version",
     },
+    address=("path",),
 )

@@ -26,4 +26,5 @@ TRANSPORT = Transport(
     not_yet={},
     check_further=registry_problems,
     sink_can_delete=_can_delete,
+    address=("path",),
 )

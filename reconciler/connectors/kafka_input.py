@@ -39,4 +39,5 @@ TRANSPORT = Transport(
         ((*_CONFIG, "value.deserializer"), None): "the format says how records are read",
     },
     check_further=_check_further,
+    address=("topic", "bootstrap.servers"),
 )

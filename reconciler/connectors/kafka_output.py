@@ -18,4 +18,5 @@ TRANSPORT = Transport(
         ((*_CONFIG, "transactional.id"), None): "messages are written at least once; their headers tell repeats",
     },
     sink_can_delete=tells_deletions,
+    address=("topic", "bootstrap.servers"),
 )

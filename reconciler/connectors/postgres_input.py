@@ -37,4 +37,5 @@ TRANSPORT = Transport(
     not_yet={},
     check_further=_check_further,
     ends=always_ends,
+    address=("table", "uri"),
 )

@@ -62,6 +62,7 @@ class Transport:
     reports what a schema can't say; it gets settings that fit the schema.
     `sink_can_delete` says whether an output with these settings can take rows back. `ends` says whether an input with these
     settings comes to an end, for whoever waits for that; None: only what is there can tell.
+    `address` names the options that say where rows come from or go to, the narrower first.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Transport:
     check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
     sink_can_delete: Callable[[JsonObject], bool] = never
     ends: Callable[[JsonObject], bool | None] = never_ends
+    address: tuple[str, ...] = ()
 
     @property
     def schema_file(self) -> str:

@@ -8,7 +8,7 @@ difference says that they changed. So no later part of the program ever sees wha
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.connectors.catalogue import canonical_settings, shown_settings
+from reconciler.connectors.catalogue import canonical_settings, shown_settings, told_address
 from reconciler.diff.model import Action, ConnectorChange, SettingDifference
 from reconciler.diff.moves import Renames
 from reconciler.digest import canonical_json
@@ -31,18 +31,21 @@ def compare_connectors(applied: Snapshot, desired: Snapshot, renames: Renames) -
         old_key = renames.applied_connector(key)
         old = before.get(old_key)
         if old is None or old.direction is not new.direction:
-            changes.append(ConnectorChange(Action.ADDED, new.direction, new.qualified_name))
+            address = told_address(new.settings)
+            changes.append(ConnectorChange(Action.ADDED, new.direction, new.qualified_name, address=address))
             continue
         went_on.add(old_key)
         renamed_from = old.qualified_name if key in renames.connectors else None
-        if canonical_settings(old.settings) != canonical_settings(new.settings):
-            differences = setting_differences(old, new)
-            changes.append(ConnectorChange(Action.MODIFIED, new.direction, new.qualified_name, differences, renamed_from))
-        elif renamed_from is not None:
-            changes.append(ConnectorChange(Action.MODIFIED, new.direction, new.qualified_name, (), renamed_from))
+        differs = canonical_settings(old.settings) != canonical_settings(new.settings)
+        if differs or renamed_from is not None:
+            differences = setting_differences(old, new) if differs else ()
+            addresses = told_address(new.settings), told_address(old.settings)
+            name = new.qualified_name
+            changes.append(ConnectorChange(Action.MODIFIED, new.direction, name, differences, renamed_from, *addresses))
     for key, old in before.items():
         if key not in went_on:
-            changes.append(ConnectorChange(Action.REMOVED, old.direction, old.qualified_name))
+            address = told_address(old.settings)
+            changes.append(ConnectorChange(Action.REMOVED, old.direction, old.qualified_name, applied_address=address))
     return tuple(sorted(changes, key=lambda change: (fold(change.name), change.action)))
 
 

@@ -320,13 +320,16 @@ class SettingDifference:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorChange:
-    """One connector that differs. `name` is qualified: `relation.connector`."""
+    """One connector that differs. `name` is qualified: `relation.connector`. `address` is where its rows come from or go to,
+    `applied_address` where they did, as far as that may be shown (`connectors.catalogue.told_address`)."""
 
     action: Action
     direction: Direction
     name: str
     differences: tuple[SettingDifference, ...] = ()
     renamed_from: str | None = None
+    address: str | None = None
+    applied_address: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ What users wrote stands in these clauses, made printable (`reconciler.printing`)
 
 from typing import assert_never
 
+from reconciler.connectors.transport import Direction
 from reconciler.diff.model import (
     Cause,
     ColumnAdded,
@@ -13,6 +14,7 @@ from reconciler.diff.model import (
     ColumnRenamed,
     ColumnRetyped,
     ColumnsReordered,
+    ConnectorChange,
     DefaultChanged,
     FunctionChanged,
     KindChanged,
@@ -31,7 +33,7 @@ from reconciler.diff.model import (
 )
 from reconciler.names import fold
 from reconciler.printing import printable
-from reconciler.redaction import masked_in_code
+from reconciler.redaction import MASK, masked_in_code
 
 
 def describe_cause(cause: Cause) -> str:
@@ -104,6 +106,22 @@ def describe_difference(difference: SettingDifference) -> str:
     if difference.applied is None and difference.desired is None:
         return printable(f"{difference.path} changed (not shown)")
     return printable(f"{difference.path}: {difference.applied or '(none)'} → {difference.desired or '(none)'}")
+
+
+def describe_address(change: ConnectorChange) -> tuple[str, ...]:
+    """Where the rows of a connector that is new or modified go to or come from: `writes to a; until now to b`. One clause;
+    none where there is no such place."""
+    if change.address is None:
+        return ()
+    writes = change.direction is Direction.OUTPUT
+    told = f"writes to {_place(change.address)}" if writes else f"reads {_place(change.address)}"
+    if change.applied_address not in (None, change.address):
+        told += f"; until now {'to ' if writes else ''}{_place(change.applied_address)}"
+    return (printable(told),)
+
+
+def _place(address: str | None) -> str:
+    return "an address that is not shown" if address in (None, MASK) else str(address)
 
 
 def describe_what_is_spared(spared: Spared, qualified: bool = True) -> str:

@@ -88,6 +88,8 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
                 "direction": change.direction.value,
                 "name": change.name,
                 "renamed_from": change.renamed_from,
+                "address": change.address,
+                "applied_address": change.applied_address,
                 "differences": [describe_difference(difference) for difference in change.differences],
             }
             for change in plan.diff.connectors

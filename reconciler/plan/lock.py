@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.diff.wording import describe_cause, describe_difference
+from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.model import Judgement, Plan
 from reconciler.plan.policy import describe_demand, describe_judgement
 from reconciler.plan.words import (
@@ -78,6 +78,7 @@ def render_section(plan: Plan, version: str) -> str:
         lines += [f"    {_one_line(cause)}" for cause in function.causes]
     for connector in plan.diff.connectors:
         lines.append(f"{SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}")
+        lines += [f"    {_one_line(told)}" for told in describe_address(connector)]
         lines += [f"    {_one_line(describe_difference(difference))}" for difference in connector.differences]
     lines += [f"~ {describe_loosened(one)} (loosened)" for one in plan.diff.loosened]
     if plan.rolled_back:

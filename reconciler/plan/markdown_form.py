@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.diff.model import Action
-from reconciler.diff.wording import describe_cause, describe_difference
+from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.changes import is_affected_only, rank_of, rows_of
 from reconciler.plan.escaping import code, entities, fenced, inline
 from reconciler.plan.impact import Impact
@@ -115,7 +115,7 @@ def _changes(plan: Plan) -> list[_Change]:
         why = (f"loosened: {loosened.applied} → {loosened.desired}",)
         found.append(_Change(1, SYMBOLS[Action.MODIFIED], loosened.safeguard.value, loosened.subject, "", why, True))
     for connector in plan.diff.connectors:
-        why = tuple(describe_difference(difference) for difference in connector.differences)
+        why = (*describe_address(connector), *map(describe_difference, connector.differences))
         if connector.renamed_from is not None:
             why = (f"renamed from {connector.renamed_from}", *why)
         noun = f"{connector.direction.value} connector"

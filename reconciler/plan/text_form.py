@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from reconciler.diff.model import Action, ConnectorChange
-from reconciler.diff.wording import describe_cause, describe_difference
+from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.digest import short
 from reconciler.plan.changes import Group, Row, divide, rows_of
 from reconciler.plan.impact import Impact
@@ -217,6 +217,7 @@ def _connector_changes(page: _Page, changes: Sequence[ConnectorChange], whole: b
         heading = f"  {SYMBOLS[connector.action]} {connector.direction.value} connector {connector.name}"
         renamed = f": renamed from {connector.renamed_from}" if connector.renamed_from else ""
         page.line(heading + renamed, connector.action.value, painted=len(heading), hanging=6)
+        page.lines(f"      {told}" for told in describe_address(connector))
         page.lines(f"      {describe_difference(difference)}" for difference in connector.differences)
     if most is not None:
         for action in Action:

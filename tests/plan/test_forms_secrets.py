@@ -1,6 +1,8 @@
 """No form of a plan, no lock, no diagnostic and no status shows the value of a secret, wherever it is planted."""
 
+import html
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -8,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +27,7 @@ from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import query_difference, render_text
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
-from reconciler.redaction import Plain, masked, masked_in_code, plain_value
+from reconciler.redaction import Plain, masked, masked_in_code, plain_value, shown_address
 from reconciler.schema_files import schema
 from reconciler.snapshot.model import Snapshot, take_snapshot
 from tests.plan.test_forms import POLICIES
@@ -304,6 +307,75 @@ def test_plain_addresses_are_shown(address: str) -> None:
     assert plain_value(address, Plain.ADDRESS) == address
 
 
+@pytest.mark.parametrize("address", PLAIN_ADDRESSES)
+def test_plain_addresses_are_shown_whole(address: str) -> None:
+    assert shown_address(address) == address
+
+
+@pytest.mark.parametrize(
+    ("address", "shown_of_it"),
+    [
+        ("s3://bob:ZqSECRET@host/path", "s3://***@host/path"),
+        ("https://bob:p@ssZqSECRET@example.com:8080/x?a=1#b", "https://***@example.com:8080/x?***"),
+        ("postgresql://reader@h:5432/db", "postgresql://***@h:5432/db"),
+        ("postgresql://u:${secret:PASSWORD}@h/db?user=ZqSECRET", "postgresql://***@h/db?***"),
+        ("abfss://c@account.dfs.core.windows.net/x?ZqSECRET", "abfss://c@account.dfs.core.windows.net/x?***"),
+        ("s3://h/x#ZqSECRET", "s3://h/x#***"),
+        ("/data/x?sig=ZqSECRET", "/data/x?***"),
+        ("${secret:PLACE}", "${secret:PLACE}"),
+        # What stands before such a sign may be the begin of a password that holds it.
+        ("postgresql://u:12?ZqSECRET@h/db", "***"),
+        ("s3://u:12/ZqSECRET@h", "***"),
+        ("s3://u:12#ZqSECRET@h", "***"),
+        ("bob:ZqSECRET@host:9092", "***"),
+        ("h:9092;AccountKey=ZqSECRET", "***"),
+        ("s3://b/a b ZqSECRET", "***"),
+        ("s3://b/ghp_ZqSECRET0123456789abc", "***"),
+    ],
+)
+def test_of_an_address_scheme_host_and_path_are_shown(address: str, shown_of_it: str) -> None:
+    assert shown_address(address) == shown_of_it
+
+
+CONFIGS = {
+    "delta_table_input": ("uri: '{}', mode: snapshot", "reads {}"),
+    "delta_table_output": ("uri: '{}'", "writes to {}"),
+    "file_input": ("path: '{}'", "reads {}"),
+    "file_output": ("path: '{}'", "writes to {}"),
+    "kafka_input": ("topic: 'x{}', bootstrap.servers: 'h:9092,g:9092'", "reads x{} at h:9092,g:9092"),
+    "kafka_output": ("topic: 'x{}', bootstrap.servers: 'h:9092'", "writes to x{} at h:9092"),
+    "postgres_input": ("uri: 'postgresql://bob@h/d', table: 'x{}'", "reads x{} at postgresql://***@h/d"),
+}
+
+
+@pytest.mark.parametrize("transport", sorted(set(TRANSPORTS) - {"datagen"}))
+def test_the_address_of_what_is_new_or_changed_is_shown(transport: str) -> None:
+    """A reviewer sees where rows go and come from, whatever he reads."""
+    config, words = CONFIGS[transport]
+
+    def made(address: str) -> Snapshot:
+        base = example_of(transport)
+        base["transport"]["config"] = yaml.safe_load("{" + config.replace("{}", address) + "}")
+        base.pop("start_after", None)
+        found, problems = read(base, {})
+        assert found is not None, problems
+        return found
+
+    first, second = words.replace("{}", "first"), words.replace("{}", "second")
+    for applied, desired, told in (
+        (None, made("first"), first),
+        (made("first"), made("second"), f"{second}; until now {first.removeprefix('reads ').removeprefix('writes ')}"),
+    ):
+        plan = make_plan("shop", "dev", applied, desired, POLICIES)
+        assert told in render_text(plan)
+        assert told in render_section(plan, "1")
+        for text in (render_markdown(plan), render_comment([plan])):
+            assert told in html.unescape(re.sub(r"\\(.)", r"\1", text.replace("&#8203;", "")))
+        (change,) = plan_to_json(plan)["connectors"]
+        assert change["address"] == second.removeprefix("reads ").removeprefix("writes to ") or applied is None
+        assert (change["applied_address"] is None) == (applied is None)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -407,6 +479,7 @@ def test_masking_takes_as_long_as_the_text_is(piece: str) -> None:
     masked(text)
     masked_in_code(text)
     plain_value(text, Plain.ADDRESS)
+    shown_address(text)
     assert time.process_time() - began < 5
 
 
