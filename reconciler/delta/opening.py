@@ -7,7 +7,9 @@ A half-created table (data files, no commit) is no table: Delta's log decides.
 import os
 import re
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from reconciler.errors import RegistryError
 
@@ -37,6 +39,20 @@ def is_on_s3(location: str) -> bool:
 def local_path(location: str) -> str:
     """The path of a local location."""
     return location.removeprefix("file://")
+
+
+def path_of(location: str) -> Path | None:
+    """The path of a location of this machine as the engine and its connectors have it, or None when it lies elsewhere. Local
+    is `file:` in any spelling that `urlsplit` knows, and whatever names no scheme that could be one."""
+    try:
+        scheme = urlsplit(location).scheme
+    except ValueError:
+        # An address with a broken part; whoever opens it says so.
+        return None
+    if scheme == "file":
+        return Path("/" + location.removeprefix("file:").lstrip("/"))
+    # One letter is a drive, not a scheme.
+    return Path(location) if len(scheme) < 2 else None
 
 
 def open_table(location: str, version: int | None = None) -> "DeltaTable | None":

@@ -24,7 +24,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
-from reconciler.delta.opening import is_local, local_path
+from reconciler.delta.opening import is_local, local_path, path_of
 from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3
 
 _LOG: Final = "_delta_log"
@@ -36,11 +36,10 @@ def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | Non
     if is_meant_for_s3(location):
         place = canonical_warehouse(location)
         return next((one for one in warehouses if place is not None and _is_below(place, one)), None)
-    if not (is_local(location) or _FILE.match(location)):
-        return None
+    paths = _paths(location)
     named = [_named(one) for one in warehouses if is_local(one)]
     seen: set[str] = set()
-    for place in _places(_FILE.sub("/", location, count=1) if _FILE.match(location) else location):
+    for place in (place for path in paths for place in _places(path)):
         for folder in _upwards(place):
             if folder in seen:
                 break
@@ -95,6 +94,16 @@ def _named(warehouse: str) -> _Named:
 def _is_below(place: str, warehouse: str) -> bool:
     around = canonical_warehouse(warehouse) if is_meant_for_s3(warehouse) else None
     return around is not None and f"{place}/".startswith(f"{around}/")
+
+
+def _paths(location: str) -> list[str]:
+    """The paths of this machine that a location may mean; none where it lies elsewhere."""
+    found = [_FILE.sub("/", location, count=1)] if _FILE.match(location) else []
+    path = path_of(location)
+    if path is not None:
+        # Of what is no absolute path, Hadoop takes the first part for the name of a machine, and leaves it out.
+        found += [str(path)] if path.is_absolute() else [str(path), f"/{str(path).partition('/')[2]}"]
+    return list(dict.fromkeys(found))
 
 
 def _places(path: str) -> Iterator[str]:

@@ -7,7 +7,9 @@ folder, or on another machine, knows what was read before.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from reconciler.delta.opening import path_of
 from reconciler.digest import JsonObject
 
 _MARK = "repository:///"
@@ -19,10 +21,15 @@ def with_absolute_location(settings: JsonObject, root: Path) -> JsonObject:
     transport = settings["transport"]
     name = _LOCATION_SETTINGS.get(transport["name"])
     value = transport["config"].get(name) if name else None
-    if not isinstance(value, str) or "://" in value or value.startswith("/"):
+    if not isinstance(value, str) or _is_uri(value) or value.startswith("/"):
         return settings
     config = {**transport["config"], name: str(root / value)}
     return {**settings, "transport": {**transport, "config": config}}
+
+
+def _is_uri(value: str) -> bool:
+    """What has the sign and no scheme (`a_b://c`) is a path for whoever reads or writes it."""
+    return "://" in value and (path_of(value) is None or urlsplit(value).scheme == "file")
 
 
 def written_place(settings: JsonObject, root: Path) -> str | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ManifestInvalid
+from reconciler.reconcile.locations import written_place
 from tests.acceptance.shop import write_shop
 from tests.reconcile.emissions import PROGRAM, Shop, connector, files, lake
 
@@ -55,6 +56,19 @@ def test_an_output_into_the_warehouse_of_another_environment_is_refused(shop: Sh
     (shop.root / "prod" / "wh" / "_registry" / "shop" / "head" / "_delta_log").mkdir(parents=True)
     assert refused(shop, lake("prod/wh/shop/v")) == [str(shop.root / "prod/wh")], "nor where nobody names it any more"
     shop.apply(lake("prod/lake"))
+
+
+def test_what_names_no_scheme_is_a_path_below_the_repository(tmp_path: Path) -> None:
+    """Hadoop would take its first part for a machine, and write to the rest of it."""
+
+    def place(uri: str) -> str | None:
+        return written_place({"transport": {"name": "delta_table_output", "config": {"uri": uri}}}, tmp_path)
+
+    assert place("a_b://wh/t") == f"{tmp_path}/a_b:/wh/t"
+    assert place("out/://wh") == f"{tmp_path}/out/:/wh"
+    assert place("c://wh") == f"{tmp_path}/c:/wh"
+    for uri in ("s3://lake/t", "hdfs://[x/t", "file:///wh/t", "/wh/t"):
+        assert place(uri) == uri
 
 
 def test_validate_says_it_too(shop: Shop) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from reconciler.delta.opening import path_of
 from reconciler.errors import SetUpMissing
 
 Sessions = Callable[[], SparkSession]
@@ -23,11 +23,7 @@ _LOG = "_delta_log"
 
 def local_path(location: str) -> Path | None:
     """The path of a local location, or None when it lies elsewhere."""
-    scheme = urlsplit(location).scheme
-    if scheme == "file":
-        return Path("/" + location.removeprefix("file:").lstrip("/"))
-    # One letter is a drive, not a scheme.
-    return Path(location) if len(scheme) < 2 else None
+    return path_of(location)
 
 
 def spark_location(location: str) -> str:
