@@ -11,6 +11,7 @@ import pytest
 
 from reconciler import Project
 from reconciler.engine.protocol import Engine
+from reconciler.engine.spark.installation import installation
 from reconciler.errors import EngineError, LeaseHeld, NotFound, ReconcileError
 from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
 from reconciler.reconcile.lease import hold_lease, this_process
@@ -103,6 +104,23 @@ def test_history_first_then_live_and_nothing_is_read_twice(files: Path, spark_en
         "events.live",
         "log.lines",
     }
+
+
+@pytest.mark.skipif(installation().has_s3, reason="what S3 needs is installed")
+@pytest.mark.parametrize("place", ["s3://lake/live/*.json", "s3://lake/live/"])
+def test_an_input_on_s3_fails_alone_where_the_jars_for_it_are_missing(files: Path, spark_engine: Engine, place: str) -> None:
+    manifest = files / "pipelines/shop/pipeline.yaml"
+    manifest.write_text(CONNECTORS.replace("path: source/live", f'path: "{place}"'))
+    pipeline = open_shop(files, spark_engine)
+    pipeline.apply()
+    with pytest.raises(EngineError) as caught:
+        pipeline.run_once()
+    assert (caught.value.code, caught.value.hint) == ("U807", "run: reconcile setup --s3")
+    assert list(pipeline.query("SELECT n FROM lines")) == [{"n": 2}]
+    failing = next(one for one in pipeline.status().connectors if one.name == "events.live")
+    assert failing.last_error is not None
+    assert failing.last_error["code"] == "U807"
+    assert {one.name for one in pipeline.status().connectors if one.position} == {"events.history", "log.lines"}
 
 
 def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(files: Path, spark_engine: Engine) -> None:

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from reconciler.delta.opening import path_of
-from reconciler.errors import SetUpMissing
+from reconciler.errors import EngineError
 
 Sessions = Callable[[], SparkSession]
 
@@ -137,7 +137,8 @@ def folder(location: str, sessions: Sessions) -> Folder:
 
 
 def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
-    """Hadoop's file system and path for a location. Raises SetUpMissing (U807) for S3 where nothing serves it."""
+    """Hadoop's file system and path for a location. Raises EngineError (U807) for S3 where nothing serves it: all else can
+    be reached, so it is the failure of whoever wants this location."""
     jvm: Any = session._jvm
     path = jvm.org.apache.hadoop.fs.Path(spark_location(location))
     try:
@@ -145,4 +146,4 @@ def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
     except Py4JJavaError as error:
         if "S3AFileSystem not found" not in str(error):
             raise
-        raise SetUpMissing("U807", f"Spark has no jars for S3, where {location} is", "run: reconcile setup --s3") from None
+        raise EngineError("U807", f"Spark has no jars for S3, where {location} is", "run: reconcile setup --s3") from None
