@@ -22,6 +22,7 @@ from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import query_tokens
 from reconciler.sql.limits import MAXIMUM_BROUGHT, MAXIMUM_PROBLEMS, Brought, TooMuch
 from reconciler.sql.lineage import Lineage
+from reconciler.sql.lineage_whole import lost_names
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
@@ -113,8 +114,11 @@ def analyse_query(
     if not analyser.problems:
         names = tuple(output.name for output in outputs) if outputs is not None else None
         lineage = lineage_of(parsed, query, relations, names, bool(column_names), functions, steady, brought)
+    found = analyser.reads.found
+    if lineage is None and not analyser.problems:
+        found = _with_lost(found, lost_names(parsed, relations), relations)
     return QueryAnalysis(
-        _reads(analyser.reads.found),
+        _reads(found),
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
         lineage,
@@ -130,6 +134,19 @@ def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], 
 
 def _reads(found: Mapping[str, Iterable[str]]) -> tuple[RelationRead, ...]:
     return tuple(RelationRead(name, tuple(sorted(found[name], key=lambda c: (fold(c), c)))) for name in sorted(found))
+
+
+def _with_lost(
+    found: Mapping[str, Iterable[str]], lost: frozenset[str] | None, relations: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, set[str]]:
+    """Reads with what the parser has lost of the text: a column where it knows a word only (`date_trunc(format, ts)`,
+    `INTERVAL n DAY`), or a `*`."""
+    if lost is None:
+        return {relation: {ALL_COLUMNS} for relation in found}
+    return {
+        relation: {*columns, *(column for column in relations.get(relation, ()) if fold(column) in lost)}
+        for relation, columns in found.items()
+    }
 
 
 def _diagnostics(problems: Iterable[Problem], query: str, location: Location | None) -> tuple[Diagnostic, ...]:

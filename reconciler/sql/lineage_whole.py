@@ -23,6 +23,22 @@ _CASTS: Final = ("CAST", "TRY_CAST")
 
 def is_whole(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]], saw_chance: bool) -> bool:
     """Whether no name was lost, and no call of chance or clock either (`saw_chance`: one was found in the tree)."""
+    left, has_chance = _left(parsed, relations)
+    if not keeps_stars(parsed.tree, parsed.tokens):
+        return False
+    return (saw_chance or not has_chance) and min(left.values(), default=0) >= 0
+
+
+def lost_names(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]]) -> frozenset[str] | None:
+    """The names that the text may have as operands and the tree has lost, folded; None where it lost a `*`."""
+    if not keeps_stars(parsed.tree, parsed.tokens):
+        return None
+    left, _ = _left(parsed, relations)
+    return frozenset(name for name, count in left.items() if count < 0)
+
+
+def _left(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[dict[str, int], bool]:
+    """How much oftener the tree has each name than the text; and whether the text has a call of chance."""
     in_tree: dict[str, int] = {}
     for identifier in parsed.tree.find_all(exp.Identifier):
         name = fold(identifier.this)
@@ -33,9 +49,7 @@ def is_whole(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]], 
         for column in relations.get(name, ()):
             left.setdefault(fold(column), 0)
     has_chance = _take_away(parsed.tokens, left)
-    if not keeps_stars(parsed.tree, parsed.tokens):
-        return False
-    return (saw_chance or not has_chance) and min(left.values(), default=0) >= 0
+    return left, has_chance
 
 
 def _take_away(tokens: tuple[Token, ...], left: dict[str, int]) -> bool:

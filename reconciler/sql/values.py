@@ -58,7 +58,10 @@ class Walker(Resolver):
                 return literal_type(node)
             case exp.Boolean():
                 return "BOOLEAN"
-            case exp.Null() | exp.Identifier() | exp.Var() | exp.DataType() | exp.Interval():
+            case exp.Null() | exp.Identifier() | exp.Var() | exp.DataType():
+                return None
+            case exp.Interval():
+                self._interval(node, scope, named)
                 return None
             case exp.Query():
                 return self._subquery(node, scope, named)
@@ -79,6 +82,14 @@ class Walker(Resolver):
             case exp.Case() | exp.If():
                 return self._choice(node, scope, named)
         return self._operation(node, scope, named)
+
+    def _interval(self, node: exp.Interval, scope: Scope, named: dict[str, _Outputs]) -> None:
+        """What an interval's length reads. Of a bare name nothing is said: a parser may take other words for an interval."""
+        known = len(self.problems)
+        if node.this is not None:
+            self.value(node.this, scope, named)
+        if isinstance(node.this, exp.Column):
+            del self.problems[known:]
 
     def _operation(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> str | None:
         if isinstance(node, exp.Func):

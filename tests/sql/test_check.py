@@ -66,6 +66,11 @@ READS = {
     "FROM t SELECT id": {"t": ("id",)},
     "SELECT a FROM t AS x (a, b, c, e, f, g, h, i)": {"t": ALL_OF_T},
     "SELECT t.* EXCEPT (id) FROM t": {"t": ALL_OF_T},
+    # What the parser drops of the text.
+    "SELECT date_trunc(name, d) AS x, trunc(d, NAME) AS y FROM t": {"t": ("d", "Name")},
+    "SELECT named_struct(*) AS s FROM u": {"u": ("*",)},
+    "SELECT ts + INTERVAL id DAY AS x FROM u": {"u": ("id", "ts")},
+    "SELECT ts + INTERVAL (SELECT max(order_id) FROM orders) DAY AS x FROM u": {"u": ("ts",), "orders": ("order_id",)},
 }
 
 

@@ -184,6 +184,57 @@ UNKNOWN = (
 )
 
 
+# Where Spark takes a word for a unit, it reads no column of that name; everywhere else it does.
+OF_TIME = {
+    "SELECT extract(year FROM ts) AS x FROM w": "ts",
+    "SELECT EXTRACT(hour FROM ts) AS x FROM w": "ts",
+    "SELECT date_part(year, ts) AS x FROM w": "ts year",
+    "SELECT datepart(format, ts) AS x FROM w": "format ts",
+    "SELECT date_trunc('year', ts) AS x FROM w": "ts",
+    "SELECT date_trunc(format, ts) AS x FROM w": "format ts",
+    "SELECT date_trunc(w.format, ts) AS x FROM w": "format ts",
+    "SELECT date_trunc(`format`, ts) AS x FROM w": "format ts",
+    "SELECT date_trunc(year, ts) AS x FROM w": "ts year",
+    "SELECT date_trunc(upper(format), ts) AS x FROM w": "format ts",
+    "SELECT date_trunc(CASE WHEN n > 1 THEN format ELSE year END, ts) AS x FROM w": "format n ts year",
+    "SELECT date_trunc((SELECT max(format) FROM w), ts) AS x FROM w": "format ts",
+    "SELECT trunc(ts, format) AS x FROM w": "format ts",
+    "SELECT trunc(ts, w.year) AS x FROM w": "ts year",
+    "SELECT trunc(ts, year) AS x FROM w": "ts year",
+    "SELECT time_trunc(format, ts) AS x FROM w": "format ts",
+    "SELECT next_day(ts, year) AS x FROM w": "ts year",
+    "SELECT timestampadd(SECOND, n, ts) AS x FROM w": "n ts",
+    "SELECT dateadd(hour, n) AS x FROM w": "hour n",
+    "SELECT datediff(year, ts) AS x FROM w": "ts year",
+    "SELECT date_add(ts, n) AS x FROM w": "n ts",
+    "SELECT to_char(ts, format) AS x FROM w": "format ts",
+    "SELECT to_char(n, year) AS x FROM w": "n year",
+    "SELECT date_format(ts, hour) AS x FROM w": "hour ts",
+    "SELECT to_timestamp(format, year) AS x FROM w": "format year",
+    "SELECT from_utc_timestamp(ts, format) AS x FROM w": "format ts",
+    "SELECT to_utc_timestamp(ts, format) AS x FROM w": "format ts",
+    "SELECT ts AT TIME ZONE format AS x FROM w": "format ts",
+    "SELECT convert_timezone(format, year, ts) AS x FROM w": "format ts year",
+    "SELECT INTERVAL n SECOND AS x FROM w": "n",
+    "SELECT ts - INTERVAL (n + 1) SECOND AS x FROM w": "n ts",
+    "SELECT ts + INTERVAL hour HOUR AS x FROM w": "hour ts",
+    "SELECT make_interval(n, hour) AS x FROM w": "hour n",
+    "SELECT sequence(ts, ts, INTERVAL n SECOND) AS x FROM w": "n ts",
+    "SELECT percentile(n, 0.5, hour) AS x FROM w": "hour n",
+}
+
+
+@pytest.mark.parametrize("query", OF_TIME)
+def test_a_column_where_a_unit_could_stand_is_read(query: str) -> None:
+    relations = {"w": {"ts": "TIMESTAMP", "format": "STRING", "n": "INT", "year": "STRING", "hour": "INT"}}
+    analysis = analyse_query(query, None, relations)
+    assert analysis.diagnostics == ()
+    assert {one.relation: " ".join(one.columns) for one in analysis.reads} == {"w": OF_TIME[query]}
+    if analysis.lineage is not None:
+        named = {*analysis.lineage.outputs[0].sources, *analysis.lineage.rows}
+        assert sorted(column for _, column in named) == OF_TIME[query].split()
+
+
 @pytest.mark.parametrize("query", UNKNOWN)
 def test_what_is_not_surely_known_has_no_lineage(query: str) -> None:
     assert lineage(query) is None
