@@ -1,5 +1,7 @@
 """Texts of others are shown and do not act, wherever a command shows them."""
 
+import csv
+import io
 import json
 import re
 import unicodedata
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.cli.main import run
-from reconciler.cli.output import as_text, note, say, show_error, show_json, show_table
+from reconciler.cli.output import as_text, note, say, show_csv, show_error, show_json, show_table
 from reconciler.errors import ReconcileError
 from reconciler.manifest.model import BootstrapPolicy
 from reconciler.manifest.read import read_manifest
@@ -113,7 +115,7 @@ def test_commands_show_through_one_module_only() -> None:
     for file in sorted(CLI.glob("*.py")):
         if file.name != "output.py":
             text = file.read_text("utf-8")
-            assert not re.search(r"\bclick\.(echo|secho|style)\(|\bprint\(|\.write\(", text), file.name
+            assert not re.search(r"\bclick\.(echo|secho|style)\(|\bprint\(|\.write\(|csv\.writer", text), file.name
 
 
 def test_what_stands_in_files_reaches_no_terminal_raw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,6 +146,24 @@ def test_nothing_of_a_query_hides_beside_what_is_seen() -> None:
     assert all(len(line) <= 170 for line in lines)
     assert all(line[0] in "+- " for line in lines)
     assert "".join(line[1:].strip() for line in lines if line[0] == "+").count("x") == 3_000
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_csv_is_data_for_a_file_or_a_pipe_and_text_for_a_terminal() -> None:
+    """What names say is a user's, too."""
+    names, rows = ["a\x1b[2J", "b"], [[ACTING, "x\r\ny"], ["\u202e", '"']]
+    file, terminal = io.StringIO(), Terminal()
+    show_csv(names, rows, file)
+    assert list(csv.reader(io.StringIO(file.getvalue(), newline=""))) == [names, *rows]
+    show_csv(names, rows, terminal)
+    shown = terminal.getvalue()
+    assert not set(shown) & {*ACTING, "\r", "\t"}
+    assert shown.count("\n") == 3
+    assert list(csv.reader(io.StringIO(shown))) == [[printable(cell) for cell in row] for row in (names, *rows)]
 
 
 def test_a_file_gets_the_values_of_rows_as_they_are() -> None:

@@ -4,8 +4,10 @@ Every command shows what it has to say through this module. So nothing that othe
 rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
 are of the environment that the command was asked for (`commands`), but for what others wrote. `say_painted` alone trusts its
 text: it is for forms that are put together from printable pieces and `paint`.
+And CSV for a file or a pipe is data.
 """
 
+import csv
 import json
 import os
 import shutil
@@ -13,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -124,6 +126,15 @@ def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[index]) for row in shown) for index in range(len(names))]
     for row in (shown[0], ["-" * width for width in widths], *shown[1:]):
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def show_csv(names: Sequence[str], rows: Sequence[Sequence[str]], out: TextIO | None = None) -> None:
+    """Rows as CSV on stdout. It has no escapes: a file or a program gets names and values as they are, control characters
+    too; a terminal, which would act on some, gets them written out."""
+    out = out or sys.stdout
+    writer = csv.writer(out, lineterminator="\n")
+    fit = printable if out.isatty() else str
+    writer.writerows([fit(cell) for cell in row] for row in (names, *rows))
 
 
 class ProgressLines:

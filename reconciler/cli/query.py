@@ -1,14 +1,10 @@
 """`reconcile query`: one SELECT at one published step."""
 
-import csv
-import sys
-
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import as_text, note, say, show_json, show_table
+from reconciler.cli.output import as_text, note, say, show_csv, show_json, show_table
 from reconciler.errors import ReconcileError
-from reconciler.printing import printable
 from reconciler.reconcile.history import time_of
 
 
@@ -42,11 +38,7 @@ def command(
             versions = {"versions": dict(answer.versions)} if answer.versions else {}
             show_json({"step": answer.step, **versions, "rows": list(result.as_dictionaries())})
         case "csv":
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(names)
-            # A file gets the values as they are; a terminal would act on some.
-            fit = printable if sys.stdout.isatty() else str
-            writer.writerows(["" if value is None else fit(as_text(value)) for value in row] for row in result.rows)
+            show_csv(names, [["" if value is None else as_text(value) for value in row] for row in result.rows])
             if at_step is not None:
                 note(f"step {answer.step}")
         case _:
