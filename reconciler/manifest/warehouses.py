@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 _S3: Final = re.compile(r"s3[an]?://", re.IGNORECASE)
 _TAKEN: Final = ("s3://", "s3a://")
+_MOST_DECODED: Final = 5
 
 
 def is_meant_for_s3(warehouse: str) -> bool:
@@ -21,12 +22,16 @@ def is_meant_for_s3(warehouse: str) -> bool:
 
 
 def canonical_warehouse(warehouse: str) -> str | None:
-    """The one text of a place on S3, whatever the spelling; None where no bucket is named."""
+    """The one text of a place on S3, whatever the spelling; None where no bucket is named, or escapes hide in escapes."""
     rest = _S3.sub("", warehouse.strip(), count=1)
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    # What one client decodes once, another may decode twice.
-    while (decoded := unquote(rest)) != rest:
+    # What one client decodes once, another may decode twice. What hides deeper than any of them looks names no place.
+    for _ in range(_MOST_DECODED):
+        if (decoded := unquote(rest)) == rest:
+            break
         rest = decoded
+    else:
+        return None
     rest = "".join(sign for sign in rest if sign.isprintable()).replace("\\", "/")
     host, _, key = rest.partition("/")
     bucket = host.rpartition("@")[2].partition(":")[0].strip().lower()

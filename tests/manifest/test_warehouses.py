@@ -47,3 +47,9 @@ def test_the_error_shows_the_text_that_is_meant(other: str) -> None:
 @pytest.mark.parametrize("folder", ["warehouse", "../s3/wh", "/srv/./wh", "file:///srv/wh", "gs://lake/./wh"])
 def test_what_is_not_on_s3_is_not_spelled_here(folder: str) -> None:
     assert read_project(f"environments:\n  prod: {{warehouse: '{folder}'}}\n").diagnostics == ()
+
+
+def test_escapes_within_escapes_name_no_place_and_take_no_time() -> None:
+    assert canonical_warehouse("s3://lake/w%25252568") == WH
+    read = read_project(f"environments:\n  prod: {{warehouse: 's3://lake/%{'25' * 400_000}'}}\n")
+    assert [(one.code, one.hint) for one in read.diagnostics] == [("M133", "write s3://bucket/path")]
