@@ -5,6 +5,7 @@ own inside (`TRIM(BOTH x FROM y)`) are passed over, and so is every function not
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -63,12 +64,13 @@ def wrong_calls(tokens: tuple[Token, ...], functions: Mapping[str, int] = Mappin
     """A problem for each call of a listed function with a number of arguments that it can't take. `functions` are the
     pipeline's own: folded name → number of parameters."""
     problems: list[Problem] = []
+    groups = _groups(tokens)
     for index in range(len(tokens) - 1):
         token = tokens[index]
         limits = _known_limits(token.text.lower(), functions) if token.kind is Kind.WORD else None
-        if limits is None or not tokens[index + 1].is_symbol("(") or not _is_call(tokens, index):
+        if limits is None or not tokens[index + 1].is_symbol("(") or not _is_call(tokens, index, groups[index + 1]):
             continue
-        count = _arguments(tokens, index + 2)
+        count = _arguments(index + 1, groups[index + 1])
         if count is None:
             continue
         least, most = limits
@@ -83,55 +85,68 @@ def _known_limits(name: str, functions: Mapping[str, int]) -> tuple[int, int | N
     return ARITY.get(name) if own is None else (own, own)
 
 
-def _is_call(tokens: tuple[Token, ...], index: int) -> bool:
+@dataclass(slots=True)
+class _Group:
+    """One pair of parentheses or brackets: where it closes, the commas between its parts, and whether nothing else than
+    plain arguments stands between them."""
+
+    closing: int | None = None
+    commas: int = 0
+    is_plain: bool = True
+
+
+def _is_call(tokens: tuple[Token, ...], index: int, group: _Group) -> bool:
     """Not a method of something, not an alias with column names, not the name of a CTE."""
     if index == 0:
         return True
     before = tokens[index - 1]
     if before.kind is Kind.SYMBOL:
-        return before.text not in (")", "]", *_NOT_A_CALL_AFTER) and not _is_named_query(tokens, index)
+        return before.text not in (")", "]", *_NOT_A_CALL_AFTER) and not _is_named_query(tokens, group)
     return before.kind is Kind.WORD and before.is_word(
         *("SELECT", "WHERE", "AND", "OR", "NOT", "ON", "HAVING", "BY", "WHEN", "THEN", "ELSE", "BETWEEN", "DISTINCT"),
         *("CASE", "IN", "LIKE", "IS", "ALL", "INTERVAL", "DIV"),
     )
 
 
-def _is_named_query(tokens: tuple[Token, ...], index: int) -> bool:
+def _is_named_query(tokens: tuple[Token, ...], group: _Group) -> bool:
     """`name (a, b) AS (` after a comma: a CTE."""
-    depth = 0
-    for position in range(index + 1, len(tokens)):
-        if tokens[position].is_symbol("("):
-            depth += 1
-        elif tokens[position].is_symbol(")"):
-            depth -= 1
-            if depth == 0:
-                rest = tokens[position + 1 : position + 3]
-                return len(rest) == 2 and rest[0].is_word("AS") and rest[1].is_symbol("(")
-    return False
+    if group.closing is None:
+        return False
+    rest = tokens[group.closing + 1 : group.closing + 3]
+    return len(rest) == 2 and rest[0].is_word("AS") and rest[1].is_symbol("(")
 
 
-def _arguments(tokens: tuple[Token, ...], index: int) -> int | None:
-    """The number of arguments from `index` to the closing parenthesis; None where it can't be told."""
-    if index < len(tokens) and tokens[index].is_symbol(")"):
-        return 0
-    commas, depth = 0, 0
-    for position, token in enumerate(tokens[index:], index):
-        if token.kind is Kind.SYMBOL:
-            if token.text == "*" and depth == 0 and stands_for_columns(tokens, position):
-                return None
-            if token.text in "([":
-                depth += 1
-            elif token.text in ")]":
-                if depth == 0:
-                    return commas + 1
-                depth -= 1
-            elif token.text == "," and depth == 0:
-                commas += 1
-            elif token.text in ("=>", "->") and depth == 0:
-                return None
-        elif depth == 0 and token.is_word(*_OWN_SYNTAX):
-            return None
-    return None
+def _groups(tokens: tuple[Token, ...]) -> dict[int, _Group]:
+    """What stands in parentheses and brackets, by the place where each opens. All of it in one pass: calls may stand in
+    calls, thousands deep."""
+    found: dict[int, _Group] = {}
+    around: list[_Group] = []
+    for index, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.text in ("(", "["):
+            found[index] = _Group()
+            around.append(found[index])
+        elif not around:
+            continue
+        elif token.kind is Kind.SYMBOL:
+            inner = around[-1]
+            if token.text in (")", "]"):
+                inner.closing = index
+                inner.is_plain = inner.is_plain and token.text == ")"
+                around.pop()
+            elif token.text == ",":
+                inner.commas += 1
+            elif token.text in ("=>", "->") or (token.text == "*" and stands_for_columns(tokens, index)):
+                inner.is_plain = False
+        elif token.is_word(*_OWN_SYNTAX):
+            around[-1].is_plain = False
+    return found
+
+
+def _arguments(opening: int, group: _Group) -> int | None:
+    """The number of arguments of a call whose parenthesis opens here; None where it can't be told."""
+    if group.closing is None or not group.is_plain:
+        return None
+    return 0 if group.closing == opening + 1 else group.commas + 1
 
 
 def _limits(least: int, most: int | None) -> str:

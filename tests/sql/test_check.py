@@ -1,9 +1,13 @@
 """What a query reads and gives, and where it is wrong. `¦` stands before each place where a mistake is expected."""
 
+import time
+
 import pytest
 
 from reconciler.diagnostics import Location
+from reconciler.sql.arity import wrong_calls
 from reconciler.sql.check import QueryAnalysis, analyse_query
+from reconciler.sql.lexer import query_tokens
 from tests.sql.reading import found, without_marks
 
 RELATIONS = {
@@ -320,3 +324,13 @@ def test_every_prefix_of_a_query_is_analysed_without_raising(query: str) -> None
 def test_deep_nesting_does_not_raise() -> None:
     analyse("SELECT " + "(" * 3000 + "1" + ")" * 3000)
     analyse("SELECT " + " + ".join(["id"] * 3000) + " FROM t")
+
+
+def test_calls_within_calls_are_counted_in_time_proportional_to_the_text() -> None:
+    depth = 9_000
+    tokens = query_tokens(f"SELECT {', sum(' * depth}a{')' * depth} FROM t")
+    start = time.process_time()
+    found = wrong_calls(tokens)
+    assert time.process_time() - start < 10
+    assert len(found) == depth - 1
+    assert found[0].message == "sum takes 1 argument, found 2"
