@@ -38,6 +38,7 @@ _MANIFEST: Final = {
     "M131": "a Spark setting's value refers to what the driver knows",
     "M132": "a connector's option names code or a command",
     "M133": "a warehouse on S3 is spelled in another way",
+    "M134": "options of Java set what is a setting of Spark",
     "M140": "the default environment is not declared",
     "M160": "a function's definition is missing",
     "M161": "a function is defined twice",

@@ -12,6 +12,7 @@ from reconciler.connectors.references import resolve_variables
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.manifest.check import part
 from reconciler.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
+from reconciler.manifest.java_options import JAVA_OPTIONS, files_among, settings_among
 from reconciler.manifest.read import option_text
 from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3, spelled_otherwise
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
@@ -41,6 +42,7 @@ def read_project(text: str | None, file: str = PROJECT_FILE) -> ReadProject:
         found += _default_problems(document.value, document)
         found += _reference_problems(document.value, document)
         found += _warehouse_problems(document.value, document)
+        found += _java_option_problems(document.value, document)
     diagnostics = in_order(found)
     if document.value is None or errors_among(diagnostics):
         return ReadProject(None, diagnostics)
@@ -89,6 +91,25 @@ def _warehouse_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
         message = f"a warehouse on S3 is written in one way, and {written!r} is another"
         hint = f"write {meant}" if meant is not None else "write s3://bucket/path"
         found.append(Diagnostic("M133", message, document.of_value(("environments", name, "warehouse")), hint))
+    return found
+
+
+def _java_option_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
+    """A setting of Spark stands under its name, where it is judged."""
+    environments = part(value, "environments")
+    found: list[Diagnostic] = []
+    for name in environments if isinstance(environments, Mapping) else ():
+        for setting in JAVA_OPTIONS:
+            written = part(part(part(environments, name), "spark"), setting)
+            if not isinstance(written, str):
+                continue
+            place = document.of_value(("environments", name, "spark", setting))
+            for hidden in settings_among(written):
+                message = f"{setting} sets {hidden}, which is a setting of Spark"
+                found.append(Diagnostic("M134", message, place, f"write {hidden} as an entry of its own under spark"))
+            for file in files_among(written):
+                message = f"{setting} takes options from a file: {file}"
+                found.append(Diagnostic("M134", message, place, "write the options themselves"))
     return found
 
 
