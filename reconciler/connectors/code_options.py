@@ -43,7 +43,7 @@ _SECRET: Final = re.compile(r"\$\{secret:[A-Za-z_][A-Za-z0-9_]*\}")
 
 _STORE_OPTIONS: Final = (
     re.compile(
-        r"fs\.s3a\.(bucket\.[a-z0-9][a-z0-9.-]*[a-z0-9]\.)?("
+        r"fs\.s3a\.(bucket\.[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\.)?("
         r"access\.key|secret\.key|session\.token|endpoint|endpoint\.region|path\.style\.access|attempts\.maximum|block\.size"
         r"|connection\.[a-z.]+|create\.[a-z.]+|encryption\.(algorithm|key)|experimental\.[a-z.]+|fast\.upload\.[a-z.]+"
         r"|list\.version|multipart\.[a-z.]+|multiobjectdelete\.enable|paging\.maximum|readahead\.range|requester\.pays\.enabled"
@@ -55,6 +55,10 @@ _STORE_OPTIONS: Final = (
         r"|sas(\.fixed\.token)?)(\.[A-Za-z0-9.-]+)?"
     ),
     re.compile(r"fs\.gs\.(project\.id|auth\.type|auth\.service\.account\.(enable|email|private\.key|private\.key\.id))"),
+)
+# Where a bucket's name has dots, what stands behind it may be read as another option than what is taken here.
+_OF_CODE: Final = re.compile(
+    r"provider|signer|binding|factory|impl|interceptor|classname|class\.name|keyring|audit|delegation|proxy|\.dir(\.|$)"
 )
 _PROVIDERS: Final[Mapping[str, re.Pattern[str]]] = {
     "fs.s3a.aws.credentials.provider": re.compile(
@@ -143,7 +147,8 @@ def _store_problems(name: str, value: str) -> Iterator[tuple[str, str]]:
             if not all(known.fullmatch(part.strip()) for part in value.split(",")):
                 yield f"{name} names a class that is not one of Hadoop's own", _LEAVE
             return
-    if not any(known.fullmatch(name) for known in _STORE_OPTIONS):
+    is_known = any(known.fullmatch(name) for known in _STORE_OPTIONS)
+    if not is_known or (name.startswith("fs.s3a.") and _OF_CODE.search(name)):
         yield f"{name} is not known to name neither code nor a file", _LEAVE
 
 
