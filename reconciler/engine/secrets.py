@@ -15,7 +15,7 @@ from typing import Any
 
 from reconciler.digest import JsonObject
 from reconciler.errors import EngineError
-from reconciler.manifest.spark_values import is_credential
+from reconciler.manifest.spark_values import may_be_credential
 from reconciler.redaction import is_secret_name
 from reconciler.secret_values import remember_secret
 
@@ -47,7 +47,7 @@ def remember_credentials(spark: Mapping[str, str], environment: Mapping[str, str
     clients read from the environment."""
     variables = os.environ if environment is None else environment
     for name, text in spark.items():
-        if is_credential(name):
+        if may_be_credential(name):
             remember_secret(text, (name,))
     for name in _CREDENTIALS_OF_S3:
         remember_secret(variables.get(name, ""), (name,))

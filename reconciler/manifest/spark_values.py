@@ -3,11 +3,13 @@
 - Plain: the setting is on a list of what is known (`spark_settings`), and its value looks like no credential and holds no
   user, no query of an address (`spark.master` may well name a user). So are `true` and `false` of any setting, which hide
   nothing. It is recorded as it is.
-- A credential: known, or said by its name (secret key, password, token, credential, sas, signature). It says who asks, not
-  what is there, so it decides no result. Nothing of it is recorded. A name that may say what is run or where it lies
-  (`…provider`, `…class`, `…path`) is none: such a value is part of what is approved.
+- A credential: known by its whole name, or called a password. It says who asks, not what is there, so it decides no result.
+  Nothing of it is recorded.
 - All else is unknown, and unknown means that it matters: a change has to be seen, and the value that a process starts with
-  has to be the one that was applied. Recorded is that it is set, and its seal.
+  has to be the one that was applied. Recorded is that it is set, and its seal. So it is where a name speaks of a secret or a
+  token without being known: it may name a class (`delegation.token.binding`), a mount (`kubernetes.driver.secrets.x`), a
+  reference (`secretKeyRef`), or be a variable of an environment that somebody's code reads. Such a value is hidden as a
+  credential is wherever it is shown or said.
 
 A seal is a slow digest (scrypt) of name and value. From equal values come equal seals, on any machine: so the files of a
 pull request are compared with what is applied, without a key that all who plan would have to share. Whoever reads a registry
@@ -31,18 +33,40 @@ _SECRET_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMES_WHAT_IS_RUN: Final = re.compile(
-    r"provider|class|impl|command|script|factory|plugin|options|path|file|dir|location|ur[il]|endpoint|host|type|enabled",
+    r"provider|class|impl|command|script|factory|plugin|options|path|file|dir|location|ur[il]|endpoint|host|type|enabled"
+    r"|binding|alias|secretKeyRef|pullSecrets|\.secrets\.",
     re.IGNORECASE,
+)
+_PASSWORD: Final = re.compile(r"(passw(or)?d|passphrase|(^|[._-])(pwd|pw))$", re.IGNORECASE)
+_KNOWN_CREDENTIAL: Final = re.compile(
+    r"spark\.hadoop\.fs\.s3a\.(bucket\..+\.)?(access\.key|secret\.key|session\.token|session\.key|encryption\.key"
+    r"|server-side-encryption\.key)"
+    r"|spark\.hadoop\.fs\.s3n?\.aws(AccessKeyId|SecretAccessKey)"
+    r"|spark\.hadoop\.fs\.azure\.account\.(key|oauth2\.(client\.secret|refresh\.token))(\..+)?"
+    r"|spark\.hadoop\.fs\.azure\.sas(\.fixed\.token(\..+)?|\.(?!token\.|expiry\.)[A-Za-z0-9$-]+\.[A-Za-z0-9.-]+)"
+    r"|spark\.hadoop\.(fs\.adl|dfs\.adls|dfs\.webhdfs)\.oauth2\.(credential|refresh\.token)"
+    r"|spark\.hadoop\.(fs\.gs|google\.cloud)\.auth\.(client\.secret|refresh\.token|service\.account\.private\.key(\.id)?)"
+    r"|spark\.hadoop\.fs\.oss\.(accessKeyId|accessKeySecret|securityToken)"
+    r"|spark\.hadoop\.fs\.cosn\.userinfo\.(secretId|secretKey|sessionToken)"
+    r"|spark\.hadoop\.fs\.obs\.(access\.key|secret\.key|session\.token)"
+    r"|spark\.hadoop\.fs\.s?ftp\.password\..+"
+    r"|spark\.sql\.catalog\.[^.]+\.(token|credential|(s3\.)?(access-key-id|secret-access-key|session-token))"
+    r"|spark\.connect\.authenticate\.token"
 )
 _SEAL: Final = re.compile(r"sealed:[0-9a-f]{64}")
 _LIKE_A_CREDENTIAL: Final = re.compile(r"[@?]")
 
 
 def is_credential(name: str) -> bool:
-    """Whether nothing of a setting is recorded."""
+    """Whether nothing of a setting is recorded: it says who asks."""
     if name in CREDENTIALS:
         return True
-    return _SECRET_NAME.search(name) is not None and _NAMES_WHAT_IS_RUN.search(name) is None
+    return _KNOWN_CREDENTIAL.fullmatch(name) is not None or _PASSWORD.search(name) is not None
+
+
+def may_be_credential(name: str) -> bool:
+    """Whether a setting's value is kept out of all that is shown or said, be it recorded (as its seal) or not."""
+    return is_credential(name) or (_SECRET_NAME.search(name) is not None and _NAMES_WHAT_IS_RUN.search(name) is None)
 
 
 def is_plain(name: str, text: str) -> bool:
@@ -51,6 +75,8 @@ def is_plain(name: str, text: str) -> bool:
         return False
     if text.strip().lower() in ("true", "false"):
         return True
+    if may_be_credential(name):
+        return False
     return (is_harmless(name) or is_neutral(name)) and masked(text) == text and not _LIKE_A_CREDENTIAL.search(text)
 
 

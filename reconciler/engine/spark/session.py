@@ -40,7 +40,7 @@ from reconciler.engine.spark.installation import (
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.errors import EngineError, SetUpMissing
-from reconciler.manifest.spark_values import is_credential, is_plain
+from reconciler.manifest.spark_values import is_plain, may_be_credential
 
 with warnings.catch_warnings():
     # pyspark warns of versions of packages that this project does not use through it.
@@ -282,7 +282,7 @@ def settings_of_start(configuration: Mapping[str, str]) -> dict[str, str]:
     return {
         name: text
         for name, text in configuration.items()
-        if is_plain(name, text) or not (is_credential(name) or name.startswith(_FOR_CONTEXTS))
+        if is_plain(name, text) or not (may_be_credential(name) or name.startswith(_FOR_CONTEXTS))
     }
 
 
