@@ -22,7 +22,9 @@ that is tightened, and any other setting, is told with what is written (`metadat
 is. An input that goes on after a pause is no loosening: its rows were to arrive when it was added.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Final
 
 from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.diff.model import Safeguard, SafeguardLoosened
@@ -93,8 +95,12 @@ def _of_connectors(applied: Program, desired: Program, renames: Renames) -> Iter
     for key, (_, new) in pairs.items():
         if waits[0][key] != waits[1][key]:
             # Told by the names that they have now.
-            names = [", ".join(sorted(pairs[one][1].qualified_name for one in side[key])) or "no input" for side in waits]
+            names = [_told(pairs[one][1].qualified_name for one in side[key]) for side in waits]
             yield SafeguardLoosened(Safeguard.START_AFTER, new.qualified_name, *names)
+
+
+_TOLD: Final = 20
+"""So many inputs are named."""
 
 
 def _of_connector(old: Connector, new: Connector) -> Iterator[SafeguardLoosened]:
@@ -115,12 +121,19 @@ def _waits_for(connectors: Mapping[str, Connector]) -> dict[str, frozenset[str]]
     for key, connector in connectors.items():
         for label in in_force(connector.settings, "labels") or ():
             labelled.setdefault(label, set()).add(key)
-    return {
-        key: frozenset(
-            other for label in in_force(connector.settings, "start_after") or () for other in labelled.get(label, ())
-        )
-        for key, connector in connectors.items()
-    }
+
+    @cache
+    def those_with(labels: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(other for label in labels for other in labelled.get(label, ()))
+
+    # Many often wait for the same: they share one set.
+    return {key: those_with(tuple(in_force(one.settings, "start_after") or ())) for key, one in connectors.items()}
+
+
+def _told(names: Iterable[str]) -> str:
+    known = sorted(names)
+    more = f" and {len(known) - _TOLD} more" if len(known) > _TOLD else ""
+    return f"{', '.join(known[:_TOLD])}{more}" or "no input"
 
 
 def _keeps_less(before: Retention, after: Retention) -> bool:

@@ -177,6 +177,10 @@ def _waits_for_ever(connector: Connector, label: str, endless: Sequence[Connecto
     return Diagnostic("P345", message, connector.declaration.location, hint)
 
 
+# No key begins so; a circle is told from its smallest name, which is a connector's then.
+_LABEL: Final = "\U0010ffff"
+
+
 def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> None:
     labelled: dict[str, list[str]] = {}
     for key in sorted(found):
@@ -184,19 +188,21 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
             for label in _texts(found[key].settings.get("labels")):
                 labelled.setdefault(label, []).append(key)
     endless = {label: [found[key] for key in keys if ends(found[key].settings) is False] for label, keys in labelled.items()}
-    waits: dict[str, tuple[str, ...]] = {}
+    # A label is a node of its own: of many that wait for many, the pairs are not built.
+    waits: dict[str, tuple[str, ...]] = {f"{_LABEL}{label}": tuple(keys) for label, keys in labelled.items()}
     for key in sorted(found):
         connector = found[key]
-        waits[key] = ()
-        for label in _texts(connector.settings.get("start_after")):
+        labels = list(_texts(connector.settings.get("start_after")))
+        for label in labels:
             if label not in labelled:
                 hint = did_you_mean(label, labelled) or "labels are given by 'labels' of this pipeline's inputs"
                 message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
                 into.append(Diagnostic("P309", message, connector.declaration.location, hint))
-            waits[key] += tuple(labelled.get(label, ()))
             if endless.get(label):
                 into.append(_waits_for_ever(connector, label, endless[label]))
-    for cycle in cycles(waits):
+        waits[key] = tuple(f"{_LABEL}{label}" for label in labels if label in labelled)
+    for nodes in cycles(waits):
+        cycle = [node for node in nodes if not node.startswith(_LABEL)]
         place: Location | None = found[cycle[0]].declaration.location
         chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))
         into.append(Diagnostic("P310", f"connectors wait for each other in a circle: {chain}", place))
