@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
-from reconciler.delta.documents import Document, DocumentTable
+from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import first_line, join_location
 from reconciler.digest import JsonObject, canonical_json, digest_text
@@ -46,6 +46,7 @@ class DeltaRegistry:
 
     def __init__(self, warehouse: str) -> None:
         self._root = join_location(warehouse, REGISTRY_FOLDER)
+        self._seen = SeenDocuments()
 
     def pipelines(self) -> tuple[str, ...]:
         return tuple(sorted({row["pipeline"] for row in self._index().read()}))
@@ -206,7 +207,7 @@ class DeltaRegistry:
         return HistoryTable(join_location(self._root, "pipelines"), ("pipeline",))
 
     def _document(self, pipeline: str, name: str) -> DocumentTable:
-        return DocumentTable(join_location(self._root, pipeline, name))
+        return DocumentTable(join_location(self._root, pipeline, name), seen=self._seen)
 
     def _snapshot(self, pipeline: str, record: str) -> HistoryTable:
         folder = record.removeprefix("sha256:")
