@@ -2,6 +2,7 @@
 the digest of their plan, the order of applies, who is named when something is taken away, staging what reads elsewhere."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 
 from reconciler.reconcile.boundaries import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
+from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.test_reading_pipelines import CENTS, views_built
-from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
+from tests.reconcile.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
 
 READS = "  versions: {reads: true}\n"
 LESS = GRADES.replace("r.total >= l.least", "r.total > l.least")
@@ -23,16 +25,20 @@ CREATE MATERIALIZED VIEW good AS SELECT o.total FROM sales.`revenue@v0` o JOIN l
 Said = Callable[..., str]
 
 
-@pytest.fixture
-def pair(tmp_path: Path) -> Pair:
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sales, and grades, which reads it; applied, with rows."""
-    pair = two_pipelines(tmp_path)
+    pair = two_pipelines(tmp_path_factory.mktemp("applied"))
     allow(pair, "sales")
     pair.apply("sales", "grades")
     pair.sell((1, "Ada", 30))
     pair.run()
-    pair.engine.calls.clear()
-    return pair
+    return pair.root
+
+
+@pytest.fixture
+def pair(applied: Path, tmp_path: Path) -> Pair:
+    return Pair(Path(shutil.copytree(applied, tmp_path, dirs_exist_ok=True)), RefusingEngine(DeltaWriter()))
 
 
 @pytest.fixture

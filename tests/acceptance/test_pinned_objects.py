@@ -10,7 +10,7 @@ from reconciler.engine.protocol import ViewBuild
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.test_versions_with_functions import bodies
-from tests.acceptance.versioned_shop import READS, VersionedShop
+from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
 NO_CHANGES = "no changes"
 EVOLVE = READS + "  evolution: evolve\n"
@@ -47,17 +47,26 @@ class Shop(VersionedShop):
         return {name: self.active(name) for name in ("orders", "tax", "total")}
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what all tests start from lies, once it is made."""
+    return tmp_path_factory.mktemp("kept") / "shop"
+
+
 @pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     """A table that got a column, and a function that changed, with rows."""
-    shop = Shop(tmp_path, capsys)
-    shop.write(program())
-    shop("apply", "shop")
-    shop("execute", "shop", "INSERT INTO orders VALUES (1, 10)")
-    shop.write(LAST)
-    shop("apply", "shop")
-    assert shop.numbers() == {"orders": "v1 active", "tax": "v1 active", "total": "v1 active"}
-    return shop
+
+    def make(root: Path) -> None:
+        shop = Shop(root, capsys)
+        shop.write(program())
+        shop("apply", "shop")
+        shop("execute", "shop", "INSERT INTO orders VALUES (1, 10)")
+        shop.write(LAST)
+        shop("apply", "shop")
+        assert shop.numbers() == {"orders": "v1 active", "tax": "v1 active", "total": "v1 active"}
+
+    return Shop(made_once(kept, tmp_path / "shop", make), capsys)
 
 
 def test_a_function_is_pinned_and_what_calls_it_follows(shop: Shop) -> None:

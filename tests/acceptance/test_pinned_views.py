@@ -8,7 +8,7 @@ from reconciler import Project
 from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import write_shop
-from tests.acceptance.versioned_shop import VersionedShop
+from tests.acceptance.versioned_shop import VersionedShop, made_once
 from tests.engine.delta_writer import DeltaWriter
 
 TABLE = "CREATE TABLE orders (id BIGINT, price INT);\n"
@@ -27,15 +27,24 @@ class Shop(VersionedShop):
         self.write(program, f"  views: {{Total: {{version: {version}}}}}\n", policy)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what all tests start from lies, once it is made."""
+    return tmp_path_factory.mktemp("kept") / "shop"
+
+
 @pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     """Three versions of a view were applied one after the other."""
-    shop = Shop(tmp_path, capsys)
-    for view in VIEWS:
-        shop.write(TABLE + view)
-        shop("apply", "shop")
-    assert shop.active() == "v2 active"
-    return shop
+
+    def make(root: Path) -> None:
+        shop = Shop(root, capsys)
+        for view in VIEWS:
+            shop.write(TABLE + view)
+            shop("apply", "shop")
+        assert shop.active() == "v2 active"
+
+    return Shop(made_once(kept, tmp_path / "shop", make), capsys)
 
 
 @pytest.mark.parametrize("files", [LAST, TABLE + VIEWS[1]], ids=["active", "pinned"])

@@ -15,7 +15,7 @@ from reconciler.reconcile.versions.refreshing import refresh_version
 from tests.acceptance.killed import kill
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.test_versions_with_functions import OLD, bodies
-from tests.acceptance.versioned_shop import READS, VersionedShop, held_by_a_run
+from tests.acceptance.versioned_shop import READS, VersionedShop, held_by_a_run, made_once
 from tests.engine.delta_writer import DeltaWriter
 
 BOUNDARIES = ["refresh_view:before", "refresh_view:effected", "refresh:intended", "refresh:recorded", "refresh:told"]
@@ -55,17 +55,26 @@ class Shop(VersionedShop):
         return {one.name for one in (self.root / "warehouse" / "shop" / "total").iterdir() if one.name.startswith("v-")}
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what all tests start from lies, once it is made."""
+    return tmp_path_factory.mktemp("kept") / "shop"
+
+
 @pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     """Two versions, the first with a function that changed since, and rows that came since."""
-    shop = Shop(tmp_path, capsys)
-    shop.write(program("gross(price)", "x * 2"))
-    shop("apply", "shop")
-    shop.insert()
-    shop.write(LAST)
-    shop("apply", "shop")
-    shop.insert()
-    return shop
+
+    def make(root: Path) -> None:
+        shop = Shop(root, capsys)
+        shop.write(program("gross(price)", "x * 2"))
+        shop("apply", "shop")
+        shop.insert()
+        shop.write(LAST)
+        shop("apply", "shop")
+        shop.insert()
+
+    return Shop(made_once(kept, tmp_path / "shop", make), capsys)
 
 
 def test_it_is_computed_once_and_read_as_of_that_step(shop: Shop) -> None:

@@ -8,7 +8,7 @@ import pytest
 from reconciler import Project
 from reconciler.engine.protocol import FunctionSource, InlineSource, PythonModule, Selection, ViewBuild
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from tests.acceptance.versioned_shop import READS, VersionedShop
+from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
 NO_CHANGES = "no changes"
 BOUNDARIES = [f"{kind}:{point}" for kind in ("bootstrap_view", "commit_snapshot") for point in POINTS]
@@ -49,15 +49,23 @@ class Shop(VersionedShop):
         self("execute", "shop", "INSERT INTO orders VALUES (1, 10)")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what all tests start from lies, once it is made."""
+    return tmp_path_factory.mktemp("kept") / "shop"
+
+
 @pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     """Two versions: tax doubled, then tripled."""
-    shop = Shop(tmp_path, capsys)
-    for tax in ("x * 2", "x * 3"):
-        shop.write(program(tax))
-        shop("apply", "shop")
-    shop.called()
-    return shop
+
+    def make(root: Path) -> None:
+        shop = Shop(root, capsys)
+        for tax in ("x * 2", "x * 3"):
+            shop.write(program(tax))
+            shop("apply", "shop")
+
+    return Shop(made_once(kept, tmp_path / "shop", make), capsys)
 
 
 OLD = {"tax": "x * 2", "gross": "x + tax(x)"}

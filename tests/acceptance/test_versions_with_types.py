@@ -10,7 +10,7 @@ from reconciler import Project
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.recording import Contents
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from tests.acceptance.versioned_shop import READS, VersionedShop
+from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
 NO_CHANGES = "no changes"
 
@@ -45,12 +45,23 @@ class Shop(VersionedShop):
         return {name: self.active(name).split()[0] for name in ("orders", "total", "counted", "shown", "ids")}
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where what all tests start from lies, once it is made."""
+    return tmp_path_factory.mktemp("kept") / "shop"
+
+
 @pytest.fixture
-def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
+def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
     """A column that became wider."""
-    shop = Shop(tmp_path, capsys)
-    shop.bring("INT")
-    shop.bring("BIGINT")
+
+    def make(root: Path) -> None:
+        shop = Shop(root, capsys)
+        shop.bring("INT")
+        shop.bring("BIGINT")
+
+    shop = Shop(made_once(kept, tmp_path / "shop", make), capsys)
+    shop.types("bigint")
     return shop
 
 

@@ -1,6 +1,7 @@
 """A pipeline whose objects have versions, by the command line over real Delta tables, with the recording engine: what tests
 of pins, rollbacks, staging and versions that are kept up to date ask of it."""
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,15 @@ class VersionedShop(CommandLine):
         """The version that is active, and its state."""
         (found,) = [f"{number} {state}" for number, state in self.states(name).items() if state.startswith("active")]
         return found
+
+
+def made_once(kept: Path, root: Path, make: Callable[[Path], object]) -> Path:
+    """A copy at `root` of what `make` makes. It is made for the first test that asks, and lies at `kept` for the others."""
+    if not kept.exists():
+        beside = kept.with_suffix(".new")
+        make(beside)
+        beside.rename(kept)
+    return Path(shutil.copytree(kept, root))
 
 
 def once_at(boundary: str, action: Callable[[], object]) -> Boundary:

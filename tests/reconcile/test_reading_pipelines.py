@@ -23,16 +23,23 @@ from reconciler.reconcile.steps import read_step
 from reconciler.registry.codec import head_to_json
 from reconciler.registry.protocol import Registry
 from reconciler.sql.canonicalise import alter_for_tests
-from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
+from tests.engine.delta_writer import DeltaWriter
+from tests.reconcile.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
 
 
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both, applied once for all tests."""
+    root = tmp_path_factory.mktemp("applied")
+    two_pipelines(root).apply("sales", "grades")
+    return root
+
+
 @pytest.fixture
-def pair(tmp_path: Path) -> Pair:
-    found = two_pipelines(tmp_path)
-    found.apply("sales", "grades")
-    return found
+def pair(applied: Path, tmp_path: Path) -> Pair:
+    return Pair(Path(shutil.copytree(applied, tmp_path, dirs_exist_ok=True)), RefusingEngine(DeltaWriter()))
 
 
 def planned(pair: Pair, name: str = "grades") -> str:
