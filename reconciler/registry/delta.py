@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
+_KEPT = 4
+"""So many applied programs are kept in memory as they were read."""
 
 
 class DeltaRegistry:
@@ -47,6 +49,7 @@ class DeltaRegistry:
     def __init__(self, warehouse: str) -> None:
         self._root = join_location(warehouse, REGISTRY_FOLDER)
         self._seen = SeenDocuments()
+        self._definitions: dict[tuple[str, str], tuple[Mapping[str, str], ...]] = {}
 
     def pipelines(self) -> tuple[str, ...]:
         return tuple(sorted({row["pipeline"] for row in self._index().read()}))
@@ -160,6 +163,15 @@ class DeltaRegistry:
             table.replace(None if document is None else document.version, report, str(uuid.uuid4()))
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
+        key = pipeline, record
+        rows = self._definitions.get(key) or self._read_definitions(pipeline, record)
+        # What has its digest for a name never changes. The last few are those that a command asks for again.
+        self._definitions = dict(
+            [*((one, kept) for one, kept in self._definitions.items() if one != key), (key, rows)][-_KEPT:]
+        )
+        return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
+
+    def _read_definitions(self, pipeline: str, record: str) -> tuple[Mapping[str, str], ...]:
         table = self._snapshot(pipeline, record)
         known = f"the applied definitions {record} of {pipeline!r}"
         with _restorable(table.location):
@@ -175,7 +187,7 @@ class DeltaRegistry:
             # Texts as stored are canonical: nothing need be written anew to tell that all of them are as they were.
             if digest_text(f"[{','.join(map(_stored_text, rows))}]") != record:
                 raise RegistryError("G602", f"{known} are damaged: they are not what was stored under that digest")
-        return tuple({**row, "definition": json.loads(row["definition"])} for row in rows)
+        return tuple(rows)
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
         rows = [{**row, "definition": canonical_json(row["definition"])} for row in objects]
