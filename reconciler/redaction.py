@@ -18,6 +18,7 @@ Not here: where secrets are allowed, and that they are warned of (`connectors.ca
 """
 
 import re
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
@@ -67,13 +68,14 @@ _PAIR_NAME: Final = re.compile(
 _TOKEN: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{10,}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{16,}|dapi[0-9a-f]{16,}|AIza[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,})"
+    r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,})"
 )
 _BEARER: Final = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9_])Bearer|(?<=[\"'])Basic)(?P<blank>\s{1,20})(?P<value>[A-Za-z0-9._~+/=-]{12,})"
 )
 _PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"'*]+)")
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
+_MARKED: Final = re.compile(r"\*{3}[0-9]*")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
 
 _CONTAINERS: Final = ("abfs", "abfss", "wasb", "wasbs")
@@ -168,7 +170,12 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
         return f"{found['start']}{mark(found['value'])}" if is_secret and not _REFERENCE.match(found["value"]) else found[0]
 
     def user(found: re.Match[str]) -> str:
-        return found[0] if _without_user(found) == found[0] else f"{found['scheme'] or ''}//{mark(found[0])}@"
+        # A mark of before stands, or texts that are shown twice would lose which is which.
+        return (
+            found[0]
+            if _MARKED.fullmatch(found["user"]) or _without_user(found) == found[0]
+            else f"{found['scheme'] or ''}//{mark(found[0])}@"
+        )
 
     def replaced(text: str) -> str:
         text = _TOKEN.sub(lambda found: mark(found[0]), text)
@@ -178,6 +185,19 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
         return _USER.sub(user, text) if "@" in text and "//" in text else text
 
     return tuple(map(replaced, texts))
+
+
+def masked_within(value: Any) -> Any:
+    """A value of JSON with what are credentials in its texts replaced, each text by itself. Names stand."""
+    match value:
+        case str():
+            return masked_in_code(value)[0]
+        case Mapping():
+            return {name: masked_within(part) for name, part in value.items()}
+        case list() | tuple():
+            return [masked_within(part) for part in value]
+        case _:
+            return value
 
 
 def _without_value(found: re.Match[str]) -> str:

@@ -13,7 +13,6 @@ from reconciler.manifest.spark_values import shown_program_settings
 from reconciler.reconcile.commits import short_commit
 from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
 from reconciler.reconcile.pipelines import require_known
-from reconciler.redaction import masked_in_code
 from reconciler.sql.shown_definitions import without_connectors
 
 _NOT_SHOWN = ("sql", "name")
@@ -89,7 +88,7 @@ def _definition(one: PastObject) -> dict[str, Any]:
     if one.kind == "settings":
         return shown_program_settings(one.definition)
     if one.kind != "connector":
-        sql = {"sql": masked_in_code(without_connectors(one.definition["sql"]))[0]} if "sql" in one.definition else {}
+        sql = {"sql": without_connectors(one.definition["sql"])} if "sql" in one.definition else {}
         return {**one.definition, **sql}
     return {**one.definition, "settings": shown_settings(one.definition["settings"])}
 

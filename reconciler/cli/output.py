@@ -4,7 +4,8 @@ Every command shows what it has to say through this module. So nothing that othe
 rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
 are of the environment that the command was asked for (`commands`), but for what others wrote. `say_painted` alone trusts its
 text: it is for forms that are put together from printable pieces and `paint`.
-And CSV for a file or a pipe is data.
+Credentials within texts are replaced, whoever wrote them (`redaction.masked_in_code`). Only rows that were asked for
+(`show_rows`, `show_csv`, `data` of JSON) are data and stand as they are, in CSV for a file or a pipe with what would act.
 """
 
 import csv
@@ -12,7 +13,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,6 +23,7 @@ import click
 from reconciler.commands import in_environment
 from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.printing import printable, printable_json, printable_lines
+from reconciler.redaction import masked_in_code, masked_within
 
 if TYPE_CHECKING:
     from reconciler.reconcile.applying import Progress
@@ -42,17 +44,17 @@ def paint(text: str, style: str) -> str:
 
 def say(text: str = "") -> None:
     """Lines on stdout."""
-    click.echo(printable_lines(_here(text)))
+    say_unchanged(_here(text))
 
 
 def say_unchanged(text: str) -> None:
     """Lines on stdout that somebody else wrote: commands that they name are theirs."""
-    click.echo(printable_lines(text))
+    click.echo(_shown(text))
 
 
 def say_painted(text: str, *, end: str = "\n") -> None:
     """Lines on stdout that are printable already, with styles of `paint` among them."""
-    click.echo(text + end, nl=False)
+    click.echo(masked_in_code(text)[0] + end, nl=False)
 
 
 def clear_screen() -> None:
@@ -71,14 +73,16 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def show_json(value: Any) -> None:
-    """A result as JSON on stdout. Decimals and times are texts, so that nothing is rounded."""
-    click.echo(printable_json(value, indent=2, default=_text))
+def show_json(value: Any, data: Mapping[str, Any] | None = None) -> None:
+    """A result as JSON on stdout, an object with entries of `data` if there are any. Decimals and times are texts, so that
+    nothing is rounded."""
+    shown = masked_within(value)
+    click.echo(printable_json(shown if data is None else {**shown, **data}, indent=2, default=_text))
 
 
 def note(message: str, environment: str | None = None) -> None:
     """Something to know, on stderr. `environment` is the one that was asked for, where no command runs that could tell."""
-    click.echo(printable_lines(_here(message, environment)), err=True)
+    click.echo(_shown(_here(message, environment)), err=True)
 
 
 def show_error(error: ReconcileError, environment: str | None = None) -> None:
@@ -89,9 +93,13 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
 
         for diagnostic in listed(error.diagnostics):
             note(render_diagnostic(diagnostic), environment)
-    click.echo(paint(f"{error.code}: ", "hazard") + printable_lines(_here(error.message, environment)), err=True)
+    click.echo(paint(f"{error.code}: ", "hazard") + _shown(_here(error.message, environment)), err=True)
     if error.hint:
         note(f"    hint: {error.hint}", environment)
+
+
+def _shown(text: str) -> str:
+    return printable_lines(masked_in_code(text)[0])
 
 
 def asked_environment() -> str | None:
@@ -121,7 +129,12 @@ def as_text(value: Any) -> str:
 
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows in aligned columns on stdout."""
+    """A table in aligned columns on stdout."""
+    show_rows(names, [[masked_in_code(cell)[0] for cell in row] for row in rows])
+
+
+def show_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows of data in aligned columns on stdout."""
     shown = [[printable(cell) for cell in row] for row in (names, *rows)]
     widths = [max(len(row[index]) for row in shown) for index in range(len(names))]
     for row in (shown[0], ["-" * width for width in widths], *shown[1:]):

@@ -3,7 +3,7 @@
 import click
 
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import as_text, note, say, show_csv, show_json, show_table
+from reconciler.cli.output import as_text, note, say, show_csv, show_json, show_rows
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.history import time_of
 
@@ -36,13 +36,13 @@ def command(
     match form:
         case "json":
             versions = {"versions": dict(answer.versions)} if answer.versions else {}
-            show_json({"step": answer.step, **versions, "rows": list(result.as_dictionaries())})
+            show_json({"step": answer.step, **versions}, {"rows": list(result.as_dictionaries())})
         case "csv":
             show_csv(names, [["" if value is None else as_text(value) for value in row] for row in result.rows])
             if at_step is not None:
                 note(f"step {answer.step}")
         case _:
-            show_table(names, [[as_text(value) for value in row] for row in result.rows])
+            show_rows(names, [[as_text(value) for value in row] for row in result.rows])
             say(f"({len(result.rows)} row{'' if len(result.rows) == 1 else 's'}, step {answer.step})")
     for name, step in answer.versions.items():
         if step != answer.step:

@@ -36,7 +36,6 @@ from reconciler.reconcile.versions.pruned import Pruned
 from reconciler.reconcile.versions.refreshing import refresh_version
 from reconciler.reconcile.versions.rows import RowDifference, compare_rows
 from reconciler.reconcile.versions.staged import staged_number
-from reconciler.redaction import masked_in_code
 from reconciler.registry.model import AliasMove
 from reconciler.snapshot.objects import KINDS, object_key
 
@@ -268,11 +267,11 @@ def _show(version: ObjectVersion, form: str) -> int:
     ):
         if value:
             say(f"{label + ':':<13}{value}")
-    say_unchanged(f"\n{masked_in_code(version.sql.strip())[0]}")
+    say_unchanged(f"\n{version.sql.strip()}")
     for path, text in sorted(python_sources(version).items()):
         say_unchanged(f"\n{path}:\n{text.rstrip()}")
     if "canonical" in version.content:
-        say_unchanged(f"\ncanonical:\n{masked_in_code(version.content['canonical'])[0]}")
+        say_unchanged(f"\ncanonical:\n{version.content['canonical']}")
     return 0
 
 
@@ -283,11 +282,8 @@ def _as_json(version: ObjectVersion) -> dict[str, Any]:
         **asdict(version.summary),
         "reconciler": version.reconciler,
         "fingerprint": version.fingerprint,
-        "definition": {**version.definition, "sql": masked_in_code(version.sql)[0]},
-        "content": {
-            **version.content,
-            **{name: masked_in_code(text)[0] for name, text in version.content.items() if name == "canonical"},
-        },
+        "definition": {**version.definition, "sql": version.sql},
+        "content": version.content,
     }
 
 
@@ -297,7 +293,7 @@ def _approval(one: VersionSummary) -> str:
 
 def _diff(difference: VersionDifference, form: str, rows: RowDifference | None) -> int:
     if form == "json":
-        show_json(_diff_as_json(difference) | ({} if rows is None else {"rows": asdict(rows)}))
+        show_json(_diff_as_json(difference), None if rows is None else {"rows": asdict(rows)})
     else:
         show_difference(difference, rows)
     return 0

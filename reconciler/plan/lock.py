@@ -26,6 +26,7 @@ from reconciler.plan.words import (
     describe_step,
     summarise,
 )
+from reconciler.redaction import masked_in_code
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)
@@ -102,7 +103,7 @@ def render_section(plan: Plan, version: str) -> str:
         f"desired: {plan.desired_digest or 'nothing'}",
         f"digest: {plan.digest}",
     ]
-    return "\n".join(lines) + "\n"
+    return masked_in_code("\n".join(lines))[0] + "\n"
 
 
 def read_sections(text: str) -> dict[tuple[str, str], str]:

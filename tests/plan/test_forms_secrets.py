@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.cli.main import run
+from reconciler.cli.output import show_csv, show_json, show_rows, show_table
 from reconciler.connectors.catalogue import TRANSPORTS, secret_paths
 from reconciler.diagnostics import Diagnostic, errors_among, render_diagnostic
+from reconciler.engine.recording import RecordingEngine
 from reconciler.manifest.read import read_manifest
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 from reconciler.plan.json_form import plan_to_json
@@ -27,6 +29,7 @@ from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import query_difference, render_text
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
+from reconciler.reconcile.api import Project
 from reconciler.redaction import Plain, masked, masked_in_code, plain_value, shown_address
 from reconciler.schema_files import schema
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -521,3 +524,49 @@ def test_commands_show_no_secret(tmp_path: Path, capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert token not in captured.out + captured.err
     assert "C412" in captured.out + captured.err
+
+
+def test_no_command_shows_a_credential_that_stands_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In SQL, in Python, in words of the author, and in what a problem quotes: whoever shows it."""
+    tokens = [f"ghp_{number:036}" for number in range(5)]
+    folder = tmp_path / "pipelines" / "shop"
+    (folder / "udf").mkdir(parents=True)
+    (tmp_path / "reconcile.yaml").write_text("environments: {dev: {warehouse: wh}}\n")
+    (folder / "program.sql").write_text(
+        f"CREATE TABLE t (a STRING DEFAULT '{tokens[0]}', b INT);\n"
+        f"CREATE FUNCTION g(x INT) RETURNS STRING;\n"
+        f"CREATE VIEW v AS SELECT a, g(b) AS g FROM t WHERE a <> '{tokens[1]}' AND a <> 'postgresql://bob:{tokens[2]}@h/d';\n"
+    )
+    (folder / "udf" / "g.py").write_text(f'TOKEN = "{tokens[3]}"\n\n\ndef g(x):\n    return TOKEN\n')
+    yaml = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    spec = f"spec: {{bootstrap_policy: allow, views: {{v: {{used_by: ['the board, {tokens[4]}']}}}}}}\n"
+    repository = ("--repo", str(tmp_path))
+    (folder / "pipeline.yaml").write_text(yaml + spec)
+    target = Project.open(tmp_path, engine=RecordingEngine())
+    target.pipeline("shop").apply()
+    (folder / "pipeline.yaml").write_text(yaml)
+    for name in ("t", "v", "g"):
+        for form in ("text", "json"):
+            assert run(["versions", "show", name, *repository, "--format", form]) == 0
+    for form in ("text", "json"):
+        assert run(["history", "shop", "--at", "2100-01-01", *repository, "--format", form]) == 0
+        assert run(["plan", *repository, "--format", form]) == 0
+        assert run(["explain", "shop", "v", *repository, "--format", form]) == 0
+    assert run(["plan", *repository, "--format", "markdown", "--write-lock"]) == 0
+    (folder / "more.sql").write_text(f"CREATE VIEW w AS SELECT '{tokens[0]}' FROM;\n")
+    assert run(["validate", *repository]) == 1
+    captured = capsys.readouterr()
+    shown = captured.out + captured.err + "".join(file.read_text() for file in folder.glob("plan.lock"))
+    assert "***" in shown
+    assert not [token for token in tokens if token in shown]
+
+
+def test_rows_that_were_asked_for_are_data(capsys: pytest.CaptureFixture[str]) -> None:
+    token = "ghp_" + "0" * 36
+    show_rows(["a"], [[token]])
+    show_csv(["a"], [[token]])
+    show_json({"step": 1}, {"rows": [{"a": token}]})
+    assert capsys.readouterr().out.count(token) == 3
+    show_json({"step": token})
+    show_table(["a"], [[token]])
+    assert token not in capsys.readouterr().out

@@ -62,7 +62,7 @@ def as_seen(parsed: tuple[str, str] | None, names_are_data: bool) -> tuple[str, 
         return None
     text, form = parsed
     tree = json.dumps(_plain(json.loads(form), names_are_data))
-    if not names_are_data or "Unpivot" in text:
+    if not names_are_data or '.Unpivot"' in form:
         # Columns of UNPIVOT and their aliases stand far apart in the text of a plan.
         return text.lower(), tree
     for pattern in _UNCOUNTED:
