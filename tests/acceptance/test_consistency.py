@@ -85,7 +85,7 @@ def test_relations_of_different_steps_are_told_apart() -> None:
         assert not agrees({**then, name: rows}), name
 
 
-@pytest.mark.parametrize("reads", [20, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("reads", [8, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_reader_sees_one_step_whatever_passes_meanwhile(reads: int, bank: Path, spark_engine: Engine) -> None:
     over = threading.Event()
     failures: list[BaseException] = []

@@ -6,10 +6,9 @@ engine and every write of the registry, and each of these is a place to crash: b
 to a process that lives on. What `delta.tables.publish` commits lies between `view:intended` and `view:effected`.
 
 Without Spark, over real Delta tables and files: the first and the last of each in every run of the tests, all of them in the
-slow suite. On Spark with a real Kafka broker: a selection, and in the slow suite the first and the last of each.
+slow suite. On Spark: `test_run_crashes_on_spark`.
 """
 
-import json
 import random
 import shutil
 from collections import Counter
@@ -28,14 +27,10 @@ from reconciler.registry.protocol import History
 from tests.acceptance.faults import EFFECTS, WRITES, Fault, Faults, Style, run_with
 from tests.acceptance.river import (
     PIPELINE,
-    OnSpark,
     assert_settled,
     contents,
     exact_state,
-    files_written,
     mend,
-    netted_lines,
-    netted_messages,
     netted_sink,
     open_river,
     positions,
@@ -124,22 +119,6 @@ class River:
         return sum(row["kind"] == "withdrawn" for row in rows)
 
 
-class SparkRiver(River):
-    """The same on Spark. The topic that is written is that of all copies: what others wrote meanwhile is not of this one."""
-
-    def __init__(self, start: "OnSpark", root: Path) -> None:
-        super().__init__(start.root, root)
-        self._start = start
-        self._begin = len(start.messages())
-
-    def engine(self) -> Engine:
-        return self._start.engine
-
-    def told(self) -> dict[str, Any]:
-        own = [*self._start.earlier, *self._start.messages()[self._begin :]]
-        return {"totals.told": netted_messages(own), "visited.files": files_written(self.root)}
-
-
 def some_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
     """What can happen at the first and the last place of each name. Just before and just after the engine's effects there
     are boundaries, so that only lost answers are left for them."""
@@ -151,9 +130,6 @@ def some_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
 PARTS = 8
 IN_PARTS = pytest.mark.parametrize("part", range(PARTS))
 """The long matrices go in parts, which may be run one by one, and beside one another."""
-
-IN_HALVES = pytest.mark.parametrize("half", range(2))
-"""On Spark each part begins with an undisturbed run of its own."""
 
 
 def all_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
@@ -339,120 +315,3 @@ def test_a_run_with_a_step_that_is_refused_ends_the_same_wherever_it_crashes(
     for fault in all_faults(places)[part::PARTS]:
         with subtests.test(str(fault)):
             withdrawn_and_ends_the_same(fault, False, river, mended, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def half_way(river_half_way: OnSpark, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    return undisturbed_on_spark(river_half_way, tmp_path_factory.mktemp("undisturbed-half-way") / "river")
-
-
-def undisturbed_on_spark(start: OnSpark, root: Path) -> Undisturbed:
-    one = SparkRiver(start, root)
-    reached = one.run().reached
-    assert_settled(one.root)
-    return Undisturbed(contents(one.root), positions(one.root), exact_state(one.root), one.told(), reached)
-
-
-@pytest.mark.spark
-def test_on_spark_it_ends_with_what_the_changes_say(half_way: Undisturbed) -> None:
-    found = half_way
-    assert found.exact["step"] == 4
-    assert {name for name, _ in found.reached} >= BOUNDARIES
-    assert [(row[0], row[1], str(row[2])) for row in found.contents["orders"]] == [
-        (1, "ann", "10.00"),
-        (2, "bob", "3.50"),
-        (5, "bob", "1.20"),
-        (6, "dan", "99.99"),
-    ]
-    anns = [("ann", "/"), ("ann", "/"), ("ann", "/b"), ("ann", "/new")]
-    assert found.contents["clicks"] == [*anns, ("bob", "/a"), ("bob", "/new"), ("dan", "/a")]
-    totals = [("ann", 1, "10.00"), ("bob", 2, "4.70"), ("dan", 1, "99.99")]
-    assert [(row[0], row[1], str(row[2])) for row in found.contents["totals"]] == totals
-    assert found.contents["lake"] == found.contents["totals"]
-    assert len(found.contents["visited"]) == 4 + 2 * 2 + 1
-    assert len(found.contents["dead letters"]) == 5
-    rows = [json.dumps({"customer": name, "orders": n, "amount": float(sum)}, sort_keys=True) for name, n, sum in totals]
-    assert found.sinks["totals.told"] == Counter(rows)
-    netted = netted_lines(line for lines in found.sinks["visited.files"].values() for line in lines)
-    assert sum(netted.values()) == len(found.contents["visited"])
-
-
-def on_spark_it_ends_the_same(fault: Fault, start: OnSpark, undisturbed: Undisturbed, tmp_path: Path) -> None:
-    one = SparkRiver(start, tmp_path / str(fault))
-    one.run_through(fault)
-    one.run()
-    assert_settled(one.root)
-    assert contents(one.root) == undisturbed.contents
-    assert positions(one.root) == undisturbed.positions
-    assert one.told()["totals.told"] == undisturbed.sinks["totals.told"]
-    if fault.style is Style.LOST:
-        assert netted_files(one.told()) == netted_files(undisturbed.sinks)
-    else:
-        # And nothing was done twice: each commit, each folder is there once.
-        assert one.told() == undisturbed.sinks
-        assert exact_state(one.root) == undisturbed.exact
-    shutil.rmtree(one.root)
-
-
-def netted_files(told: dict[str, Any]) -> Counter[str]:
-    return netted_lines(line for lines in told["visited.files"].values() for line in lines)
-
-
-def quick_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
-    """Those that Spark, Kafka and its transactions have most to do with."""
-    count = Counter(name for name, _ in reached)
-    return [
-        Fault("ingest", count["ingest"] - 1, Style.LOST),
-        Fault("view:intended", count["view:intended"] - 1, Style.BEFORE),
-        # The outputs of a step are to a Delta table, to Kafka and to files, in this order.
-        Fault("emit:effected", count["emit:effected"] - 1, Style.BEFORE),
-    ]
-
-
-@pytest.mark.spark
-def test_on_spark_a_run_ends_the_same_where_it_crashes(
-    river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
-    for fault in quick_faults(half_way.reached):
-        with subtests.test(str(fault)):
-            on_spark_it_ends_the_same(fault, river_half_way, half_way, tmp_path)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@IN_HALVES
-def test_on_spark_a_run_ends_the_same_wherever_it_crashes(
-    half: int, river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
-    for fault in some_faults(half_way.reached)[half::2]:
-        with subtests.test(str(fault)):
-            on_spark_it_ends_the_same(fault, river_half_way, half_way, tmp_path)
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-@IN_HALVES
-def test_on_spark_a_first_run_ends_the_same_at_whatever_boundary_it_crashes(
-    half: int, river_on_spark: OnSpark, tmp_path: Path, subtests: pytest.Subtests
-) -> None:
-    undisturbed = undisturbed_on_spark(river_on_spark, tmp_path / "undisturbed")
-    for fault in some_faults([place for place in undisturbed.reached if place[0] not in CALLS])[half::2]:
-        with subtests.test(str(fault)):
-            on_spark_it_ends_the_same(fault, river_on_spark, undisturbed, tmp_path)
-
-
-@pytest.mark.spark
-def test_on_spark_a_step_that_is_refused_is_put_back_though_that_crashes(
-    river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path
-) -> None:
-    one = SparkRiver(river_half_way, tmp_path / "river")
-    spoil(one.root)
-    one.run_through(Fault("withdrawal:intended", 1, Style.BEFORE))
-    (one.root / "source/spoiled/one.json").unlink()
-    one.run()
-    assert_settled(one.root)
-    assert one.withdrawn_steps() == 1
-    assert contents(one.root) == half_way.contents
-    assert positions(one.root) == half_way.positions
-    assert one.told()["totals.told"] == half_way.sinks["totals.told"]
-    assert netted_files(one.told()) == netted_files(half_way.sinks)

@@ -1,9 +1,10 @@
 """`reconcile run --once` in a process of its own, killed with SIGKILL at random moments and started again until it ends by
 itself: what is there then is what an undisturbed run leaves.
 
-Three kills in every run of the tests, fifty in the slow suite. The moments are fractions, from a seed, of the time that an
-undisturbed run works; they count from its first effect, because most of a short process is the start of its JVM. A run that
-ends before its moment is checked; then another copy is run until all kills have landed.
+Fifty kills in the slow suite; one in every run of the tests stands in `test_run_crashes_on_spark`, with what starts alike.
+The moments are fractions, from a seed, of the time that an undisturbed run works; they count from its first effect, because
+most of a short process is the start of its JVM. A run that ends before its moment is checked; then another copy is run until
+all kills have landed.
 """
 
 import random
@@ -94,12 +95,6 @@ def killed_it_ends_the_same(kills: int, measured: Measured, tmp_path: Path) -> N
             landed += 1
         assert left_by(root, measured.start, begin) == measured.left
         shutil.rmtree(root)
-
-
-def test_a_run_that_is_killed_at_random_moments_ends_as_if_nothing_had_happened(
-    river_half_way: OnSpark, tmp_path: Path
-) -> None:
-    killed_it_ends_the_same(3, measure(river_half_way, tmp_path / "undisturbed"), tmp_path)
 
 
 @pytest.mark.slow

@@ -31,7 +31,6 @@ COLUMNS = (
     ColumnType("q", "DECIMAL(30,18)"),
 )
 NESTED = (*COLUMNS, ColumnType("n", "ARRAY<INT>"))
-RECORDS = 3000
 # The first of each is ordinary.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "a": ("1", "-0", "5.0", '"7"', "1e3", "9223372036854775808", "null", "true", '" 8 "', '""', "007", "{}", "[1]"),
@@ -121,9 +120,10 @@ def record(chance: random.Random, number: int) -> str:
     return chance.choice(WHOLE).format(text) if chance.random() < 0.1 else text
 
 
-def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.parametrize("records", [800, pytest.param(3000, marks=pytest.mark.slow)])
+def test_ordinary_records_are_what_they_are_anyway(records: int, spark_engine: Engine, tmp_path: Path) -> None:
     chance = random.Random(7)
-    lines = [*(record(chance, number) for number in range(RECORDS)), *SHORT]
+    lines = [*(record(chance, number) for number in range(records)), *SHORT]
     (tmp_path / "in.json").write_text("\n".join(lines), "utf-8")
     storage = DeltaStorage()
     found: list[list[tuple[Any, ...]]] = []
@@ -142,4 +142,4 @@ def test_ordinary_records_are_what_they_are_anyway(spark_engine: Engine, tmp_pat
     assert [repr(row) for row in found[0]] == [repr(row) for row in found[2]]
     assert [repr(row) for row in found[1]] == [repr(row) for row in found[3]]
     assert (letters[0], letters[1]) == (letters[2], letters[3])
-    assert RECORDS / 10 < len(found[0]) < RECORDS
+    assert records / 10 < len(found[0]) < records
