@@ -353,7 +353,7 @@ def test_a_followed_table_whose_files_were_vacuumed_goes_on_from_where_its_user_
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("to", ["as printed", "earliest"])
+@pytest.mark.parametrize("to", ["as printed", pytest.param("earliest", marks=pytest.mark.slow)])
 def test_records_that_expired_are_never_skipped_in_silence(to: str, lake: Lake) -> None:
     topic, known = lake.topics["expired"], lake.ids("expired")
     first = lake.broker.end_offsets(topic)[0]

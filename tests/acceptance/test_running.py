@@ -166,7 +166,11 @@ def test_a_connector_that_fails_does_not_stop_the_others(files: Path, spark_engi
     assert list(pipeline.query("SELECT n FROM lines")) == [{"n": 2}]
 
 
-@pytest.mark.parametrize("boundary", [None, "withdrawal:intended", "withdrawal:effected"])
+# Where putting back crashes itself: every place without Spark (test_run_crashes), one on Spark (test_run_crashes_on_spark).
+@pytest.mark.parametrize(
+    "boundary",
+    [None, *(pytest.param(f"withdrawal:{point}", marks=pytest.mark.slow) for point in ("intended", "effected"))],
+)
 def test_a_statement_over_which_a_view_fails_is_put_back_whole(
     boundary: str | None, tmp_path: Path, spark_engine: Engine
 ) -> None:

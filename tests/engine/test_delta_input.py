@@ -494,7 +494,7 @@ def test_a_column_of_a_type_that_does_not_fit_is_named(
     assert (error.code, error.message) == ("X712", message)
 
 
-@pytest.mark.parametrize("key", [(), ("Id",)])
+@pytest.mark.parametrize("key", [(), pytest.param(("Id",), marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("before", "after", "values"),
     [

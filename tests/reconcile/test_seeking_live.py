@@ -37,8 +37,15 @@ def running(sea: Sea) -> Iterator[None]:
     assert not going.is_alive()
 
 
-@pytest.mark.parametrize("to", ["snapshot", "latest"])
-@pytest.mark.parametrize("output", ["v.lake", "v.topic"])
+@pytest.mark.parametrize(
+    ("output", "to"),
+    [
+        ("v.lake", "snapshot"),
+        ("v.topic", "latest"),
+        pytest.param("v.lake", "latest", marks=pytest.mark.slow),
+        pytest.param("v.topic", "snapshot", marks=pytest.mark.slow),
+    ],
+)
 def test_a_live_run_puts_a_failing_output_there_and_tries_it_at_once(sea: Sea, output: str, to: str) -> None:
     lagging(sea, output)
     vacuum(sea)
