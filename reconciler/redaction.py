@@ -171,11 +171,10 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
 
     def user(found: re.Match[str]) -> str:
         # A mark of before stands, or texts that are shown twice would lose which is which.
-        return (
-            found[0]
-            if _MARKED.fullmatch(found["user"]) or _without_user(found) == found[0]
-            else f"{found['scheme'] or ''}//{mark(found[0])}@"
-        )
+        is_marked = found["rest"] is None and _MARKED.fullmatch(found["user"])
+        if is_marked or _without_user(found) == found[0]:
+            return found[0]
+        return f"{found['scheme'] or ''}//{mark(found[0])}@"
 
     def replaced(text: str) -> str:
         text = _TOKEN.sub(lambda found: mark(found[0]), text)

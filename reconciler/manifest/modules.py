@@ -48,8 +48,8 @@ from reconciler.manifest.ways_round import (
 from reconciler.names import did_you_mean
 from reconciler.sql.limits import MAXIMUM_PROBLEMS
 
-# Python's own parser takes half a gigabyte for a file of twice that length.
-MAXIMUM_CHARACTERS: Final = 500_000
+# Python's own parser takes half a gigabyte for a dense file of twice that length.
+MAXIMUM_CHARACTERS: Final = 250_000
 # Each function is compared with all that it imports.
 MAXIMUM_IMPORTED: Final = 25_000_000
 

@@ -3,9 +3,10 @@
 Which branch that is:
 - the environment's `branch`, as reconcile.yaml on the default branch says it; where that file says nothing of the
   environment, as the working tree's does;
-- else the default branch: origin/HEAD, else origin's `main` or `master`, else its only branch; in a repository without an
-  origin the branch `main` or `master`, else HEAD.
-Where there is an origin, it says what a branch holds. A base branch that is not known here is an error (U816).
+- else the default branch: origin/HEAD, else the one that the warehouse remembers, else origin's `main` or `master` if it has
+  one of them, else its only branch; in a repository without an origin the branch `main` or `master`, else HEAD.
+Where there is an origin, it says what a branch holds. A base branch that is not known here is an error (U816), and so is a
+default branch that can't be told: anybody who may push a branch could have pushed another `main`.
 
 What an environment asks for (its `branch`, its `first_apply`) is what the working tree says *and* what the default branch
 says: of the environment, and of any other with the same warehouse, since another name for a place is no way around it. A
@@ -67,12 +68,14 @@ def home_now(target: Target, before: Home | None) -> Home | None:
         return before
     with repository:
         folder = folder_in(repository, target.root)
-        project = _project(repository, folder, _default(repository))
+        default = _default(repository, Homes(before))
+        project = _project(repository, folder, default)
         name = target.environment.name
         if project is None or name not in project.environments:
             return before
         merged = _matching(project, target, target.root, name)
-        return Home(folder, name, _branches(merged), _first_apply(merged))
+        base = default.removeprefix(ORIGIN) if repository.has_origin else (before.base if before is not None else "")
+        return Home(folder, name, _branches(merged), _first_apply(merged), base)
 
 
 def is_at_home(target: Target, pipeline: str) -> bool:
@@ -83,16 +86,14 @@ def is_at_home(target: Target, pipeline: str) -> bool:
 
 def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:
     """The reference of the base branch, and the folder of the project there. Raises ReconcileError (U816)."""
-    default = _default(repository)
+    default = _default(repository, homes)
     found = [home for home in homes.all() if _project(repository, home.folder, default) is not None]
     folder = found[0].folder if found else folder_in(repository, target.root)
     return _base_reference(repository, target, default, _named_branch(repository, target, default, homes)), folder
 
 
-def _base_reference(repository: Repository, target: Target, default: str | None, branch: str | None) -> str:
+def _base_reference(repository: Repository, target: Target, default: str, branch: str | None) -> str:
     if branch is None:
-        if default is None:
-            raise _unknown("the default branch of origin")
         return default
     reference = (ORIGIN if repository.has_origin else LOCAL) + branch
     if commit_at(repository, reference) is None:
@@ -144,7 +145,7 @@ class _Asked:
 def _asked(target: Target, repository: Repository | None, homes: Homes) -> _Asked:
     environments, standing = [target.environment], list(homes.all())
     if repository is not None:
-        default = _default(repository)
+        default = _default(repository, homes)
         project = _project(repository, folder_in(repository, target.root), default)
         environments += _matching(project, target, target.root, target.environment.name)
         standing = []
@@ -200,21 +201,23 @@ def _is_one_folder(place: Path, other: Path) -> bool:
         return False
 
 
-def _default(repository: Repository) -> str | None:
-    """The reference of the default branch; None when there is an origin and it can't be told."""
+def _default(repository: Repository, homes: Homes) -> str:
+    """The reference of the default branch. Raises ReconcileError (U816) when there is an origin and it can't be told."""
     if not repository.has_origin:
         local = (LOCAL + name for name in _USUAL)
         return next((one for one in local if one in repository.branches), "HEAD")
     pointed = repository.pointed_at(f"{ORIGIN}HEAD")
-    candidates = [*([pointed] if pointed is not None else []), *(ORIGIN + name for name in _USUAL)]
-    found = next((one for one in candidates if one in repository.branches), None)
-    if found is not None:
-        return found
-    names = [name for name in repository.branches if name.startswith(ORIGIN) and name != f"{ORIGIN}HEAD"]
-    return names[0] if len(names) == 1 else None
+    certain = [*([pointed] if pointed is not None else []), *(ORIGIN + home.base for home in homes.all() if home.base)]
+    usual = [ORIGIN + name for name in _USUAL if ORIGIN + name in repository.branches]
+    every = [name for name in repository.branches if name.startswith(ORIGIN) and name != f"{ORIGIN}HEAD"]
+    guesses = usual or every
+    found = next((one for one in certain if one in repository.branches), guesses[0] if len(guesses) == 1 else None)
+    if found is None:
+        raise _unknown("the default branch of origin")
+    return found
 
 
-def _named_branch(repository: Repository, target: Target, default: str | None, homes: Homes) -> str | None:
+def _named_branch(repository: Repository, target: Target, default: str, homes: Homes) -> str | None:
     """The environment's branch. The default branch's reconcile.yaml says it, so that a pull request can't name its own: that
     of the home first, then the one of the place, then the one of the name."""
     for home in homes.all():
@@ -229,16 +232,16 @@ def _named_branch(repository: Repository, target: Target, default: str | None, h
     return min(merged, key=lambda one: (not _is_at(target, target.root, one), one.name != name)).branch
 
 
-def _project(repository: Repository, folder: str, default: str | None) -> Project | None:
+def _project(repository: Repository, folder: str, default: str) -> Project | None:
     """The project of a folder on the default branch; None where there is none. Raises ManifestInvalid for a reconcile.yaml
     with errors: who can't be understood has not asked for nothing."""
-    commit = commit_at(repository, default) if default is not None else None
+    commit = commit_at(repository, default)
     if commit is None:
         return None
     text = text_at(repository, folder, commit, PROJECT_FILE)
     if text is None:
         return project_without_file() if text_at(repository, folder, commit, POLICY_FILE) is not None else None
-    shown = (default or "").removeprefix("refs/remotes/").removeprefix(LOCAL)
+    shown = default.removeprefix("refs/remotes/").removeprefix(LOCAL)
     return _parsed(text, f"{shown}:{PROJECT_FILE}")
 
 

@@ -57,12 +57,14 @@ class Approval:
 class Home:
     """Where the project of a pipeline stands on the base branch: its folder in the repository (empty: the top), and the name
     of the environment there. `branches` and `first_apply` are what that asked for when it was recorded, in case that it
-    can't be found there any more; `first_apply`: even a first apply needs an approval."""
+    can't be found there any more; `first_apply`: even a first apply needs an approval. `base` is the default branch of
+    origin (empty: there was none), for copies that can't tell."""
 
     folder: str
     environment: str
     branches: tuple[str, ...] = ()
     first_apply: bool = False
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)

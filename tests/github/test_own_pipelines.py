@@ -21,7 +21,12 @@ from tests.github.host import ACTION, ROOT, WORKFLOW, Runner, read, step
 
 RECONCILE = Path(sys.executable).with_name("reconcile")
 CALL = read(ROOT / ".github/workflows/pipelines.yml")["jobs"]["ci"]["with"]
-HOST = {"github.repository": "owner/reconciler", "github.event.pull_request.number": "3", "github.token": "x"}
+HOST = {
+    "github.repository": "owner/reconciler",
+    "github.event.pull_request.number": "3",
+    "github.token": "x",
+    "github.event.repository.default_branch": "main",
+}
 INSTALLED = ("Install reconciler", "Set up Spark")
 """What `make setup` has done here."""
 

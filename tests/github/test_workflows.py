@@ -126,7 +126,14 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
-PLAIN = {"ENVIRONMENT": "", "PIPELINES": "", "CHECK_LOCK": "true", "CREDENTIALS": "", "REPOSITORY": "repository"}
+PLAIN = {
+    "ENVIRONMENT": "",
+    "PIPELINES": "",
+    "CHECK_LOCK": "true",
+    "CREDENTIALS": "",
+    "REPOSITORY": "repository",
+    "DEFAULT_BRANCH": "",
+}
 
 
 COMMANDS = ("::add-mask::a", "::set-output name=exit-code::0", "::error::forged", "##[add-mask]a", "::0123456789abcdef::")
@@ -202,6 +209,26 @@ def test_apply_is_called_with_its_options_and_hands_its_exit_code_on(runner: Run
     assert runner.outputs()["exit-code"] == "2"
     assert "\n[apply][--repo][repository][--] " in done.stdout
     assert "A501" in (runner.temporary / "reconcile-messages").read_text("utf-8")
+
+
+@pytest.mark.parametrize("default", ["master", "--delete", "none such"])
+def test_the_default_branch_is_told_to_git(default: str, runner: Runner, tmp_path: Path) -> None:
+    """A checkout does not know it. One that git does not know either is for reconcile to judge."""
+    repository = tmp_path / "repository"
+    for words in (
+        ("init", "-q", "-b", "master", str(repository)),
+        ("-C", str(repository), "-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "x"),
+        ("-C", str(repository), "remote", "add", "origin", "nowhere"),
+        ("-C", str(repository), "update-ref", "refs/remotes/origin/master", "HEAD"),
+        ("-C", str(repository), "update-ref", "refs/remotes/origin/main", "HEAD"),
+    ):
+        subprocess.run(["git", *words], check=True)
+    done = reconcile(runner, COMMAND="plan", REPOSITORY=str(repository), DEFAULT_BRANCH=default)
+    assert done.returncode == 0, done.stderr
+    head = repository / ".git/refs/remotes/origin/HEAD"
+    assert (head.read_text() if head.exists() else "") == (
+        "ref: refs/remotes/origin/master\n" if default == "master" else ""
+    )
 
 
 def test_names_with_blanks_or_patterns_stay_words(runner: Runner) -> None:

@@ -561,6 +561,13 @@ def test_no_command_shows_a_credential_that_stands_in_files(tmp_path: Path, caps
     assert not [token for token in tokens if token in shown]
 
 
+@pytest.mark.parametrize("user", ["AKIAIOSFODNN7EXAMPLE", "bob", "***"])
+def test_a_password_goes_whatever_its_user_is(user: str) -> None:
+    once = masked_in_code(f"s3://{user}:hunter2secret@bucket/x")
+    assert "hunter2secret" not in once[0]
+    assert masked_in_code(*once) == once
+
+
 def test_rows_that_were_asked_for_are_data(capsys: pytest.CaptureFixture[str]) -> None:
     token = "ghp_" + "0" * 36
     show_rows(["a"], [[token]])

@@ -10,6 +10,7 @@ from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.project import Environment
 from reconciler.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.plan.model import PolicyOrigin
+from reconciler.reconcile.bases import home_now
 from reconciler.reconcile.commits import authors_since
 from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.policies import policy_in_force, validate_policy
@@ -308,3 +309,34 @@ def test_of_two_who_made_the_same_change_both_are_authors(repository: Repository
 
 def test_outside_of_git_nobody_is_known_to_have_made_it(tmp_path: Path) -> None:
     assert authors_since(tmp_path, "", (tmp_path / "pipelines",)) == frozenset()
+
+
+def fetched(repository: Repository, to: Path) -> Repository:
+    """A copy as CI makes it: nothing tells which branch is the default one."""
+    to.mkdir()
+    for words in (
+        ("init", "-q", "-b", "checkout"),
+        ("remote", "add", "origin", str(repository.root)),
+        ("fetch", "-q", "origin", "+refs/heads/*:refs/remotes/origin/*"),
+    ):
+        subprocess.run(["git", *words], cwd=to, check=True)
+    return Repository(to)
+
+
+@pytest.mark.parametrize("trunk", ["master", "trunk"])
+def test_a_branch_that_is_pushed_does_not_become_the_default_one(trunk: str, repository: Repository, tmp_path: Path) -> None:
+    """What the warehouse remembers says which it is; where nothing does, nobody guesses."""
+    project = "environments: {dev: {warehouse: w}}\n"
+    repository.commit({"policy.yaml": text("deny"), "reconcile.yaml": project})
+    repository.git("branch", "-m", trunk)
+    first = fetched(repository, tmp_path / "first")
+    first.git("checkout", "-q", f"origin/{trunk}")
+    home = home_now(first.target, None)
+    assert home == Home("", "dev", (), False, trunk)
+    repository.git("checkout", "-q", "-b", "main")
+    repository.commit({"policy.yaml": text("allow")})
+    second = fetched(repository, tmp_path / "second")
+    assert policy_in_force(second.target, Homes(home))[0] == DENY
+    if trunk == "master":
+        assert code_of(second.target) == "U816"
+        assert code_of(second.on_branch("main")) == "U816"

@@ -56,7 +56,7 @@ FULL_HEAD = Head(
         Approval("lock"),
         "0.1.0",
         "sha256:f",
-        Home("team/data", "prod", ("main",), True),
+        Home("team/data", "prod", ("main",), True, "trunk"),
     ),
     published=Published(
         4,
