@@ -67,7 +67,7 @@ class Host:
         """A step that uses the action: what it printed."""
         given = filled(step(WORKFLOW, name)["with"], self.values) | changed
         inputs = defaults(read(ACTION)["inputs"]) | given
-        values = {f"inputs.{key}": value for key, value in inputs.items()}
+        values = HOST | {f"inputs.{key}": value for key, value in inputs.items()}
         (self.runner.folder / "output").unlink(missing_ok=True)
         printed = ""
         for one in read(ACTION)["runs"]["steps"]:
