@@ -1,8 +1,8 @@
 """Calls in a query that surely give other values each time: chance, the clock, whoever asks, where a row happens to lie.
 
 Judged on tokens, so that it holds for every text, however it parses. A word such as CURRENT_DATE counts without
-parentheses, too, unless the query itself gives that name to something: Spark takes a column of that name first. So a word
-that many name columns after (`user`) counts with parentheses only.
+parentheses, too, and in backquotes, unless the query itself gives that name to something: Spark takes a column of that name
+first. So a word that many name columns after (`user`) counts with parentheses only.
 
 Not here: what merely depends on the order of rows (`first`, `collect_list`), and functions that are not Spark's own.
 """
@@ -119,6 +119,6 @@ def _call(tokens: list[Token], index: int, given: frozenset[str]) -> str | None:
         return name if name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty else None
     if token.is_word(*_TYPED) and after is not None and after.kind is Kind.STRING:
         return moment(_content(after))
-    if token.kind is not Kind.WORD or name not in _NILADIC or name in given:
+    if name not in _NILADIC or name in given:
         return None
     return None if after is not None and after.is_symbol(".") else name

@@ -22,7 +22,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "SELECT DATE '2020-01-01' AS d, 'now' AS n FROM t": (),
     # A name that it gets is not where it comes from.
     "SELECT current_date AS current_date FROM t": ("current_date",),
-    "SELECT `current_timestamp` AS t, Current_User AS `current_user` FROM t": ("current_user",),
+    "SELECT `current_timestamp` AS t, Current_User AS `current_user` FROM t": ("current_timestamp", "current_user"),
+    "SELECT t.`current_timestamp`, `Current_Date` FROM t": ("current_date",),
+    "SELECT a AS `current_date` FROM t WHERE `current_date` > 1": (),
     # What merely looks alike
     "SELECT user, rand, uuid, now FROM t": (),
     "SELECT t.current_date, t.rand(1) FROM t": (),
