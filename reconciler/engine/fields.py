@@ -4,7 +4,7 @@ Readers get the table under the names that its source uses (`under_source_names`
 table's own. So no reader knows that a column can have two names.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,7 +12,9 @@ from reconciler.connectors.columns import sources_by_key
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import TableTarget
 from reconciler.names import fold
+from reconciler.sql.structures import Shape, shape_of, without_taker
 
+_NO_SHAPES: Final[Mapping[str, Shape]] = {}
 MOST_FIELDS: Final = 20
 """So many names of one row are told, at most: in what has keys for data each record has others."""
 
@@ -29,13 +31,23 @@ def under_source_names(target: TableTarget, settings: JsonObject) -> TableTarget
     )
 
 
-def unknown_fields(names: Iterable[str], target: TableTarget) -> tuple[str, ...]:
-    """Of the names of a source those that no column takes, sorted. `target` bears the source's names."""
+def unknown_fields(names: Iterable[str], target: TableTarget, shapes: Mapping[str, Shape] = _NO_SHAPES) -> tuple[str, ...]:
+    """Of the names of a source those that no column takes, sorted. `target` bears the source's names; `shapes` are of the
+    source's columns, by folded name: of the fields within them those are told that the columns' types lack."""
     taken = {fold(column.name) for column in target.columns}
-    return tuple(sorted(name for name in names if fold(name) not in taken)[:MOST_FIELDS])
+    pairs = ((c.name, shapes.get(fold(c.name)), shape_of(c.type)) for c in target.columns) if shapes else ()
+    within = (path for name, own, wanted in pairs for path in without_taker(own, wanted, name))
+    return tuple(sorted([*(name for name in names if fold(name) not in taken), *within])[:MOST_FIELDS])
 
 
-def missing_fields(names: Iterable[str], target: TableTarget) -> tuple[str, ...]:
-    """The names that columns take and a source lacks, sorted. `target` bears the source's names."""
+def missing_fields(names: Iterable[str], target: TableTarget, shapes: Mapping[str, Shape] = _NO_SHAPES) -> tuple[str, ...]:
+    """The names that columns take and a source lacks, sorted, and the fields within columns that it lacks. See there."""
     there = {fold(name) for name in names}
-    return tuple(sorted(column.name for column in target.columns if fold(column.name) not in there))
+    pairs = ((c.name, shapes.get(fold(c.name)), shape_of(c.type)) for c in target.columns) if shapes else ()
+    within = (path for name, own, wanted in pairs for path in without_taker(wanted, own, name))
+    return tuple(sorted([*(c.name for c in target.columns if fold(c.name) not in there), *within]))
+
+
+def no_common_field(path: str, type_: str, source: str) -> str:
+    """Says that a structure of a source, within a column or the column itself, has no field of the column's type."""
+    return f"the values for column {path} have no field of {type_}: they are of type {source}"

@@ -1,7 +1,7 @@
 """Values without Spark, for `recording`: literals in statements, and what fits a column.
 
 The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does
-not fit is X712, NULL in a NOT NULL column X713. Nested types are kept as they come.
+not fit is X712, NULL in a NOT NULL column X713. Of nested values only the fields are looked at: they are taken by name.
 """
 
 import json
@@ -16,6 +16,7 @@ from reconciler.engine.statement import Delete, Insert
 from reconciler.errors import EngineError
 from reconciler.names import fold
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
+from reconciler.sql.structures import Elements, Entries, Shape, Structure, shape_of
 
 _TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,\s*(\d+))?\))?")
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
@@ -31,11 +32,25 @@ def fitted(value: Any, column: ColumnType) -> Any:
     found = _TYPE.match(column.type.upper())
     convert = _CONVERSIONS.get(found.group(1)) if found else None
     if found is None or convert is None:
-        return value
+        return _by_name(value, shape_of(column.type))
     try:
         return convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
     except (ValueError, InvalidOperation):
         raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}") from None
+
+
+def _by_name(value: Any, shape: Shape) -> Any:
+    """A value with the fields of its structures under the names of the column's type, those that it lacks NULL."""
+    match shape, value:
+        case Structure(), dict():
+            known = {fold(name): part for name, part in value.items()}
+            return {name: _by_name(known.get(fold(name)), inner) for name, inner in shape.fields}
+        case Elements(), list():
+            return [_by_name(part, shape.element) for part in value]
+        case Entries(), dict():
+            return {key: _by_name(part, shape.value) for key, part in value.items()}
+        case _:
+            return value
 
 
 def matching(

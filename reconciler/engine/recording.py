@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from reconciler.digest import JsonObject, canonical_json, digest_json
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
-from reconciler.engine.fields import missing_fields, under_source_names, unknown_fields
+from reconciler.engine.fields import missing_fields, no_common_field, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
 from reconciler.engine.literals import deleted, fitted, inserted, matching
 from reconciler.engine.protocol import (
@@ -48,6 +48,7 @@ from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.errors import EngineError
 from reconciler.names import fold
+from reconciler.sql.structures import Shape, shape_of, without_common_field
 
 Row = tuple[Any, ...]
 
@@ -193,7 +194,8 @@ class RecordingEngine:
                 values = [dict(zip(names, row, strict=True)) for row in source.rows]
                 place = canonical_json({"table": wanted["uri"], "version": wanted["version"]})
                 rows = (matching(one, as_read.columns, as_read.defaults) for one in values)
-                unknown, missing = unknown_fields(names, as_read), missing_fields(names, as_read)
+                shapes = _shapes(source.columns, as_read)
+                unknown, missing = unknown_fields(names, as_read, shapes), missing_fields(names, as_read, shapes)
                 return [fitting(Record(place, repr(row), (Change(row, unknown=unknown),)), target) for row in rows]
             for file in files_of(wanted):
                 if local_file(Path(file.path)) != file:
@@ -381,6 +383,17 @@ class RecordingEngine:
 
 def _fitted(row: Sequence[Any], columns: Sequence[ColumnType]) -> Row:
     return tuple(fitted(value, column) for value, column in zip(row, columns, strict=True))
+
+
+def _shapes(columns: Sequence[ColumnType], target: TableTarget) -> dict[str, Shape]:
+    """The shapes of a source's columns, by folded name. Raises EngineError where one shares no field with the target's."""
+    kinds = {fold(column.name): column.type for column in columns}
+    for column in target.columns:
+        kind = kinds.get(fold(column.name), "")
+        nowhere = without_common_field(shape_of(kind), shape_of(column.type), column.name)
+        if nowhere is not None:
+            raise EngineError("X712", no_common_field(nowhere, column.type, kind))
+    return {name: shape_of(kind) for name, kind in kinds.items()}
 
 
 def _built(contents: Contents, reused: bool) -> Built:

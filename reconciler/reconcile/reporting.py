@@ -29,6 +29,7 @@ from reconciler.reconcile.lease import Holder
 from reconciler.reconcile.lifecycle import State
 from reconciler.reconcile.orchestration import Activity, Decision
 from reconciler.registry.protocol import Registry
+from reconciler.sql.structures import paths, shape_of
 
 REPORT_FORM: Final = "reconciler/report/v1"
 _COUNTS: Final = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches")
@@ -266,7 +267,8 @@ class Reporter:
         table = program.tables.get(fold(connector.relation))
         if table is None:
             return
-        taken = {fold(field_of(connector.settings, column.name)) for column in table.columns}
+        fields = ((field_of(connector.settings, column.name), shape_of(column.type)) for column in table.columns)
+        taken = {fold(path) for name, shape in fields for path in (name, *paths(shape, name))}
         figures.unknown = {name: rows for name, rows in figures.unknown.items() if fold(name) not in taken}
         figures.missing = {name for name in figures.missing if fold(name) in taken}
 

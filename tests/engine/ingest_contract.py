@@ -425,6 +425,56 @@ class IngestContract(Tables):
         assert storage.rows(target.location) == [(1, "a", None)]
         assert (dict(written.unknown), written.missing) == ({"class_date": 1, "grade": 1}, ("more",))
 
+    def test_fields_within_a_column_are_taken_by_name(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        kind = "STRUCT<b: INT, A: INT, more: STRUCT<x: INT, y: INT>, only: INT>"
+        columns = (
+            ColumnType("st", kind),
+            ColumnType("ar", "ARRAY<STRUCT<b: INT, a: INT>>"),
+            ColumnType("m", f"MAP<STRING,{kind}>"),
+        )
+        source = TableTarget("source", str(tmp_path / "source"), columns)
+        storage.create(source.location, columns)
+        one = {"b": 1, "A": 2, "more": {"x": 3, "y": 4}, "only": 5}
+        write(tmp_path / "a.json", {"st": one, "ar": [{"b": 6, "a": 7}, None], "m": {"k": one, "n": None}}, {"st": None})
+        ingest_files(engine, source, json_files(tmp_path / "a.json"), 1)
+        kind = "STRUCT<a: BIGINT, lacks: STRING, b: INT, more: STRUCT<y: INT, x: INT>>"
+        columns = (
+            ColumnType("ar", "ARRAY<STRUCT<a: INT, b: INT>>"),
+            ColumnType("renamed", kind),
+            ColumnType("m", f"MAP<STRING,{kind}>"),
+        )
+        target = TableTarget("copy", str(tmp_path / "copy"), columns)
+        storage.create(target.location, columns)
+        transport = {"name": "delta_table_input", "config": {"uri": source.location, "mode": "snapshot"}}
+        settings = {"transport": transport, "columns": {"renamed": {"source": "st"}}}
+
+        written = ingest_files(engine, target, settings, 1)
+
+        same = {"a": 2, "lacks": None, "b": 1, "more": {"y": 4, "x": 3}}
+        [empty, (ar, st, m)] = sorted(storage.rows(target.location), key=lambda row: row[0] is not None)
+        assert empty == (None, None, None)
+        assert (ar, st) == ([{"a": 7, "b": 6}, None], same)
+        assert dict(m) == {"k": same, "n": None}
+        assert (dict(written.unknown), written.missing) == ({"m.only": 2, "st.only": 2}, ("m.lacks", "st.lacks"))
+
+    def test_a_structure_without_any_field_of_its_column_is_an_error(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (ColumnType("st", "ARRAY<STRUCT<a: INT, deep: STRUCT<net: INT>>>"),)
+        source = TableTarget("source", str(tmp_path / "source"), columns)
+        storage.create(source.location, columns)
+        columns = (ColumnType("st", "ARRAY<STRUCT<a: INT, deep: STRUCT<gross: INT>>>"),)
+        target = TableTarget("copy", str(tmp_path / "copy"), columns)
+        storage.create(target.location, columns)
+        settings = {"transport": {"name": "delta_table_input", "config": {"uri": source.location, "mode": "snapshot"}}}
+
+        with pytest.raises(
+            EngineError, match=r"the values for column st\.deep have no field of .*they are of type"
+        ) as raised:
+            ingest_files(engine, target, settings, 1)
+
+        assert raised.value.code == "X712"
+
     def test_fields_that_no_column_takes_are_counted(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
     ) -> None:

@@ -494,6 +494,45 @@ def test_a_column_of_a_type_that_does_not_fit_is_named(
     assert (error.code, error.message) == ("X712", message)
 
 
+@pytest.mark.parametrize("key", [(), ("Id",)])
+def test_fields_within_columns_are_followed_by_name_whatever_order_the_source_gives_them(
+    key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
+) -> None:
+    path = f"file://{tmp_path / 't'}"
+    columns = (ColumnType("Id", "BIGINT", nullable=not key), ColumnType("st", "ARRAY<STRUCT<a: INT, b: INT>>"))
+    into = TableTarget("copy", str(tmp_path / "copy"), columns, primary_key=key)
+    create_table(into.location, columns, Transaction("create", 1))
+    config = {"uri": str(tmp_path / "t"), "mode": "snapshot_and_follow"}
+    wanted = {"transport": {"name": "delta_table_input", "config": config}}
+    position: Any = None
+
+    def put(*rows: str, mode: str = "append", **options: str) -> None:
+        query = " UNION ALL ".join(f"SELECT {row}" for row in rows)
+        session.sql(query).coalesce(1).write.format("delta").mode(mode).options(**options).save(path)
+
+    def follow(step: int) -> list[tuple[Any, ...]]:
+        nonlocal position
+        found = spark_engine.discover("copy.history", wanted, position)
+        assert found is not None
+        position = found.position
+        spark_engine.ingest(Ingestion(into, "copy.history", wanted, found.range, Transaction("step", step)))
+        stored = session.read.format("delta").load(f"file://{into.location}").selectExpr("Id", "st[0].a", "st[0].b")
+        return as_rows(stored.collect())
+
+    put("1L AS id, array(named_struct('b', 10, 'a', 20)) AS st", "2L, array(named_struct('b', 11, 'a', 21))")
+    assert follow(1) == [(1, 20, 10), (2, 21, 11)]
+    put("3L AS id, array(named_struct('b', 12, 'a', 22)) AS st")
+    assert follow(2) == [(1, 20, 10), (2, 21, 11), (3, 22, 12)]
+    session.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
+    assert follow(3) == [(1, 20, 10), (3, 22, 12)]
+    put("4L AS id, array(named_struct('b', 13, 'a', 23, 'c', 33)) AS st", mergeSchema="true")
+    session.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
+    assert follow(4) == [(3, 22, 12), (4, 23, 13)]
+    same = "4L AS id, array(named_struct('c', 33, 'a', 23, 'b', 13)) AS st"
+    put(same, "5L, array(named_struct('c', 0, 'a', 24, 'b', 14))", mode="overwrite", overwriteSchema="true")
+    assert follow(5) == [(4, 23, 13), (5, 24, 14)]
+
+
 @pytest.mark.parametrize("key", [(), pytest.param(("Id",), marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("before", "after", "values"),

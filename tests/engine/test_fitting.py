@@ -1,11 +1,13 @@
 """What fits a column, on Spark, where the recording engine is no measure: empty fields of CSV, texts within values."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from reconciler.engine.protocol import ColumnType, Engine, StoredSource, TableBuild, TableTarget
+from reconciler.engine.protocol import ColumnType, Engine, Selection, StoredSource, TableBuild, TableTarget
 from reconciler.errors import EngineError
 from tests.engine.asking import change, ingest_files, json_files, write
 from tests.engine.engines import DeltaStorage
@@ -16,6 +18,14 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def storage() -> DeltaStorage:
     return DeltaStorage()
+
+
+@pytest.fixture(scope="module")
+def session(spark_engine: Engine) -> SparkSession:
+    spark_engine.select(Selection("SELECT 1", (), {}))
+    from reconciler.engine.spark.session import start
+
+    return start().newSession()
 
 
 def table(storage: DeltaStorage, folder: Path, *columns: ColumnType) -> TableTarget:
@@ -96,3 +106,68 @@ def test_statements_and_evolved_tables_are_measured_as_well(engine: Engine, stor
     with pytest.raises(EngineError) as raised:
         evolved("narrow", 2)
     assert raised.value.code == "X712"
+
+
+def parquet(session: SparkSession, folder: Path, name: str, sql: str) -> None:
+    """One file of this name with the rows of a query."""
+    session.sql(sql).coalesce(1).write.parquet(f"file://{folder / 'made' / name}")
+    [made] = (folder / "made" / name).glob("*.parquet")
+    (folder / "in").mkdir(exist_ok=True)
+    made.rename(folder / "in" / f"{name}.parquet")
+
+
+def test_fields_within_columns_of_parquet_files_are_taken_by_name(
+    engine: Engine, storage: DeltaStorage, session: SparkSession, tmp_path: Path
+) -> None:
+    kind = "STRUCT<a: INT, b: VARCHAR(2), c: INT>"
+    columns = ColumnType("id", "INT"), ColumnType("ar", f"ARRAY<{kind}>"), ColumnType("n", "INT")
+    target = replace(table(storage, tmp_path, *columns), defaults={"n": "7"})
+    parquet(session, tmp_path, "1", "SELECT 1 AS id, array(named_struct('B', '1', 'A', 2)) AS ar")
+    parquet(session, tmp_path, "2", "SELECT 2 AS id, array(named_struct('c', 3, 'b', '4', 'a', 5), NULL) AS ar, 6 AS n")
+    parquet(session, tmp_path, "3", "SELECT 3 AS id, CAST(NULL AS ARRAY<STRUCT<x: INT, a: INT>>) AS ar, 6 AS n")
+    transport = {"name": "file_input", "config": {"path": str(tmp_path / "in")}}
+
+    written = ingest_files(engine, target, {"transport": transport, "format": {"name": "parquet"}}, 1)
+
+    assert storage.rows(target.location) == [
+        (1, [{"a": 2, "b": "1", "c": None}], 7),
+        (2, [{"a": 5, "b": "4", "c": 3}, None], 6),
+        (3, None, 6),
+    ]
+    assert (dict(written.unknown), written.missing) == ({"ar.x": 3}, ("n",))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        ("map(named_struct('b', 1, 'a', 2), 3)", "MAP<STRUCT<a: INT, b: INT>, INT>", "the keys of v have other fields"),
+        ("named_struct('net', 1)", "STRUCT<a: INT>", "have no field of STRUCT<a: INT>: they are of type struct<net:int>"),
+        (
+            "named_struct('a', array(1))",
+            "STRUCT<a: INT>",
+            "do not fit STRUCT<a: INT>: they are of type struct<a:array<int>>",
+        ),
+    ],
+)
+def test_what_can_not_be_taken_by_name_is_an_error(
+    engine: Engine, storage: DeltaStorage, session: SparkSession, tmp_path: Path, value: str, kind: str, message: str
+) -> None:
+    target = table(storage, tmp_path, ColumnType("v", kind))
+    parquet(session, tmp_path, "1", f"SELECT {value} AS v")
+    transport = {"name": "file_input", "config": {"path": str(tmp_path / "in")}}
+
+    with pytest.raises(EngineError, match=message) as raised:
+        ingest_files(engine, target, {"transport": transport, "format": {"name": "parquet"}}, 1)
+
+    assert raised.value.code == "X712"
+
+
+def test_kept_rows_have_the_fields_of_their_columns_by_name(engine: Engine, storage: DeltaStorage, tmp_path: Path) -> None:
+    target = table(storage, tmp_path, ColumnType("s", "STRUCT<a: INT, b: INT>"))
+    engine.execute(change(target, "INSERT INTO t SELECT named_struct('a', 1, 'b', 2)"))
+    columns = (ColumnType("s", "STRUCT<b: INT, a: INT>"),)
+    staging = str(tmp_path / "staging")
+
+    engine.build_table(TableBuild("t", StoredSource("t", target.location, 1), columns, ("s",), staging))
+
+    assert storage.rows(staging) == [({"b": 2, "a": 1},)]

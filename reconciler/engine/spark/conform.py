@@ -1,4 +1,5 @@
-"""Rows made to fit a table: columns matched by name, values cast to the table's types, strictly.
+"""Rows made to fit a table: columns, and the fields of structures within them, matched by name, values cast to the table's
+types, strictly.
 
 A value that does not fit its column is a problem that names column and value: `checked` tells it beside the row, `conformed`
 stops the write with it and says where the row comes from. Fitting is SQL's: text is parsed, a decimal is rounded to its
@@ -18,11 +19,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType
 
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import misfit, too_long
+from reconciler.engine.spark.nested import cast_by_name, misfit, too_long
 from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
@@ -41,11 +43,13 @@ TEXT = ("string", "varchar", "char", "character")
 @dataclass(frozen=True, slots=True)
 class Given:
     """Where the value of one column comes from: an expression of SQL and whether it yields text to be parsed. `exact`, where
-    it is not NULL, is the value in the column's type already; then the other is NULL."""
+    it is not NULL, is the value in the column's type already; then the other is NULL. `kind` is the type that the source
+    has by its own schema: fields within are taken by name then, and by position where it is None, as in an INSERT."""
 
     expression: str
     is_text: bool
     exact: str | None = None
+    kind: DataType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def by_name(frame: DataFrame, hidden: Iterable[str] = ()) -> dict[str, Given]:
     """A frame's columns by folded name, without the hidden ones."""
     left_out = set(hidden)
     return {
-        fold(part.name): Given(quoted(part.name), part.dataType.simpleString() == "string")
+        fold(part.name): Given(quoted(part.name), part.dataType.simpleString() == "string", kind=part.dataType)
         for part in frame.schema.fields
         if part.name not in left_out
     }
@@ -235,6 +239,8 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
     long = literal(f"X712: a text within a value for column {column.name} is too long for {column.type}: ")
     lengths = ((condition, f"concat({long}, {told})"),) if condition is not None else ()
     if not source.is_text:
+        if source.kind is not None:
+            return cast_by_name(text, source.kind, stored, column.name), lengths
         return f"CAST({text} AS {stored})", lengths
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"

@@ -1,5 +1,6 @@
 """Whether a value fits a nested type, part by part: expressions of SQL, since a cast that tries makes NULL of what does not
-fit, one that does not try stops the query, and none looks at the length of a text.
+fit, one that does not try stops the query, and none looks at the length of a text. And the fields of structures taken by
+name, since a cast takes them by position.
 
 NULL fits everywhere. An object fits STRUCT and MAP, an array ARRAY, a scalar what it can be cast to.
 """
@@ -8,23 +9,93 @@ from collections.abc import Iterable
 
 from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructType, VarcharType
 
+from reconciler.engine.fields import no_common_field
+from reconciler.engine.spark.failures import refusal
 from reconciler.engine.spark.locations import quoted
+from reconciler.names import fold
+from reconciler.sql.structures import Elements, Entries, Shape, Structure, without_common_field
 
 
 def misfit(variant: str, type_: str) -> str:
     """An expression that is true where the variant has a part that does not fit the type (as SQL writes it)."""
+    return f"coalesce({_misfit(variant, _read(type_), 0)}, false)"
+
+
+def shape(kind: DataType) -> Shape:
+    """The names within a type of Spark."""
+    match kind:
+        case StructType():
+            return Structure(tuple((field.name, shape(field.dataType)) for field in kind.fields))
+        case ArrayType():
+            return Elements(shape(kind.elementType))
+        case MapType():
+            return Entries(shape(kind.keyType), shape(kind.valueType))
+        case _:
+            return None
+
+
+def cast_by_name(value: str, source: DataType, type_: str, column: str) -> str:
+    """The value, of the source's type, as the type that SQL writes so; fields of structures are taken by name, without
+    regard to case, and those that the source lacks are NULL. `column` is what messages call the value.
+
+    Raises an exception as `refusal` makes it where a structure has no field of the type's, and where keys of a map would
+    have to be made anew.
+    """
+    target = _read(type_)
+    nowhere = without_common_field(shape(source), shape(target), column)
+    if nowhere is not None:
+        raise refusal("X712", no_common_field(nowhere, type_, source.simpleString()))
+    return f"CAST({_by_name(value, source, target, column, 0)} AS {type_})"
+
+
+def _read(type_: str) -> DataType:
     parsed = StructType.fromDDL(f"value {type_}")
     assert isinstance(parsed, StructType)
-    kind = parsed.fields[0].dataType
-    return f"coalesce({_misfit(variant, kind, 0)}, false)"
+    return parsed.fields[0].dataType
+
+
+def _by_name(value: str, source: DataType, target: DataType, path: str, depth: int) -> str:
+    """The value with the target's fields in the target's order, none of them cast: itself, where they are so already."""
+    part = f"part{depth}"
+    match source, target:
+        case StructType(), StructType():
+            return _fields_by_name(value, source, target, path, depth)
+        case ArrayType(), ArrayType():
+            inner = _by_name(part, source.elementType, target.elementType, path, depth + 1)
+            return value if inner == part else f"transform({value}, {part} -> {inner})"
+        case MapType(), MapType():
+            if _by_name(part, source.keyType, target.keyType, f"the keys of {path}", depth + 1) != part:
+                told = f"the keys of {path} have other fields, or in another order, than {target.keyType.simpleString()}"
+                raise refusal("X712", f"{told}: they are of type {source.keyType.simpleString()}")
+            inner = _by_name(part, source.valueType, target.valueType, path, depth + 1)
+            return value if inner == part else f"transform_values({value}, (key{depth}, {part}) -> {inner})"
+        case _:
+            return value
+
+
+def _fields_by_name(value: str, source: StructType, target: StructType, path: str, depth: int) -> str:
+    known = {fold(field.name): field for field in source.fields}
+    parts, is_so_already = [], len(source.fields) == len(target.fields)
+    for place, field in enumerate(target.fields):
+        own = known.get(fold(field.name))
+        if own is None:
+            parts.append((field.name, f"CAST(NULL AS {field.dataType.simpleString()})"))
+            is_so_already = False
+            continue
+        taken = f"{value}.{quoted(own.name)}"
+        made = _by_name(taken, own.dataType, field.dataType, f"{path}.{field.name}", depth)
+        parts.append((field.name, made))
+        is_so_already &= made == taken and known[fold(field.name)] is source.fields[place]
+    if is_so_already:
+        return value
+    named = ", ".join(f"{made} AS {quoted(name)}" for name, made in parts)
+    return f"CASE WHEN {value} IS NOT NULL THEN struct({named}) END"
 
 
 def too_long(value: str, type_: str) -> str | None:
     """An expression that is true where a text somewhere within a value is longer than the type (as SQL writes it) says; None
     where the type says nothing of lengths. The value has the type already, but for lengths."""
-    parsed = StructType.fromDDL(f"value {type_}")
-    assert isinstance(parsed, StructType)
-    condition = _too_long(value, parsed.fields[0].dataType, 0)
+    condition = _too_long(value, _read(type_), 0)
     return None if condition is None else f"coalesce({condition}, false)"
 
 

@@ -25,7 +25,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
 from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Ingestion, TableTarget
@@ -35,9 +35,11 @@ from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
+from reconciler.engine.spark.nested import cast_by_name
 from reconciler.engine.spark.writes import DELETES, ORDER
 from reconciler.errors import EngineError
 from reconciler.names import fold
+from reconciler.sql.structures import shape_of
 from reconciler.sql.types import storage_type
 
 _FILE = "reconcile file"
@@ -132,7 +134,7 @@ class _Difference:
         if removed.actions.isEmpty():
             rows = self._frame(added, columns)
             return with_fields(Incoming(rows, by_name(rows), self._origin()), after.names, self._target)
-        rows = _difference(self._frame(removed, columns), self._frame(added, columns))
+        rows = _difference(self._frame(removed, columns), self._frame(added, columns), self._target)
         given = by_name(rows, hidden=(DELETES, ORDER))
         changed = Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(DELETES))
         return with_fields(changed, after.names, self._target)
@@ -271,24 +273,30 @@ def _shape(column: JsonObject) -> Any:
     return column["type"], (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
 
 
-def _as_texts(rows: DataFrame, other: DataFrame) -> DataFrame:
-    """The rows, with those columns as texts which have another type there. Of nested ones Spark finds a common type."""
+def _alike(rows: DataFrame, other: DataFrame, target: TableTarget) -> DataFrame:
+    """The rows, with those columns which have another type there as texts, or, where both are nested, as the target's."""
     others = {part.name: part.dataType for part in other.schema.fields}
-    return rows.select(
-        *(
-            f.col(quoted(part.name)).cast("string").alias(part.name)
-            if part.dataType != others[part.name] and not _is_nested(part.dataType) and not _is_nested(others[part.name])
-            else f.col(quoted(part.name))
-            for part in rows.schema.fields
-        )
-    )
+    wanted = {fold(column.name): storage_type(column.type) for column in target.columns}
+
+    def like(part: StructField) -> Column:
+        there = others[part.name]
+        if part.dataType == there or _is_nested(part.dataType) is not _is_nested(there):
+            return f.col(quoted(part.name))
+        if not _is_nested(part.dataType):
+            return f.col(quoted(part.name)).cast("string").alias(part.name)
+        if VariantType() in (part.dataType, there) or shape_of(wanted[part.name]) is None:
+            return f.col(quoted(part.name))
+        # Spark has no common type for structures whose fields have other names or another order.
+        return f.expr(cast_by_name(quoted(part.name), part.dataType, wanted[part.name], part.name)).alias(part.name)
+
+    return rows.select(*map(like, rows.schema.fields))
 
 
 def _is_nested(kind: DataType) -> bool:
     return isinstance(kind, StructType | ArrayType | MapType | VariantType)
 
 
-def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
+def _difference(removed: DataFrame, added: DataFrame, target: TableTarget) -> DataFrame:
     """The rows that only one side has, as often as it has them more: deletes first."""
     names = removed.columns
     kinds = [part.dataType.simpleString() for part in removed.schema.fields]
@@ -296,7 +304,7 @@ def _difference(removed: DataFrame, added: DataFrame) -> DataFrame:
         rows = repeated(net(removed, added)).withColumn(DELETES, f.col(quoted(COPIES)) < 0).drop(COPIES)
     else:
         # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
-        removed, added = _as_texts(removed, added), _as_texts(added, removed)
+        removed, added = _alike(removed, added, target), _alike(added, removed, target)
         rows = removed.withColumn(DELETES, f.lit(True)).unionByName(added.withColumn(DELETES, f.lit(False)))
         kinds = [part.dataType.simpleString() for part in rows.drop(DELETES).schema.fields]
     comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]

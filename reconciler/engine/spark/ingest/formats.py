@@ -195,7 +195,7 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
             union = union.withColumn(column.name, f.expr(_lacking(column, storage_type(column.type))))
     given = by_name(union, (ORIGIN, ORDER))
     incoming = with_fields(Incoming(union, given, quoted(ORIGIN), (ORDER,)), there, target)
-    return replace(incoming, missing=tuple(sorted(missing)))
+    return replace(incoming, missing=tuple(sorted(missing | set(incoming.missing))))
 
 
 def _alike(

@@ -11,6 +11,7 @@ from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.locations import literal
+from reconciler.engine.spark.nested import shape
 from reconciler.names import fold
 
 PROVEN: Final = "reconcile proven"
@@ -74,7 +75,9 @@ class Incoming:
 def with_fields(incoming: Incoming, names: Iterable[str], target: TableTarget) -> Incoming:
     """The rows of a source that has these fields, the same in all rows. `target` bears the names of the source."""
     known = tuple(names)
-    return replace(incoming, unknown=unknown_literal(unknown_fields(known, target)), missing=missing_fields(known, target))
+    shapes = {name: shape(one.kind) for name, one in incoming.given.items() if one.kind is not None}
+    unknown, missing = unknown_fields(known, target, shapes), missing_fields(known, target, shapes)
+    return replace(incoming, unknown=unknown_literal(unknown), missing=missing)
 
 
 def unknown_literal(names: Sequence[str]) -> str | None:
