@@ -105,6 +105,16 @@ class TestSelect:
         instant = datetime.datetime(2025, 1, 1, 18, 4, 5, tzinfo=datetime.UTC)
         assert found == [(instant, datetime.datetime(2025, 1, 2, 3, 4, 5), None)]  # noqa: DTZ001
 
+    @pytest.mark.parametrize("value", ["DATE '+12025-01-01'", "TIMESTAMP '+12025-01-01 00:00:00'"])
+    def test_a_year_that_python_does_not_know_is_an_error_with_a_way_out(self, engine: Engine, value: str) -> None:
+        with pytest.raises(EngineError, match="can't be shown") as raised:
+            rows(engine, f"SELECT {value} AS d")
+        assert (raised.value.code, raised.value.hint) == (
+            "X700",
+            "write it as text in the query, as in CAST(column AS STRING)",
+        )
+        assert rows(engine, f"SELECT CAST({value} AS STRING) LIKE '+12025-01-01%' AS d") == [(True,)]
+
     def test_nothing_is_put_into_a_query(self, engine: Engine) -> None:
         """Neither the environment of the process nor its settings, not even if the pipeline asks for it."""
         query = "SELECT '${env:PATH}' AS e, '${spark.sql.shuffle.partitions}' AS s"

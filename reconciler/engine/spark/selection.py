@@ -17,6 +17,7 @@ from reconciler.engine.spark.commits import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated, register
+from reconciler.errors import EngineError
 
 
 def select(sessions: Sessions, selection: Selection) -> Rows:
@@ -28,7 +29,13 @@ def select(sessions: Sessions, selection: Selection) -> Rows:
         instants = [index for index, part in enumerate(frame.schema.fields) if isinstance(part.dataType, TimestampType)]
         # What is analysed keeps the zone it was analysed with; the casts added from here on use UTC.
         session.conf.set("spark.sql.session.timeZone", "UTC")
-        collected = _without_zone(frame, instants).collect()
+        wanted = _without_zone(frame, instants)
+        try:
+            collected = wanted.collect()
+        except (OverflowError, ValueError) as error:
+            # Spark knows years of six digits, and Python those from 1 to 9999.
+            message = f"a date or a time in the rows can't be shown: {error}"
+            raise EngineError("X700", message, "write it as text in the query, as in CAST(column AS STRING)") from error
     return Rows(columns_of(frame.schema), [_in_utc(row, instants) for row in collected])
 
 
