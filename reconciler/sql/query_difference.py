@@ -228,21 +228,27 @@ def _calls(tokens: list[Token]) -> set[str]:
     }
 
 
-def _aggregates(node: exp.Expr) -> bool:
+def _aggregates(item: exp.Expr) -> bool:
     """Whether an item surely aggregates the rows of its block: also inside the arguments of a window function."""
-    if isinstance(node, exp.Query):
-        return False
-    children = list(node.iter_expressions())
-    if isinstance(node, exp.Window):
-        function = node.this
-        while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
-            function = function.this
-        children = [*function.iter_expressions(), *(child for child in children if child is not node.this)]
-    elif isinstance(node, exp.AggFunc | exp.Any) or (
-        isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()
-    ):
-        return True
-    return any(_aggregates(child) for child in children)
+    # Without recursion: a chain of operands is as deep as it is long.
+    waiting = [item]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Query):
+            continue
+        if isinstance(node, exp.Window):
+            function = node.this
+            while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+                function = function.this
+            waiting += function.iter_expressions()
+            waiting += (child for child in node.iter_expressions() if child is not node.this)
+        elif isinstance(node, exp.AggFunc | exp.Any) or (
+            isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()
+        ):
+            return True
+        else:
+            waiting += node.iter_expressions()
+    return False
 
 
 def _by_name(query: _Query, names: tuple[str, ...]) -> _Items | None:
