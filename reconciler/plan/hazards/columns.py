@@ -46,7 +46,8 @@ def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
     old, new = [fold(name) for name in before], [fold(name) for name in after]
     if new[: len(old)] == old:
         return None
-    lost = [name for name, key in zip(before, old, strict=True) if key not in new]
+    kept = frozenset(new)
+    lost = [name for name, key in zip(before, old, strict=True) if key not in kept]
     if lost:
         return f"no longer has {'columns' if len(lost) > 1 else 'column'} {', '.join(lost)}"
     return f"has its columns at other places: ({', '.join(before)}) is now ({', '.join(after)})"

@@ -7,6 +7,7 @@ how to declare that. What a table loses when it is cleared is H902, and a column
 from collections.abc import Iterator
 
 from reconciler.diff.model import Action, ColumnAdded, ColumnRemoved, Diff, RelationKind
+from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program
@@ -17,12 +18,15 @@ def columns_dropped(diff: Diff, applied: Program, desired: Program) -> Iterator[
     for change in diff.relations:
         if change.kind is not RelationKind.TABLE or change.action is not Action.MODIFIED or is_cleared(change):
             continue
-        added = [cause for cause in change.causes if isinstance(cause, ColumnAdded)]
+        added: dict[str, list[str]] = {}
+        for cause in change.causes:
+            if isinstance(cause, ColumnAdded):
+                added.setdefault(cause.type, []).append(cause.column)
         for cause in change.causes:
             if not isinstance(cause, ColumnRemoved):
                 continue
             message = f"column {cause.column} of table {change.name} is removed: its values are deleted"
-            alike = [one.column for one in added if one.type == cause.type]
+            alike = added.get(cause.type)
             if alike:
-                message += f"; if it is {' or '.join(alike)} now, say so under moved, and they are kept"
+                message += f"; if it is {one_of(alike)} now, say so under moved, and they are kept"
             yield Hazard("H913", change.name, message)

@@ -9,6 +9,7 @@ from reconciler.diff.model import Action, Diff, KindChanged, RelationKind, names
 from reconciler.manifest.model import ViewKind
 from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
+from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.model import Hazard
 from reconciler.program.model import Program, Table
 
@@ -18,18 +19,20 @@ _FEW = 4
 
 def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """H901. A table with the same columns that is added by the same plan may be meant to be the same one."""
-    added = [desired.tables[fold(name)] for name in names_of(diff, Action.ADDED, RelationKind.TABLE)]
+    added: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for name in names_of(diff, Action.ADDED, RelationKind.TABLE):
+        table = desired.tables[fold(name)]
+        added.setdefault(_columns(table), []).append(table.name)
     for name in names_of(diff, Action.REMOVED, RelationKind.TABLE):
         message = f"table {name} is removed and its rows are deleted"
-        columns = _columns(applied.tables[fold(name)])
-        alike = [table.name for table in added if _columns(table) == columns]
+        alike = added.get(_columns(applied.tables[fold(name)]))
         if alike:
-            message += f"; if it is {' or '.join(alike)} now, say so under moved, and they are kept"
+            message += f"; if it is {one_of(alike)} now, say so under moved, and they are kept"
         yield Hazard("H901", name, message)
 
 
-def _columns(table: Table) -> list[tuple[str, str]]:
-    return [(fold(column.name), column.type) for column in table.columns]
+def _columns(table: Table) -> tuple[tuple[str, str], ...]:
+    return tuple((fold(column.name), column.type) for column in table.columns)
 
 
 def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

@@ -1,0 +1,30 @@
+"""Plans in which thousands go and thousands like them come: their texts stay short, and making them takes no square."""
+
+from tests.diff.test_hidden_changes import snapshot
+from tests.plan.test_impact import plan_of
+
+_MANY = 1_500
+
+
+def _tables(name: str) -> str:
+    return "".join(f"CREATE TABLE {name}{number} (id BIGINT, x STRING);\n" for number in range(_MANY))
+
+
+def _columns(name: str) -> str:
+    return f"CREATE TABLE t (id BIGINT, {', '.join(f'{name}{number} INT' for number in range(_MANY))});"
+
+
+def test_tables_that_may_be_the_same_are_named_as_far_as_they_are_few() -> None:
+    plan = plan_of(snapshot(_tables("a")), snapshot(_tables("b")))
+    said = [hazard.message for hazard in plan.hazards if hazard.code == "H901"]
+    assert len(said) == _MANY
+    assert said[0].endswith(
+        f"b0 or b1 or b10 or b100 or b1000 or one of {_MANY - 5} others now, say so under moved, and they are kept"
+    )
+
+
+def test_columns_that_may_be_the_same_are_named_as_far_as_they_are_few() -> None:
+    plan = plan_of(snapshot(_columns("a")), snapshot(_columns("b")))
+    said = [hazard.message for hazard in plan.hazards if hazard.code == "H913"]
+    assert len(said) == _MANY
+    assert f"b0 or b1 or b2 or b3 or b4 or one of {_MANY - 5} others" in said[0]
