@@ -153,7 +153,9 @@ def _parsed(file: str, text: str, into: list[Diagnostic]) -> ast.Module | None:
         place = Location(file, max(error.lineno or 1, 1), max(error.offset or 1, 1))
         into.append(Diagnostic("M162", f"this is no Python: {error.msg}", place))
     except (ValueError, RecursionError, MemoryError) as error:
-        into.append(Diagnostic("M162", f"this is no Python: {error}", Location(file, 1, 1)))
+        into.append(
+            Diagnostic("M162", f"this is no Python: {str(error) or 'it is nested too deeply'}", Location(file, 1, 1))
+        )
     return None
 
 

@@ -179,3 +179,11 @@ def test_a_file_of_which_nothing_is_right_is_told_of_by_its_first_problems(text:
 def test_places_count_characters_also_behind_others_than_ascii() -> None:
     places = [one.location.column for one in problems("exec; 'é'; exec") if one.location is not None]
     assert places == [1, 12]
+
+
+def test_what_is_nested_too_deeply_is_said_so() -> None:
+    found: list[Diagnostic] = []
+    deep = f"def f(a):\n    return {'-' * 100_000}a\n"
+    assert "f" not in read_modules("udf", {"udf/f.py": deep}, found).by_name
+    assert [one.code for one in found] == ["M162"]
+    assert found[0].message.removeprefix("this is no Python:").strip()
