@@ -360,6 +360,36 @@ class IngestContract(Tables):
         assert raised.value.code == "X724"
         assert storage.version(letters.location) is None
 
+    @pytest.mark.parametrize("array", [False, True])
+    def test_a_key_that_stands_twice_around_the_row_is_a_problem_of_the_record(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path, array: bool
+    ) -> None:
+        wrapped = [
+            '{"insert": {"id": 1}, "insert": {"id": 2}}',
+            '{"insert": {"id": 3}}',
+            '{"\\u0069nsert": {"id": 4}, "Insert": null, "other": [1.25]}',
+            '{"delete": {"id": 5}, "delete": {"id": 6}}',
+            '{"insert": {"id": 7}, "other": 1, "other": 2}',
+            '{"insert": {"id": 8, "name": "a"}, "source": {"x": 1.5}}',
+        ]
+        events = [
+            '{"op": "c", "after": {"id": 10}, "after": {"id": 11}}',
+            '{"payload": {"op": "c", "after": {"id": 12}}, "payload": {"op": "c", "after": {"id": 13}}}',
+            '{"payload": {"op": "u", "before": {"id": 3}, "after": {"id": 14}, "op": "u"}}',
+            '{"payload": null, "op": "u", "before": {"id": 3}, "after": {"id": 15, "name": 1.50}}',
+            '{"payload": {"op": "c", "after": {"id": 16}, "source": {"a": 1}}, "schema": {"a": 1}}',
+        ]
+        for name, texts in (("a.json", wrapped), ("b.json", events)):
+            (tmp_path / name).write_text(f"[{','.join(texts)}]" if array else "\n".join(texts), "utf-8")
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, students, json_files(tmp_path / "a.json", array, "insert_delete"), 1, letters)
+        assert [row[0] for row in storage.rows(students.location)] == [3, 8]
+        ingest_files(engine, students, json_files(tmp_path / "b.json", array, "debezium"), 2, letters)
+
+        assert storage.rows(students.location) == [(15, "1.50"), (16, None), (8, "a")]
+        assert [row[4] for row in storage.rows(letters.location)] == ["X714: a record has a key twice"] * 7
+
     def test_an_append_only_table_rejects_deletes_and_both_rows_of_an_update(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
     ) -> None:

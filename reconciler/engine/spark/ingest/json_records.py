@@ -4,7 +4,8 @@
   {"delete": row}. `debezium`: a change event, with or without its `payload`; a row that was updated is the row `before`,
   deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of these.
 - Keys are matched to columns without regard to case; a key that no column has is left out and told (UNKNOWN), one that
-  stands twice is a problem of the record. So is a text that is no object, and whatever follows one.
+  stands twice is a problem of the record, in the row as in what is around it (`insert`, `payload`, `after`). So is a text
+  that is no object, and whatever follows one.
 - Values are read as text and cast afterwards (`conform`). Numbers keep every digit: Spark's parser takes them through
   doubles, so a record in which that could show is parsed a second time, its numbers written as strings. Only objects and
   arrays in a column of text are not kept as they stand: they lose their spaces.
@@ -45,6 +46,7 @@ _CHANGE: Final = f"struct<op:string,before:{_OBJECT},after:{_OBJECT}>"
 _CHANGES = "reconcile changes"
 _KEYS = "reconcile values"
 _OTHER_KEYS = "reconcile other values"
+_DOUBLED = "reconcile doubled"
 _PROBLEM = "reconcile problem"
 _DELETES = "reconcile deletes"
 _OTHER = "reconcile other "
@@ -61,11 +63,13 @@ _SAFE_DIGITS = 15
 @dataclass(frozen=True, slots=True)
 class _Format:
     """How an object is parsed: its Spark type, and of a parsed one (`e`) an expression for its changes, an array of structs
-    {deletes, object, other, problem}; whether that is always one."""
+    {deletes, object, other, problem}; whether that is always one; of the text of an object (`t`) expressions for the texts
+    of objects around the row, whose keys may not stand twice."""
 
     type: str
     changes: str
     is_one_change: bool = True
+    wrappers: tuple[str, ...] = ()
 
 
 def can_be_proven(config: JsonObject, target: TableTarget) -> bool:
@@ -137,9 +141,10 @@ def _format(update_format: str, target: TableTarget) -> _Format:
             neither = """'a record is not {"insert": {…}} or {"delete": {…}}'"""
             one = "(e.insert IS NULL) <> (e.delete IS NULL)"
             change = _change("e.insert IS NULL", "coalesce(e.insert, e.delete)", problem=f"if({one}, NULL, {neither})")
-            return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT}>", change)
+            return _Format(f"struct<insert:{_OBJECT},delete:{_OBJECT}>", change, wrappers=("t",))
         case "debezium":
-            return _Format(f"struct<payload:{_CHANGE},{_CHANGE[7:]}", _debezium(bool(target.primary_key)), False)
+            type_, wrappers = f"struct<payload:{_CHANGE},{_CHANGE[7:]}", ("t", "get_json_object(t, '$.payload')")
+            return _Format(type_, _debezium(bool(target.primary_key)), False, wrappers)
         case other:
             raise EngineError("X716", f"the engine knows no update_format {other!r}: raw, insert_delete or debezium")
 
@@ -227,12 +232,20 @@ def _one_by_one(texts: DataFrame) -> DataFrame:
 
 def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
     element = f"array<{format_.type}>" if is_array else format_.type
-    both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), element)} AS {quoted(_CHANGES)}")
+    both = texts.selectExpr(
+        "*",
+        f"{_parsed(quoted(RECORD), element)} AS {quoted(_CHANGES)}",
+        f"{_doubled(quoted(RECORD), format_, is_array)} AS {quoted(_DOUBLED)}",
+    )
     nothing = (
         f"array(named_struct('deletes', false, 'object', CAST(NULL AS {_OBJECT}), 'other', CAST(NULL AS {_OBJECT}), "
         f"'problem', {literal(_problem(is_array))}))"
     )
-    changes = _changes_of(quoted(_CHANGES), format_, is_array)
+    # As many as without the problem: the numbers in them are looked up by their place.
+    problem = f"if(get({quoted(_DOUBLED)}, element), 'a record has a key twice', c.problem)"
+    twice = f"named_struct('deletes', c.deletes, 'object', c.object, 'other', c.other, 'problem', {problem})"
+    told = f"transform({format_.changes}, c -> {twice})"
+    changes = _changes_of(quoted(_CHANGES), told if format_.wrappers else format_.changes, is_array)
     is_whole = f"size({quoted(_CHANGES)}) = 2 AND {quoted(_CHANGES)}[0] IS NOT NULL"
     named = f"CASE WHEN {is_whole} THEN {changes} ELSE {nothing} END"
     kept = [*map(quoted, (RECORD, ORIGIN, ORDER)), f"{is_whole} AS whole"]
@@ -252,9 +265,21 @@ def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
     )
 
 
-def _changes_of(parsed: str, format_: _Format, is_array: bool) -> str:
+def _changes_of(parsed: str, changes: str, is_array: bool) -> str:
     elements = f"{parsed}[0]" if is_array else f"array({parsed}[0])"
-    return f"flatten(transform({elements}, e -> {format_.changes}))"
+    return f"flatten(transform({elements}, (e, element) -> {changes}))"
+
+
+def _doubled(text: str, format_: _Format, is_array: bool) -> str:
+    """Of each element whether a key stands twice in it, around the row. The parser would take the last one."""
+    if not format_.wrappers:
+        return "CAST(NULL AS ARRAY<BOOLEAN>)"
+    # `json_object_keys` is cheap, and gives NULL where it is stricter than the parser that reads the values.
+    keys = [f"coalesce(json_object_keys({one}), map_keys(from_json({one}, '{_OBJECT}')))" for one in format_.wrappers]
+    twice = "size(array_distinct(transform(k, key -> lower(key)))) < size(k)"
+    found = " OR ".join(f"coalesce({_with('k', key, twice)}, false)" for key in keys)
+    elements = f"from_json({text}, 'array<string>')" if is_array else f"array({text})"
+    return f"transform({elements}, t -> {found})"
 
 
 def _source(format_: _Format, is_array: bool, is_plain: bool) -> str:
@@ -262,7 +287,7 @@ def _source(format_: _Format, is_array: bool, is_plain: bool) -> str:
     if is_plain:
         return f"{_parsed(_marked(quoted(RECORD)), _OBJECT)}[0]"
     element = f"array<{format_.type}>" if is_array else format_.type
-    return f"{_changes_of(_parsed(_marked(quoted(RECORD)), element), format_, is_array)}[place].object"
+    return f"{_changes_of(_parsed(_marked(quoted(RECORD)), element), format_.changes, is_array)}[place].object"
 
 
 def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, has_other: bool) -> DataFrame:
