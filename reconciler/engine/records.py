@@ -15,6 +15,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.literals import fitted, matching
 from reconciler.engine.protocol import TableTarget
+from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, are_unmatched
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -38,6 +39,14 @@ class Record:
     text: str
     changes: tuple[Change, ...] = ()
     problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of CSV and its fields."""
+
+    text: str
+    fields: list[str]
 
 
 def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget) -> Iterator[Record]:
@@ -88,15 +97,16 @@ def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget)
     return tuple(sorted({name for header in headers if header for name in missing_fields(header, target)}))
 
 
-def _csv_lines(text: str, config: JsonObject) -> list[list[str]]:
-    return [line for line in csv.reader(text.splitlines(), delimiter=config.get("delimiter", ",")) if line]
+def _csv_lines(text: str, config: JsonObject) -> list[_Line]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [_Line(line, next(csv.reader([line], delimiter=config.get("delimiter", ",")))) for line in lines]
 
 
-def _header(lines: list[list[str]], config: JsonObject, target: TableTarget) -> list[str]:
+def _header(lines: list[_Line], config: JsonObject, target: TableTarget) -> list[str]:
     """The names of the fields, taken off the lines where they stand there."""
     if not lines or not config.get("header", True):
         return [column.name for column in target.columns] if lines else []
-    return lines.pop(0)
+    return lines.pop(0).fields
 
 
 def _csv_records(path: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
@@ -105,13 +115,14 @@ def _csv_records(path: str, text: str, config: JsonObject, target: TableTarget) 
     unknown = unknown_fields(header, target)
     for number, line in enumerate(lines, 1):
         position = _position({"file": path, "record": number})
-        told = config.get("delimiter", ",").join(line)
-        if len(line) != len(header):
-            problem = "X714: a line has too many or too few fields, or a quote without end"
-            yield Record(position, told, problem=problem)
+        if are_unmatched(line.text, config.get("delimiter", ",")):
+            yield Record(position, line.text, problem=f"X714: {UNMATCHED_QUOTES}")
             continue
-        known = {name: part or None for name, part in zip(header, line, strict=True)}
-        yield Record(position, told, (Change(matching(known, target.columns, target.defaults), unknown=unknown),))
+        if len(line.fields) != len(header):
+            yield Record(position, line.text, problem=f"X714: {OTHER_WIDTH}")
+            continue
+        known = {name: part or None for name, part in zip(header, line.fields, strict=True)}
+        yield Record(position, line.text, (Change(matching(known, target.columns, target.defaults), unknown=unknown),))
 
 
 def _position(place: Mapping[str, Any]) -> str:

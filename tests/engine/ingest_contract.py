@@ -360,6 +360,36 @@ class IngestContract(Tables):
         assert raised.value.code == "X724"
         assert storage.version(letters.location) is None
 
+    @pytest.mark.parametrize("mark", [",", "|", "\t", " "])
+    def test_a_line_whose_quotes_do_not_match_is_no_record(
+        self, mark: str, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        good = ['1,"a"', "2,", '3,"a,b"', '4,"""a"""', '"5","x"', '"6",""', '7,""""']
+        bad = [
+            '11,"open',
+            '12,second"',
+            '13,a"b',
+            '14,"a"b',
+            '15,"a""',
+            '16,"a""",b"',
+            'second","third',
+            '"17,"a"',
+            '18,"x"" ,"y',
+        ]
+        lines = [line.replace(",", mark) for line in ("id,name", *good, *bad)]
+        (tmp_path / "a.csv").write_text("\n".join(lines), "utf-8")
+        transport = {"name": "file_input", "config": {"path": str(tmp_path / "a.csv")}}
+        csv = {"transport": transport, "format": {"name": "csv", "config": {"delimiter": mark}}}
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, students, csv, 1, letters)
+
+        assert [row[0] for row in storage.rows(students.location)] == [1, 2, 3, 4, 5, 6, 7]
+        assert [row[1] for row in storage.rows(students.location)][2:5] == [f"a{mark}b", '"a"', "x"]
+        rejected = storage.rows(letters.location)
+        assert sorted(row[5] for row in rejected) == sorted(line.replace(",", mark) for line in bad)
+        assert {row[4][:40] for row in rejected} == {"X714: the quotes of a line do not match:"}
+
     @pytest.mark.parametrize("array", [False, True])
     def test_a_key_that_stands_twice_around_the_row_is_a_problem_of_the_record(
         self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path, array: bool

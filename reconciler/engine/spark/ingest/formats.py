@@ -6,8 +6,9 @@
 - JSON: one object a line, or `array: true`: one array of objects a file (see `json_records`).
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
   `null_value` (default: the empty unquoted field; in columns that hold no text, a quoted one, too), `multi_line` (default
-  false: a field holds no line breaks, and large files are read in parts). Quotes inside of quotes are doubled. Files may
-  have other headers: each is read by its own.
+  false: a field holds no line breaks, and large files are read in parts). Quotes inside of quotes are doubled. A line whose
+  quotes do not match is no record, since it may be a piece of a field with a line break. Files may have other headers: each
+  is read by its own.
 - A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
   as absent.
 - A record that is not what the format says is a problem of its row; a Parquet file that can't be read, or two columns of
@@ -20,12 +21,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.digest import JsonObject
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
+from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, quoted_field_of
 from reconciler.engine.spark.conform import TEXT, Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
@@ -37,8 +39,13 @@ from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
 _CORRUPT = "reconcile corrupt"
+_UNMATCHED = "reconcile unmatched"
+_LINE = "reconcile line"
+_FIELDS = "reconcile fields"
 _QUOTED_NOTHING = "\ufdd0reconcile quoted nothing"
 """Stands for a field of quotes with nothing between them; its first character is no character of any text."""
+# What stands in no text either: so a line is one field, whatever is in it.
+_NO_QUOTE, _NO_DELIMITER = "\ufdd1", "\ufdd2"
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -96,8 +103,9 @@ def _csv(
     if not parts:
         parts = [_csv_rows(session, ("reconcile none",), locations, config, target, options)]
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    problem = f"if({quoted(_CORRUPT)} IS NULL, NULL, 'X714: a line has too many or too few fields, or a quote without end')"
-    given = by_name(rows, (ORIGIN, ORDER, UNKNOWN, _CORRUPT))
+    unmatched = f"if({quoted(_UNMATCHED)}, {literal(f'X714: {UNMATCHED_QUOTES}')}, NULL)"
+    problem = f"coalesce({unmatched}, if({quoted(_CORRUPT)} IS NULL, NULL, {literal(f'X714: {OTHER_WIDTH}')}))"
+    given = by_name(rows, (ORIGIN, ORDER, UNKNOWN, _CORRUPT, _UNMATCHED))
     return Incoming(
         rows,
         given,
@@ -120,27 +128,31 @@ def _csv_rows(
     options: Mapping[str, str],
 ) -> DataFrame:
     """The rows of files with one header, and what was no line of theirs. A column that they lack has its default."""
-    reader = (
-        session.read.options(**options)
-        .option("header", str(bool(config.get("header", True))).lower())
-        .option("sep", str(config.get("delimiter", ",")))
-        .option("quote", '"')
-        .option("escape", '"')
-        .option("mode", "PERMISSIVE")
-        .option("columnNameOfCorruptRecord", _CORRUPT)
-        .option("enforceSchema", "true")
+    delimiter = str(config.get("delimiter", ","))
+    parsing = {
+        "sep": delimiter,
+        "quote": '"',
+        "escape": '"',
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _CORRUPT,
         # Else Spark takes the empty text for NULL, quotes or not.
-        .option("emptyValue", _QUOTED_NOTHING)
-        .option("multiLine", str(bool(config.get("multi_line", False))).lower())
-    )
+        "emptyValue": _QUOTED_NOTHING,
+    }
     if config.get("null_value") is not None:
-        reader = reader.option("nullValue", str(config["null_value"]))
+        parsing["nullValue"] = str(config["null_value"])
+    header = {"header": str(bool(config.get("header", True))).lower(), "enforceSchema": "true"}
+    reader = session.read.options(**options).options(**header)
     schema = ", ".join(f"{quoted(name)} STRING" for name in (*names, _CORRUPT))
     unknown = unknown_literal(unknown_fields(names, target)) or "CAST(NULL AS STRING)"
     texts = {fold(column.name) for column in target.columns if column.type.lower().startswith(TEXT)}
     values = [_with_nothing(name, "''" if fold(name) in texts else "NULL") for name in names]
-    read = reader.schema(schema).csv(locations)
-    rows = read.selectExpr(*values, quoted(_CORRUPT), *_place(), f"{unknown} AS {quoted(UNKNOWN)}")
+    if config.get("multi_line"):
+        read = reader.options(**parsing, multiLine="true").schema(schema).csv(locations)
+        read = read.selectExpr("*", f"false AS {quoted(_UNMATCHED)}", *_place())
+    else:
+        read = _by_line(reader, locations, schema, parsing, delimiter)
+    kept = map(quoted, (_CORRUPT, _UNMATCHED, ORIGIN, ORDER))
+    rows = read.selectExpr(*values, *kept, f"{unknown} AS {quoted(UNKNOWN)}")
     known = {fold(name) for name in names}
     for column in target.columns:
         if fold(column.name) not in known and fold(column.name) in target.defaults:
@@ -149,6 +161,31 @@ def _csv_rows(
         elif fold(column.name) not in known and not column.nullable:
             rows = rows.withColumn(column.name, f.expr(_lacking(column, "STRING")))
     return rows
+
+
+def _by_line(
+    reader: DataFrameReader, locations: list[str], schema: str, parsing: Mapping[str, str], delimiter: str
+) -> DataFrame:
+    """The fields of each line but headers, and whether its quotes match: the parser takes a line whatever its quotes are,
+    and tells nothing of them."""
+    whole = {"sep": _NO_DELIMITER, "quote": _NO_QUOTE, "escape": _NO_QUOTE, "columnNameOfCorruptRecord": _CORRUPT}
+    read = reader.options(**whole).schema(f"{quoted(_LINE)} STRING, {quoted(_CORRUPT)} STRING").csv(locations)
+    lines = read.selectExpr(f"coalesce({quoted(_CORRUPT)}, {quoted(_LINE)}) AS {quoted(_LINE)}", *_place())
+    options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in parsing.items())
+    fields = lines.selectExpr(
+        f"from_csv({quoted(_LINE)}, {literal(schema)}, map({options})) AS {quoted(_FIELDS)}",
+        f"{_unmatched(quoted(_LINE), delimiter)} AS {quoted(_UNMATCHED)}",
+        *map(quoted, (_LINE, ORIGIN, ORDER)),
+    )
+    flat = fields.selectExpr(f"{quoted(_FIELDS)}.*", *map(quoted, (_LINE, _UNMATCHED, ORIGIN, ORDER)))
+    return flat.withColumn(_CORRUPT, f.expr(f"if({quoted(_UNMATCHED)}, {quoted(_LINE)}, {quoted(_CORRUPT)})"))
+
+
+def _unmatched(line: str, delimiter: str) -> str:
+    """Whether a quote is left when the doubled ones and all quoted fields are taken away. See `engine.quotes`."""
+    quoted_field = literal(quoted_field_of(delimiter))
+    left = f"regexp_replace(replace({line}, '\"\"', ''), {quoted_field}, '$1')"
+    return f"(contains({line}, '\"') AND contains({left}, '\"'))"
 
 
 def _lacking(column: ColumnType, type_: str) -> str:

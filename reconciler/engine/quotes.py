@@ -1,0 +1,27 @@
+"""Whether the quotes of a line of CSV match: alike for all engines.
+
+A quote begins a field, or ends one that it began, or is doubled within such a field. What is left when doubled ones and
+whole quoted fields are taken away opens or closes nothing: the line may be a piece of a field with a line break, which would
+become two wrong rows.
+"""
+
+import re
+from typing import Final
+
+UNMATCHED_QUOTES: Final = (
+    "the quotes of a line do not match: a field with quotes begins and ends with one, on one line, as no field holds a line "
+    "break; a quote within it is doubled"
+)
+OTHER_WIDTH: Final = "a line has too many or too few fields"
+
+
+def quoted_field_of(delimiter: str) -> str:
+    """The pattern of a field in quotes, with the delimiter before it as its first group. It takes no line apart in more ways
+    than one."""
+    mark, spaces = re.sub(r"(\W)", r"\\\1", delimiter), "" if delimiter == " " else " *"
+    return f'(^|{mark}){spaces}"[^"]*"{spaces}(?={mark}|$)'
+
+
+def are_unmatched(line: str, delimiter: str) -> bool:
+    """Whether a line has quotes that do not match."""
+    return '"' in re.sub(quoted_field_of(delimiter), r"\1", line.replace('""', ""))
