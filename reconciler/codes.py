@@ -300,6 +300,7 @@ _USAGE: Final[dict[str, str]] = {
     "U818": "not the name of an object or a version",
     "U819": "not a time",
     "U820": "not a name for a version",
+    "U821": "a warehouse inside another one",
     "U830": "it is not clear what goes back where",
     "U840": "it is not clear what is to be promoted or dropped",
     "U850": "a step and a time to read as of",

@@ -16,6 +16,7 @@ Rules:
 import os
 import shutil
 
+from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.objects import remove_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import remove_local
@@ -47,6 +48,7 @@ def remove_table(location: str, identity: str | None, aside: str) -> bool:
     if not is_local(location):
         return False
     path, beside = local_path(location), local_path(aside)
+    require_no_warehouse(location)
     if os.path.isdir(path) and table_identity(location) == identity:
         shutil.rmtree(beside, ignore_errors=True)
         try:

@@ -21,6 +21,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import commit_properties, has_transaction
@@ -193,6 +194,7 @@ def remove_local(location: str) -> bool:
     if not is_local(location):
         return False
     path = local_path(location)
+    require_no_warehouse(location)
     # The log goes first: a reader finds either the whole table or none, never a table whose files are going.
     shutil.rmtree(os.path.join(path, "_delta_log"), ignore_errors=True)
     shutil.rmtree(path, ignore_errors=True)

@@ -40,7 +40,7 @@ def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | Non
     named = [_named(one) for one in warehouses if is_local(one)]
     seen: set[str] = set()
     for place in (place for path in paths for place in _places(path)):
-        for folder in _upwards(place):
+        for folder in upwards(place):
             if folder in seen:
                 break
             seen.add(folder)
@@ -48,7 +48,7 @@ def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | Non
             for one in named:
                 if one.is_at(folder, identity):
                     return one.written
-            if _holds_registry(folder):
+            if holds_registry(folder):
                 return folder
     return None
 
@@ -127,7 +127,14 @@ def _links(folder: str) -> list[str]:
         return []
 
 
-def _upwards(place: str) -> Iterator[str]:
+def is_same_folder(one: str, other: str) -> bool:
+    """Whether two paths without links are one folder; where one is not made yet, the disk may take no notice of letter
+    case."""
+    return _Named(other, other, _identity(other)).is_at(one, _identity(one))
+
+
+def upwards(place: str) -> Iterator[str]:
+    """A folder and all above it."""
     while True:
         yield place
         above = os.path.dirname(place)
@@ -144,7 +151,7 @@ def _identity(folder: str) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino)
 
 
-def _holds_registry(folder: str) -> bool:
+def holds_registry(folder: str) -> bool:
     """Whether a folder has a registry in it: documents and histories of pipelines are Delta tables below it."""
     registry = os.path.join(folder, REGISTRY_FOLDER)
     try:

@@ -7,6 +7,7 @@ where the pipeline's relations would stand (A505). Anything else is an error, ne
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.delta.nested_warehouses import registry_below, warehouse_in_store
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
 from reconciler.diff.foreign import ForeignChange
@@ -28,7 +29,7 @@ from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import what_is_asked
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
-from reconciler.reconcile.target import Target
+from reconciler.reconcile.target import Target, nested_warehouse
 from reconciler.registry.model import Head, Stored
 from reconciler.snapshot.model import Snapshot
 
@@ -189,6 +190,9 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
 
 def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
     head = applied.head.value if applied.head else None
+    nested = warehouse_in_store(target.warehouse, plan.pipeline) if head is None else None
+    if nested is not None:
+        raise nested_warehouse(target.environment.name, target.warehouse, nested)
     published = head.published.relations if head and head.published else {}
     renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
     ours = renamed_placements(published, renames)
@@ -196,9 +200,12 @@ def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
         # An apply or a restore under way has made some of them; it knows which.
         return
     for change in plan.diff.relations:
-        if change.action is Action.ADDED and fold(change.name) not in ours:
+        if change.action is not Action.REMOVED and fold(change.name) not in ours:
             location = join_location(target.warehouse, folder_for(plan.pipeline, change.name, ours))
-            if not is_vacant(location):
+            nested = registry_below(location)
+            if nested is not None:
+                raise nested_warehouse(target.environment.name, target.warehouse, nested)
+            if change.action is Action.ADDED and not is_vacant(location):
                 raise ReconcileError(
                     "A505",
                     f"{location} holds data already, but the registry does not know {plan.pipeline}.{change.name}",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reconciler.cache import Cache, NoCache
 from reconciler.commands import in_environment
+from reconciler.delta.nested_warehouses import warehouse_around_or_within
 from reconciler.delta.opening import is_local, is_on_s3, local_path
 from reconciler.diagnostics import errors_among
 from reconciler.engine.installed import installed_spark
@@ -53,7 +54,7 @@ class Target:
 
 def open_target(root: Path, environment: str | None) -> Target:
     """The target of an environment (None: the project's default). Raises ManifestInvalid, NotFound (U814), and
-    ReconcileError (U815) for a warehouse that this version can't use."""
+    ReconcileError (U815, U821) for a warehouse that this version can't use."""
     cache = open_cache()
     project = _project(read_optional(root / PROJECT_FILE, root), cache)
     name = environment or project.default
@@ -63,7 +64,24 @@ def open_target(root: Path, environment: str | None) -> Target:
         raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
     warehouse = warehouse_location(found, root)
     others = tuple(_warehouses(root, (one for other, one in project.environments.items() if other != name)))
+    _require_apart(name, warehouse, others)
     return Target(root, found, warehouse, DeltaRegistry(warehouse), cache, is_default=name == project.default, others=others)
+
+
+def _require_apart(environment: str, warehouse: str, others: tuple[str, ...]) -> None:
+    """No command works in a warehouse that stands inside another one, or has one inside. Raises ReconcileError (U821)."""
+    nested = warehouse_around_or_within(warehouse, others)
+    if nested is not None:
+        raise nested_warehouse(environment, warehouse, nested)
+
+
+def nested_warehouse(environment: str, warehouse: str, nested: str) -> ReconcileError:
+    """U821: one warehouse would write and remove what is the other's."""
+    return ReconcileError(
+        "U821",
+        f"environment {environment} has its warehouse at {warehouse}, and another is at {nested}: one is inside the other",
+        "give each a folder of its own, beside the other: what is a table of the one would be a folder of the other",
+    )
 
 
 def warehouse_location(environment: Environment, root: Path) -> str:
