@@ -14,8 +14,9 @@ from reconciler.diff.model import Action, FunctionChange
 from reconciler.manifest.model import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
 from reconciler.names import fold, is_version
 from reconciler.program.model import Function
-from reconciler.snapshot.fingerprint import function_content, python_meaning
+from reconciler.snapshot.fingerprint import function_content
 from reconciler.snapshot.model import Snapshot
+from reconciler.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
 from reconciler.sql.spelling import Spelling
 
@@ -99,12 +100,13 @@ def _python_causes(applied: PythonBody, desired: PythonBody) -> list[str]:
     causes: list[str] = []
     if applied.module != desired.module:
         causes.append(f"module changed from {applied.module} to {desired.module}")
+    before, after = python_meaning(applied.sources), python_meaning(desired.sources)
     for path in sorted({*applied.sources, *desired.sources}):
         if path not in applied.sources:
             causes.append(f"udf/{path} added")
         elif path not in desired.sources:
             causes.append(f"udf/{path} removed")
-        elif python_meaning(applied.sources[path]) != python_meaning(desired.sources[path]):
+        elif before[path] != after[path] and applied.sources[path] != desired.sources[path]:
             causes.append(f"udf/{path} changed")
     if sorted(applied.requirements) != sorted(desired.requirements):
         causes.append("requirements changed")

@@ -5,8 +5,8 @@
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
   versions of functions it calls instead of today's.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
-  from the pipeline's folder as Python understands it, requirements, Python's minor version, whether it is deterministic
-  and whether it gives NULL where it fails.
+  from the pipeline's folder as Python understands it, or as it is written (`python_meaning`), requirements, Python's minor
+  version, whether it is deterministic and whether it gives NULL where it fails.
 - connector: relation, name, transport and format with their configuration, defaults filled in.
 
 Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and where an output
@@ -17,7 +17,6 @@ Types inferred without Spark never enter. The rules are the seed's ("A table is 
 considered modified if …"); a change upstream is not hashed in but propagated by `diff`, which can say why.
 """
 
-import ast
 import json
 from functools import lru_cache
 from typing import Any, assert_never
@@ -28,6 +27,7 @@ from reconciler.manifest.model import ColumnDeclaration, FunctionBody, PythonBod
 from reconciler.names import fold, without_version
 from reconciler.program.model import Connector, Function, Table, View
 from reconciler.program.settings import decisive_settings
+from reconciler.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
 from reconciler.sql.spelling import Spelling
 
@@ -108,7 +108,7 @@ def _body_content(body: FunctionBody, deterministic: bool, spelling: Spelling) -
         case PythonBody():
             return {
                 "module": body.module,
-                "sources": {path: python_meaning(text) for path, text in sorted(body.sources.items())},
+                "sources": python_meaning(body.sources),
                 "requirements": sorted(body.requirements),
                 "python": body.python,
                 "deterministic": deterministic,
@@ -117,32 +117,6 @@ def _body_content(body: FunctionBody, deterministic: bool, spelling: Spelling) -
             }
         case _:
             assert_never(body)
-
-
-@lru_cache(maxsize=1024)
-def python_meaning(text: str) -> str:
-    """A text equal for modules that differ in comments, layout and docstrings only. The running Python writes it, for both
-    sides of a comparison; it is never stored."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # Applied by a newer Python, perhaps.
-        return text
-    if "__doc__" not in text and "inspect" not in text:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                _drop_docstring(node)
-    try:
-        return ast.dump(tree)
-    except (RecursionError, ValueError):
-        # ValueError: Python reads a number of 5,000 hexadecimal digits, and does not write it.
-        return text
-
-
-def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    match node.body:
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            node.body = rest
 
 
 def connector_content(connector: Connector) -> dict[str, Any]:

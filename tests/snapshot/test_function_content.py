@@ -8,7 +8,7 @@ import pytest
 from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
 from reconciler.program.model import Function, Program
 from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.fingerprint import function_content, python_meaning
+from reconciler.snapshot.fingerprint import function_content
 from reconciler.snapshot.model import take_snapshot
 
 TEXT = 'def tax(x):\n    """The tax."""\n    return x * 2\n'
@@ -46,16 +46,6 @@ def test_what_is_written_otherwise_means_the_same() -> None:
 )
 def test_what_changes_a_function(changes: dict[str, Any]) -> None:
     assert content(TAX, **changes) != content(TAX)
-
-
-def test_docstrings_count_where_they_are_read() -> None:
-    assert python_meaning('"""a"""\nx = __doc__') != python_meaning('"""b"""\nx = __doc__')
-    assert python_meaning("not python (") == "not python ("
-
-
-def test_a_module_that_can_t_be_written_out_is_its_own_meaning() -> None:
-    text = f"x = 0x{'F' * 5000}\n"
-    assert python_meaning(text) == text
 
 
 def test_a_snapshot_has_a_fingerprint_of_each_function() -> None:
