@@ -175,3 +175,19 @@ def test_one_place_on_s3_is_one_text(tmp_path: Path) -> None:
     with pytest.raises(ReconcileError, match="in a folder or on S3") as raised:
         open_target(tmp_path, None)
     assert raised.value.code == "U815"
+
+
+@pytest.mark.parametrize("registry", ["_registry", "lake/_registry", "lake/wh/shop/_registry"])
+def test_a_warehouse_inside_another_one_is_refused(tmp_path: Path, bucket: Bucket, registry: str) -> None:
+    (tmp_path / "pipelines" / "shop").mkdir(parents=True)
+    (tmp_path / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: 's3://{bucket.name}/lake/wh'}}}}\n")
+    (tmp_path / "pipelines" / "shop" / "program.sql").write_text("CREATE TABLE t (id BIGINT);")
+    (tmp_path / "pipelines" / "shop" / "pipeline.yaml").write_text(
+        "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    )
+    assert "+ table t" in planned(tmp_path, bucket)
+    bucket.put(f"{registry}/pipelines/_delta_log/00000000000000000000.json", "{}")
+    ran = python(tmp_path, bucket, "-c", "from reconciler.cli.main import main; main(['plan', 'shop'])")
+    around = registry.rpartition("/")[0]
+    assert f"U821: environment dev has its warehouse at s3://{bucket.name}/lake/wh, and another is at" in ran.stderr
+    assert f" s3://{bucket.name}{'/' if around else ''}{around}:" in ran.stderr
