@@ -517,6 +517,37 @@ class IngestContract(Tables):
         assert dict(m) == {"k": same, "n": None}
         assert (dict(written.unknown), written.missing) == ({"m.only": 2, "st.only": 2}, ("m.lacks", "st.lacks"))
 
+    def test_keys_of_objects_are_fields_without_regard_to_case_at_any_depth(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        kind = "STRUCT<a: INT, Deep: ARRAY<STRUCT<x: STRING>>, m: MAP<STRING,STRUCT<y: DECIMAL(4,2)>>>"
+        columns = (ColumnType("id", "INT"), ColumnType("st", kind))
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        write(
+            tmp_path / "a.json",
+            {
+                "id": 1,
+                "ST": {"A": 1, "deep": [{"X": "Q"}, None, {"x": None, "other": 1}], "M": {"K": {"Y": 1.5}, "n": None}},
+            },
+            {"id": 2, "st": {"b": 1}},
+            {"id": 3, "st": None},
+            {"id": 4, "st": {"a": 1, "A": 2}},
+            {"id": 5, "st": {"A": "x"}},
+            {"id": 6, "st": {"deep": [{"x": "1", "X": "2"}]}},
+        )
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        assert ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters).rejected >= 2
+
+        (one, first), *others = storage.rows(target.location)[:3]
+        assert (one, first["a"], first["Deep"]) == (1, 1, [{"x": "Q"}, None, {"x": None}])
+        assert {key: part and Decimal(str(part["y"])) for key, part in dict(first["m"]).items()} == {
+            "K": Decimal("1.5"),
+            "n": None,
+        }
+        assert others == [(2, {"a": None, "Deep": None, "m": None}), (3, None)]
+
     def test_a_structure_without_any_field_of_its_column_is_an_error(
         self, engine: Engine, storage: Storage, tmp_path: Path
     ) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql.types import DataType
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import cast_by_name, misfit, too_long
+from reconciler.engine.spark.nested import cast_by_name, from_variant, misfit, too_long
 from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
@@ -245,4 +245,4 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"
     wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {misfit(parsed, stored)})"
-    return f"CASE WHEN NOT ({wrong}) THEN CAST({parsed} AS {stored}) END", ((wrong, message), *lengths)
+    return f"CASE WHEN NOT ({wrong}) THEN {from_variant(parsed, stored)} END", ((wrong, message), *lengths)

@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructType
 
 from reconciler.engine.fields import no_common_field
 from reconciler.engine.spark.failures import refusal
-from reconciler.engine.spark.locations import quoted
+from reconciler.engine.spark.locations import literal, quoted
 from reconciler.names import fold
 from reconciler.sql.structures import Elements, Entries, Shape, Structure, without_common_field
 
@@ -131,11 +131,12 @@ def _misfit(variant: str, kind: DataType, depth: int) -> str:
         values = f"map_values(try_cast({variant} AS map<string,variant>))"
         return _either(variant, "map<string,variant>", f"exists({values}, {part} -> {inner})")
     if isinstance(kind, StructType):
-        fields = [
-            _misfit(f"try_variant_get({variant}, {_path(field.name)}, 'variant')", field.dataType, depth)
-            for field in kind.fields
-        ]
-        return _either(variant, "map<string,variant>", " OR ".join(f"coalesce({one}, false)" for one in fields) or "false")
+        given = f"object{depth}"
+        fields = [_with(part, _field(given, one.name), _misfit(part, one.dataType, depth + 1)) for one in kind.fields]
+        twice = f"size(array_distinct(transform(map_keys({given}), key -> lower(key)))) < size({given})"
+        inner = " OR ".join(f"coalesce({one}, false)" for one in (twice, *fields))
+        shape = "map<string,variant>"
+        return _either(variant, shape, _with(given, f"try_cast({variant} AS {shape})", inner))
     return (
         f"{variant} IS NOT NULL AND NOT is_variant_null({variant}) AND try_cast({variant} AS {kind.simpleString()}) IS NULL"
     )
@@ -147,6 +148,53 @@ def _either(variant: str, shape: str, inner: str) -> str:
     )
 
 
-def _path(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'").replace('"', '\\\\"')
-    return f"""'$["{escaped}"]'"""
+def from_variant(variant: str, type_: str) -> str:
+    """A variant that fits as the type that SQL writes so. Keys are fields without regard to case, as they are columns; a
+    cast would take those alone that are spelled so."""
+    kind = _read(type_)
+    return f"CAST({_from_variant(variant, kind, 0)} AS {type_})" if _has_fields(kind) else f"CAST({variant} AS {type_})"
+
+
+def _from_variant(variant: str, kind: DataType, depth: int) -> str:
+    part = f"part{depth}"
+    match kind:
+        case StructType():
+            given = f"object{depth}"
+            values = (
+                _with(part, _field(given, one.name), _from_variant(part, one.dataType, depth + 1)) for one in kind.fields
+            )
+            named = ", ".join(f"{value} AS {quoted(one.name)}" for value, one in zip(values, kind.fields, strict=True))
+            made = f"CASE WHEN {given} IS NOT NULL THEN struct({named}) END"
+            return _with(given, f"CAST({variant} AS map<string,variant>)", made)
+        case ArrayType() if _has_fields(kind):
+            return (
+                f"transform(CAST({variant} AS array<variant>), {part} -> {_from_variant(part, kind.elementType, depth + 1)})"
+            )
+        case MapType() if _has_fields(kind):
+            inner = _from_variant(part, kind.valueType, depth + 1)
+            return f"transform_values(CAST({variant} AS map<string,variant>), (key{depth}, {part}) -> {inner})"
+        case _:
+            return f"CAST({variant} AS {kind.simpleString()})"
+
+
+def _has_fields(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return True
+        case ArrayType():
+            return _has_fields(kind.elementType)
+        case MapType():
+            return _has_fields(kind.valueType)
+        case _:
+            return False
+
+
+def _field(given: str, name: str) -> str:
+    """What an object has under a name, most often spelled so."""
+    folded = f"map_filter({given}, (key, value) -> lower(key) = {literal(fold(name))})"
+    return f"coalesce({given}[{literal(name)}], get(map_values({folded}), 0))"
+
+
+def _with(name: str, value: str, expression: str) -> str:
+    """An expression in which a name stands for a value that is computed once."""
+    return f"transform(array({value}), {name} -> {expression})[0]"
