@@ -188,11 +188,18 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
     )
 
 
-def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
-    head = applied.head.value if applied.head else None
-    nested = warehouse_in_store(target.warehouse, plan.pipeline) if head is None else None
+def require_apart(target: Target, pipeline: str) -> None:
+    """Where nothing of a pipeline is applied yet, no other warehouse stands in its folder. Raises ReconcileError (U821)."""
+    folder = join_location(target.warehouse, pipeline)
+    nested = warehouse_in_store(target.warehouse, pipeline) or registry_below(folder)
     if nested is not None:
         raise nested_warehouse(target.environment.name, target.warehouse, nested)
+
+
+def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
+    head = applied.head.value if applied.head else None
+    if head is None:
+        require_apart(target, plan.pipeline)
     published = head.published.relations if head and head.published else {}
     renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
     ours = renamed_placements(published, renames)

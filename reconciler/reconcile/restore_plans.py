@@ -25,7 +25,7 @@ from reconciler.reconcile.commits import checked_out, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.homes import homes_beside
 from reconciler.reconcile.merged import outdated, reach, unmerged
-from reconciler.reconcile.planning import policies_for, read_applied
+from reconciler.reconcile.planning import policies_for, read_applied, require_apart
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target
@@ -49,6 +49,8 @@ class Restore:
 def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
     """The plan from what is applied to what a checkpoint has."""
     applied = read_applied(target, restore.pipeline)
+    if applied.head is None:
+        require_apart(target, restore.pipeline)
     last = applied.head.value.applied if applied.head is not None else None
     bootstrap = [one.program.settings.bootstrap_policy for one in (applied.snapshot, restored) if one is not None]
     plan = make_plan(

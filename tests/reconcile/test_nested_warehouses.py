@@ -65,9 +65,11 @@ def test_a_table_whose_folder_holds_a_warehouse_is_not_made(root: Path, tmp_path
     sql = "CREATE TABLE {0} (id BIGINT);"
     other = _write(tmp_path / "other", f"  prod: {{warehouse: '{folder}'}}\n", repo=sql.format("x"))
     deep = folder / "repo" / "deep"
-    (root / ".reconcile").rename(deep)
     with Project.open(other) as project:
+        assert str(root / ".reconcile" / "warehouse") in _refused(lambda: project.pipeline("repo").plan())
+        (root / ".reconcile").rename(folder / "aside")
         project.pipeline("repo").apply()
+        (folder / "aside").rename(deep)
         (other / "pipelines" / "repo" / "program.sql").write_text(sql.format("x") + sql.format("deep"))
         assert str(deep / "warehouse") in _refused(lambda: project.pipeline("repo").plan())
         assert str(deep / "warehouse") in _refused(lambda: project.pipeline("repo").apply())
