@@ -8,8 +8,10 @@ What is applied from a project that the base branch doesn't know changes no home
 never applied, is under those of the others.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+from reconciler.errors import RegistryError
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Applied, Home
 
@@ -38,9 +40,11 @@ def homes_beside(target: Target, pipeline: str, applied: Applied | None) -> Home
         return Homes(applied.home)
     found: dict[Home, str] = {}
     for other in target.registry.pipelines():
-        known = _applied(target, other) if other != pipeline else None
-        if known is not None and known.home is not None:
-            found.setdefault(known.home, known.commit)
+        # Damage to one pipeline is no damage to another.
+        with suppress(RegistryError):
+            known = _applied(target, other) if other != pipeline else None
+            if known is not None and known.home is not None:
+                found.setdefault(known.home, known.commit)
     return Homes(None, tuple(found.items()))
 
 
