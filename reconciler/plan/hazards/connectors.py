@@ -11,7 +11,7 @@ from reconciler.names import fold
 from reconciler.plan.connectors import changes_names_only
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.program.model import Connector, Program
 
 
 def inputs_read_again(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
@@ -60,19 +60,28 @@ def inputs_may_wait(diff: Diff, applied: Program, desired: Program) -> Iterator[
     changes. One that surely never ends is an error of the files (P345)."""
     touched = {fold(change.name) for change in diff.connectors if change.action is not Action.REMOVED}
     touched |= {fold(one.subject) for one in diff.metadata if one.what in ("start_after", "labels")}
+    open_ended: dict[str, list[str]] = {}
     for key, connector in sorted(desired.connectors.items()):
-        after = _texts(connector.settings.get("start_after"))
-        for other_key, other in sorted(desired.connectors.items()):
-            shared = sorted(after & _texts(other.settings.get("labels")))
-            if not shared or other.direction is not Direction.INPUT or not touched & {key, other_key}:
-                continue
-            if ends(other.settings) is None:
-                yield Hazard(
-                    "H936",
-                    connector.qualified_name,
-                    f"{connector.qualified_name} starts after {shared[0]!r}, and the settings of {other.qualified_name} "
-                    "do not say whether it ever ends (a file does, a folder does not)",
-                )
+        if connector.direction is Direction.INPUT and ends(connector.settings) is None:
+            for label in _texts(connector.settings.get("labels")):
+                open_ended.setdefault(label, []).append(key)
+    touched_of = {label: [key for key in keys if key in touched] for label, keys in open_ended.items()}
+    for key, connector in sorted(desired.connectors.items()):
+        for label in sorted(_texts(connector.settings.get("start_after"))):
+            others = (open_ended if key in touched else touched_of).get(label)
+            if others:
+                yield _may_wait(connector, label, desired.connectors[others[0]], len(others) - 1)
+
+
+def _may_wait(connector: Connector, label: str, first: Connector, more: int) -> Hazard:
+    which = f"{first.qualified_name} and {more} more of that label" if more else first.qualified_name
+    whether = "whether they ever end" if more else "whether it ever ends"
+    return Hazard(
+        "H936",
+        connector.qualified_name,
+        f"{connector.qualified_name} starts after {label!r}, and the settings of {which} do not say {whether} (a file does, "
+        "a folder does not)",
+    )
 
 
 def _texts(value: object) -> frozenset[str]:
