@@ -215,6 +215,8 @@ def texts(*values: str) -> Any:
     return arro3.core.Array(list(values), type=arro3.core.DataType.utf8())
 
 
+# Most of it waits; each half is shown in every run, in tests/engine/test_kafka_refusals.py and test_history_then_live.py.
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lake) -> None:
     """The input fails, the output lags; when the broker is back, both go on by themselves. The output sends what it had
