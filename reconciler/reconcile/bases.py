@@ -36,7 +36,7 @@ from reconciler.reconcile.homes import Homes, homes_of
 from reconciler.reconcile.repository import LOCAL, MAXIMUM_FILE, ORIGIN, PLAIN_FILES, Repository, open_repository
 from reconciler.reconcile.source import PROJECT_FILE
 from reconciler.reconcile.target import Target, warehouse_location
-from reconciler.registry.model import Home
+from reconciler.registry.home import Home
 
 _USUAL: Final = ("main", "master")
 

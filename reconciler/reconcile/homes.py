@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from reconciler.errors import RegistryError
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Applied, Home
+from reconciler.registry.home import Home
+from reconciler.registry.model import Applied
 
 
 @dataclass(frozen=True, slots=True)

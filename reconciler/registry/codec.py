@@ -12,6 +12,7 @@ from reconciler.digest import JsonObject
 from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.errors import RegistryError
 from reconciler.registry.format import FORMAT, check_format
+from reconciler.registry.home import home_from_json
 from reconciler.registry.model import (
     Aliases,
     AliasMove,
@@ -21,7 +22,6 @@ from reconciler.registry.model import (
     EntryState,
     ForeignStep,
     Head,
-    Home,
     Intent,
     Journal,
     JournalEntry,
@@ -227,11 +227,7 @@ def _output(value: Mapping[str, Any]) -> OutputState:
 
 
 def _applied(value: Mapping[str, Any]) -> Applied:
-    return Applied(**{**value, "approval": Approval(**value["approval"]), "home": _home(value.get("home"))})
-
-
-def _home(value: Mapping[str, Any] | None) -> Home | None:
-    return Home(**{**value, "branches": tuple(value["branches"])}) if value is not None else None
+    return Applied(**{**value, "approval": Approval(**value["approval"]), "home": home_from_json(value.get("home"))})
 
 
 def _published(value: Mapping[str, Any]) -> Published:
@@ -273,6 +269,6 @@ def _journal(value: Mapping[str, Any]) -> Journal:
         "entries": entries,
         "versions": _versions(value.get("versions", {})),
         "foreign": foreign_from_json(value.get("foreign", {})),
-        "home": _home(value.get("home")),
+        "home": home_from_json(value.get("home")),
     }
     return Journal(**{**value, **parts})

@@ -31,6 +31,7 @@ from typing import Any, Generic, TypeVar
 from reconciler.digest import JsonObject
 from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.names import is_version
+from reconciler.registry.home import Home
 
 Value = TypeVar("Value")
 
@@ -51,20 +52,6 @@ class Approval:
     kind: str
     by: str = ""
     at: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """Where the project of a pipeline stands on the base branch: its folder in the repository (empty: the top), and the name
-    of the environment there. `branches` and `first_apply` are what that asked for when it was recorded, in case that it
-    can't be found there any more; `first_apply`: even a first apply needs an approval. `base` is the default branch of
-    origin (empty: there was none), for copies that can't tell."""
-
-    folder: str
-    environment: str
-    branches: tuple[str, ...] = ()
-    first_apply: bool = False
-    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)

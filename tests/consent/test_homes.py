@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.errors import ApprovalRequired, ReconcileError
 from reconciler.reconcile.commits import authors_since
-from reconciler.registry.model import Home
+from reconciler.registry.home import Home
 from tests.consent.cell import PROGRAM, Cell, copy_base, make_base
 from tests.consent.things import THINGS
 

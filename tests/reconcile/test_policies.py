@@ -16,7 +16,7 @@ from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.policies import policy_in_force, validate_policy
 from reconciler.reconcile.target import Target
 from reconciler.registry.memory import MemoryRegistry
-from reconciler.registry.model import Home
+from reconciler.registry.home import Home
 
 DENY = Policy((Rule("H901", Verdict.DENY),))
 ALLOW = Policy((Rule("H901", Verdict.ALLOW),))
