@@ -18,25 +18,12 @@ from reconciler.reconcile.planning import plan_between, read_applied
 from reconciler.reconcile.policies import policy_in_force
 from reconciler.reconcile.repository import MAXIMUM_FILE, open_repository
 from reconciler.reconcile.source import files_of
-from tests.consent.cell import GIT, Cell, copy_base, make_base
+from tests.consent.cell import GIT, Cell
 from tests.consent.places import merged, on_side
 from tests.consent.things import THINGS
 
 DENIES = 'apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: "*", verdict: deny}]\n'
 ALLOWS = DENIES.replace("deny", "allow")
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("git") / "base"
-    home.mkdir()
-    make_base(home)
-    return home
-
-
-@pytest.fixture
-def cell(base: Path, tmp_path: Path) -> Cell:
-    return copy_base(base, tmp_path / "cell")
 
 
 def denies(cell: Cell) -> bool:

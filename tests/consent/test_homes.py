@@ -7,23 +7,10 @@ import pytest
 from reconciler.errors import ApprovalRequired, ReconcileError
 from reconciler.reconcile.commits import authors_since
 from reconciler.registry.home import Home
-from tests.consent.cell import PROGRAM, Cell, copy_base, make_base
+from tests.consent.cell import PROGRAM, Cell
 from tests.consent.things import THINGS
 
 LOOSE = THINGS["a view of who allows"]
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("homes") / "base"
-    home.mkdir()
-    make_base(home)
-    return home
-
-
-@pytest.fixture
-def cell(base: Path, tmp_path: Path) -> Cell:
-    return copy_base(base, tmp_path / "cell")
 
 
 def home_of(cell: Cell, pipeline: str) -> Home | None:

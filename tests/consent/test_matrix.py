@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ReconcileError
-from tests.consent.cell import copy_base, make_base
+from tests.consent.cell import copy_base
 from tests.consent.places import PLACES, Place
 from tests.consent.things import THINGS, Takes, Thing
 
@@ -31,14 +31,6 @@ def quick() -> Iterator[tuple[str, str]]:
 
 
 QUICK = sorted(set(quick()))
-
-
-@pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("consent") / "base"
-    home.mkdir()
-    make_base(home)
-    return home
 
 
 def judge(base: Path, home: Path, monkeypatch: pytest.MonkeyPatch, thing: str, place: str) -> None:

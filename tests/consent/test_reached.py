@@ -1,6 +1,5 @@
 """How far along its branch a pipeline has come is remembered, and nothing older is applied or promoted after that."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,22 +9,9 @@ from reconciler.reconcile.commits import Age, age_beside
 from reconciler.reconcile.merged import reach
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Reached, Stored
-from tests.consent.cell import Cell, copy_base, make_base
+from tests.consent.cell import Cell
 from tests.consent.places import on_side
 from tests.consent.things import THINGS
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    home = tmp_path_factory.mktemp("reached") / "base"
-    home.mkdir()
-    make_base(home)
-    return home
-
-
-@pytest.fixture
-def cell(base: Path, tmp_path: Path) -> Cell:
-    return copy_base(base, tmp_path / "cell")
 
 
 def reached(cell: Cell, pipeline: str = "shop") -> str | None:

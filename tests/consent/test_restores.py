@@ -5,23 +5,22 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ApprovalRequired
-from tests.consent.cell import Cell, copy_base, make_base
+from tests.consent.cell import Cell, copy_base
 from tests.consent.things import FREE, replaced
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_checkpoints(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("restores") / "base"
-    home.mkdir()
-    make_base(home)
+    cell = copy_base(base, home)
     for name in ("shop", "free"):
-        Cell(home).project().pipeline(name).checkpoint("good")
+        cell.project().pipeline(name).checkpoint("good")
     return home
 
 
 @pytest.fixture
-def cell(base: Path, tmp_path: Path) -> Cell:
-    return copy_base(base, tmp_path / "cell")
+def cell(with_checkpoints: Path, tmp_path: Path) -> Cell:
+    return copy_base(with_checkpoints, tmp_path / "cell")
 
 
 def with_files(cell: Cell, name: str = "fresh", of: str = "free") -> None:

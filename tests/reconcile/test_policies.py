@@ -15,8 +15,8 @@ from reconciler.reconcile.commits import authors_since
 from reconciler.reconcile.homes import Homes
 from reconciler.reconcile.policies import policy_in_force, validate_policy
 from reconciler.reconcile.target import Target
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.home import Home
+from reconciler.registry.memory import MemoryRegistry
 
 DENY = Policy((Rule("H901", Verdict.DENY),))
 ALLOW = Policy((Rule("H901", Verdict.ALLOW),))
