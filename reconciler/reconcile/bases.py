@@ -31,7 +31,6 @@ from reconciler.diagnostics import errors_among
 from reconciler.errors import ManifestInvalid, ReconcileError
 from reconciler.manifest.environment import Environment, Project, project_without_file
 from reconciler.manifest.verdicts import POLICY_FILE
-from reconciler.reconcile.commits import NOT_COMMITTED
 from reconciler.reconcile.homes import Homes, homes_of
 from reconciler.reconcile.repository import LOCAL, MAXIMUM_FILE, ORIGIN, PLAIN_FILES, Repository, open_repository
 from reconciler.reconcile.source import PROJECT_FILE
@@ -87,9 +86,47 @@ def is_at_home(target: Target, pipeline: str) -> bool:
 def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:
     """The reference of the base branch, and the folder of the project there. Raises ReconcileError (U816)."""
     default = _default(repository, homes)
-    found = [home for home in homes.all() if _project(repository, home.folder, default) is not None]
-    folder = found[0].folder if found else folder_in(repository, target.root)
-    return _base_reference(repository, target, default, _named_branch(repository, target, default, homes)), folder
+    governing = _governing(repository, target, default, homes)
+    return _base_reference(repository, target, default, governing.branch), governing.folder
+
+
+@dataclass(frozen=True, slots=True)
+class _Governing:
+    """The merged project whose policy is in force, and the branch that it asks for."""
+
+    folder: str
+    branch: str | None
+
+
+def _governing(repository: Repository, target: Target, default: str, homes: Homes) -> _Governing:
+    """The default branch says it, so that a pull request can't name its own: the project of the pipeline's own home; else
+    the one of this folder, if its warehouse is the target's; else the first home of others, one of this folder before the
+    rest; else the one of this folder by the environment's name; else the working tree."""
+    here = folder_in(repository, target.root)
+    others = sorted((home for home, _ in homes.others), key=lambda home: home.folder != here)
+    merged = _project(repository, here, default)
+    known = merged.environments if merged is not None else {}
+    at_the_place = [one for one in known.values() if _is_at(target, target.root, one)]
+    of_the_name = known.get(target.environment.name)
+
+    own = _at_home(repository, target, default, homes.own) if homes.own is not None else None
+    if own is not None:
+        return own
+    if at_the_place:
+        return _Governing(here, min(at_the_place, key=lambda one: one.name != target.environment.name).branch)
+    found = next(filter(None, (_at_home(repository, target, default, home) for home in others)), None)
+    return found or _Governing(here, (of_the_name or target.environment).branch)
+
+
+def _at_home(repository: Repository, target: Target, default: str, home: Home) -> _Governing | None:
+    """The project of a home; None where it is not on the default branch any more."""
+    project = _project(repository, home.folder, default)
+    if project is None:
+        return None
+    merged = _matching(project, target, repository.top / home.folder, home.environment)
+    if merged:
+        return _Governing(home.folder, min(merged, key=lambda one: one.name != home.environment).branch)
+    return _Governing(home.folder, next(iter(home.branches), None))
 
 
 def _base_reference(repository: Repository, target: Target, default: str, branch: str | None) -> str:
@@ -143,19 +180,19 @@ class _Asked:
 
 
 def _asked(target: Target, repository: Repository | None, homes: Homes) -> _Asked:
-    environments, standing = [target.environment], list(homes.all())
+    environments = [target.environment]
+    standing = list(homes.all())
     if repository is not None:
         default = _default(repository, homes)
-        project = _project(repository, folder_in(repository, target.root), default)
-        environments += _matching(project, target, target.root, target.environment.name)
-        standing = []
+        here = _project(repository, folder_in(repository, target.root), default)
+        environments += _matching(here, target, target.root, target.environment.name)
+        standing = [homes.own] if homes.own is not None else []
+        standing += [home for home, commit in homes.others if _is_of(repository, commit)]
         for home in homes.all():
             project = _project(repository, home.folder, default)
             environments += _matching(project, target, repository.top / home.folder, home.environment)
-            if project is None or home.environment not in project.environments:
-                standing.append(home)
-        commits = {home: commit.removesuffix(NOT_COMMITTED) for home, commit in homes.others}
-        standing = [home for home in standing if home == homes.own or _is_of(repository, commits[home])]
+            if project is not None and home.environment in project.environments and home in standing:
+                standing.remove(home)
     return _Asked(
         tuple(sorted({*_branches(environments), *(branch for home in standing for branch in home.branches)})),
         _first_apply(environments) or any(home.first_apply for home in standing),
@@ -215,21 +252,6 @@ def _default(repository: Repository, homes: Homes) -> str:
     if found is None:
         raise _unknown("the default branch of origin")
     return found
-
-
-def _named_branch(repository: Repository, target: Target, default: str, homes: Homes) -> str | None:
-    """The environment's branch. The default branch's reconcile.yaml says it, so that a pull request can't name its own: that
-    of the home first, then the one of the place, then the one of the name."""
-    for home in homes.all():
-        project = _project(repository, home.folder, default)
-        if project is not None and home.environment in project.environments:
-            return project.environments[home.environment].branch
-    name = target.environment.name
-    project = _project(repository, folder_in(repository, target.root), default)
-    merged = _matching(project, target, target.root, name)
-    if not merged:
-        return target.environment.branch
-    return min(merged, key=lambda one: (not _is_at(target, target.root, one), one.name != name)).branch
 
 
 def _project(repository: Repository, folder: str, default: str) -> Project | None:

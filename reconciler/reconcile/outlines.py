@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from reconciler.reconcile.target import Target
+from reconciler.registry.protocol import Glance
 from reconciler.snapshot.outline import Outline, outline_from_json
 
 
@@ -27,14 +28,13 @@ def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> O
     return None if kept is None else outline_from_json(json.loads(kept))
 
 
-def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, str] | None:
-    """The outline of a pipeline's files and the digest of the plan applied last, if the files are known to be those that
-    are applied, to the letter. `files` is None for a pipeline without any. Raises RegistryError when what is applied can't
-    be told."""
+def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, Glance] | None:
+    """The outline of a pipeline's files and the glance at its head, if the files are known to be those that are applied, to
+    the letter. `files` is None for a pipeline without any. Raises RegistryError when what is applied can't be told."""
     outline = recall_outline(target, pipeline, files) if files is not None else None
     if outline is None:
         return None
     glance = target.registry.glance(pipeline)
     if glance is None or glance.is_open or glance.follows is None or glance.record != outline.record:
         return None
-    return outline, glance.follows
+    return outline, glance

@@ -70,7 +70,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
 
         foreign = foreign_changes(target, applied.snapshot.program, desired.program)
     last = applied.head.value.applied if applied.head is not None else None
-    homes = homes_beside(target, pipeline, last)
+    homes = homes_beside(target, pipeline, last.home if last is not None else None)
     policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)
     follows = last.follows if last else None
     environment = target.environment.name
@@ -177,14 +177,13 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
     unchanged = find_unchanged(target, pipeline, files)
     if unchanged is None:
         return None
-    outline, follows = unchanged
+    outline, glance = unchanged
     return make_unchanged_plan(
         pipeline,
         target.environment.name,
         outline,
-        # Nothing is judged of what changes nothing: no home need be read.
-        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)], Homes()),
-        follows,
+        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)], homes_beside(target, pipeline, glance.home)),
+        glance.follows,
     )
 
 

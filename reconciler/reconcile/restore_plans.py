@@ -52,13 +52,14 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
     if applied.head is None:
         require_apart(target, restore.pipeline)
     last = applied.head.value.applied if applied.head is not None else None
+    homes = homes_beside(target, restore.pipeline, last.home if last is not None else None)
     bootstrap = [one.program.settings.bootstrap_policy for one in (applied.snapshot, restored) if one is not None]
     plan = make_plan(
         restore.pipeline,
         target.environment.name,
         applied.snapshot,
         restored,
-        policies_for(target, bootstrap, homes_beside(target, restore.pipeline, last)),
+        policies_for(target, bootstrap, homes),
         last.follows if last else None,
         rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
     )

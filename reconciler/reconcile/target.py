@@ -1,6 +1,9 @@
 """The target: one environment of a repository, with its warehouse as an absolute location, its registry, the
 cache of compiled objects, the version of the Spark that would do the work, whether it is the repository's default, and the
-warehouses of the other environments, as far as this version could use them."""
+warehouses of the other environments, as far as this version could use them.
+
+What was seen of other pipelines' heads is kept with it for a minute (`glanced`): a first apply asks for all of them some ten
+times, and on an object store each look takes requests."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +25,11 @@ from reconciler.names import did_you_mean
 from reconciler.reconcile.cache_store import flush, open_cache
 from reconciler.reconcile.source import read_optional
 from reconciler.registry.delta import DeltaRegistry
-from reconciler.registry.protocol import Registry
+from reconciler.registry.protocol import Glance, Registry
+
+Glances = dict[str, tuple[float, Glance | None]]
+"""By pipeline: when its head was looked at, by the monotonic clock in seconds, and what was seen (None: no head that can be
+read)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,7 @@ class Target:
     spark_version: str = field(default_factory=installed_spark)
     is_default: bool = True
     others: tuple[str, ...] = ()
+    glanced: Glances = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def warehouses(self) -> tuple[str, ...]:

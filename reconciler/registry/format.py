@@ -9,6 +9,7 @@ from typing import Final
 from reconciler.digest import JsonObject
 from reconciler.errors import RegistryError
 from reconciler.names import is_version
+from reconciler.registry.home import home_from_json
 from reconciler.registry.protocol import Glance
 
 FORMAT: Final = 1
@@ -37,6 +38,7 @@ def glance_from_json(value: JsonObject, where: str) -> Glance:
             return Glance(None, None, is_open)
         published = value["published"] or {}
         reads = sorted(name for name in published.get("foreign", ()) if not is_version(name))
-        return Glance(applied["record"], applied["follows"], is_open, tuple(reads))
+        home = home_from_json(applied.get("home"))
+        return Glance(applied["record"], applied["follows"], is_open, tuple(reads), home, applied["commit"])
     except (KeyError, TypeError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

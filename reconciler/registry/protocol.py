@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from reconciler.digest import JsonObject
+    from reconciler.registry.home import Home
     from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
 
 
@@ -96,12 +97,14 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
 class Glance(NamedTuple):
     """The little of a head that says whether anything changed since the last apply: the record of what is applied (None:
     nothing is), the digest of the plan applied last, and whether an apply is open; `reads` are the pipelines that what is
-    published was computed from."""
+    published was computed from. `home` and `commit` are those of what is applied."""
 
     record: str | None
     follows: str | None
     is_open: bool
     reads: tuple[str, ...] = ()
+    home: "Home | None" = None
+    commit: str = ""
 
 
 class Registry(Protocol):

@@ -1,13 +1,23 @@
 """What a warehouse remembers of projects binds who applies to it, until what is merged says otherwise."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired, ReconcileError
+from reconciler.errors import ApprovalRequired, ReconcileError, RegistryError
+from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import authors_since
+from reconciler.reconcile.homes import Homes, homes_beside, homes_of
+from reconciler.reconcile.outlines import find_unchanged
+from reconciler.reconcile.planning import plan_pipeline
+from reconciler.reconcile.policies import policy_in_force
+from reconciler.reconcile.source import files_of
 from reconciler.registry.home import Home
+from reconciler.registry.memory import MemoryRegistry
+from reconciler.registry.protocol import Glance
 from tests.consent.cell import PROGRAM, Cell
+from tests.consent.places import with_origin
 from tests.consent.things import THINGS
 
 LOOSE = THINGS["a view of who allows"]
@@ -171,3 +181,93 @@ def test_who_made_a_file_that_was_moved_into_a_pipeline_made_what_it_says(since:
     authors = authors_since(cell.root, since, (folder,))
     assert authors is not None
     assert {"Ann", "Mallory"} <= authors
+
+
+def test_what_is_unchanged_is_planned_where_only_the_warehouse_knows_the_default_branch(cell: Cell) -> None:
+    with_origin(cell)
+    cell.git("remote", "set-head", "origin", "main")
+    LOOSE.edit(cell.root)
+    cell.commit("changed")
+    cell.git("push", "-q", "origin", "main")
+    assert not cell.project().pipeline("free").apply().did_nothing
+    cell.git("push", "-q", "origin", "main:master")
+    cell.git("remote", "set-head", "origin", "-d")
+    target = cell.project().target
+    assert find_unchanged(target, "free", files_of(target.root, "free")) is not None
+    assert plan_pipeline(target, "free").changes_nothing
+
+
+DENIES = 'apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: "*", verdict: deny}]\n'
+
+
+def second_project(cell: Cell, warehouse: str = "../../warehouse") -> None:
+    """Another project in the repository, with a pipeline that was never applied and a policy that denies."""
+    (cell.root / "policy.yaml").write_text(DENIES.replace("deny", "allow"))
+    folder = cell.root / "second" / "pipelines" / "fresh"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text("apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: fresh}\n")
+    (folder / "program.sql").write_text("CREATE TABLE t (id BIGINT);\n")
+    (cell.root / "second" / "reconcile.yaml").write_text(f"environments: {{prod: {{warehouse: {warehouse}}}}}\n")
+    (cell.root / "second" / "policy.yaml").write_text(DENIES)
+
+
+def verdict_on(cell: Cell, pipeline: str) -> str:
+    target = cell.project().target
+    policy, _ = policy_in_force(target, homes_of(target, pipeline))
+    assert policy is not None
+    return policy.rules[0].verdict.value
+
+
+def test_a_new_pipeline_is_under_its_own_project_before_those_of_others(cell: Cell) -> None:
+    second_project(cell)
+    cell.commit("a second project of the same warehouse")
+    assert verdict_on(cell, "fresh") == "allow"
+    cell.root /= "second"
+    assert verdict_on(cell, "fresh") == "deny"
+    assert required_branches(cell.project().target, "fresh") == ("main",)
+
+
+def test_a_new_pipeline_that_comes_to_another_projects_warehouse_is_under_that_project(cell: Cell) -> None:
+    second_project(cell, "../../own")
+    (cell.root / "policy.yaml").write_text(DENIES)
+    (cell.root / "second" / "policy.yaml").write_text(DENIES.replace("deny", "allow"))
+    cell.commit("a second project with a warehouse of its own")
+    cell.root /= "second"
+    assert verdict_on(cell, "fresh") == "allow"
+    project = cell.root / "reconcile.yaml"
+    project.write_text(project.read_text().replace("../../own", "../../warehouse"))
+    assert verdict_on(cell, "fresh") == "deny"
+
+
+class Failing(MemoryRegistry):
+    """One whose heads can't be read; `is_away`: nor can anything else from then on."""
+
+    def __init__(self, code: str, is_away: bool) -> None:
+        super().__init__()
+        self.code, self.is_away, self.looks = code, is_away, 0
+
+    def pipelines(self) -> tuple[str, ...]:
+        if self.is_away and self.looks:
+            raise RegistryError("G602", "the store is out of reach")
+        return ("shop", "free")
+
+    def glance(self, pipeline: str) -> Glance | None:
+        self.looks += 1
+        raise RegistryError(self.code, "the head can't be read")
+
+
+@pytest.mark.parametrize("code", ["G601", "G602"])
+def test_a_damaged_head_of_another_pipeline_asks_for_nothing(code: str, cell: Cell) -> None:
+    registry = Failing(code, is_away=False)
+    target = replace(cell.project().target, registry=registry)
+    for _ in range(3):
+        assert homes_beside(target, "fresh", None) == Homes()
+    assert registry.looks == 2, "each head is looked at once by a command"
+
+
+@pytest.mark.parametrize(("code", "is_away"), [("G606", False), ("G602", True)])
+def test_a_head_of_another_pipeline_that_can_not_be_told_is_an_error(code: str, is_away: bool, cell: Cell) -> None:
+    target = replace(cell.project().target, registry=Failing(code, is_away))
+    with pytest.raises(RegistryError) as refusal:
+        homes_beside(target, "fresh", None)
+    assert refusal.value.code == code
