@@ -9,8 +9,9 @@ what looks like credentials is replaced. When in doubt, it is hidden: a reader w
 - What is made like a token of a well-known service is masked wherever it stands.
 - References (`${secret:NAME}`) are no secrets and stand.
 
-In SQL that people review `name = value` is what they have to see: there `masked_in_code` replaces only what is a credential
-whatever stands before it, and texts that differ in one stay different.
+People review SQL, Python and settings, and have to see what `name = value` says there. So whatever a command shows goes
+through `masked_in_code`: it replaces only what is a credential whatever stands before it, and texts that differ in one stay
+different.
 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 

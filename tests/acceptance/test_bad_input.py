@@ -215,7 +215,8 @@ def texts(*values: str) -> Any:
     return arro3.core.Array(list(values), type=arro3.core.DataType.utf8())
 
 
-# Most of it waits; each half is shown in every run, in tests/engine/test_kafka_refusals.py and test_history_then_live.py.
+# Most of it waits; each half is shown in every run: the input's in tests/engine/test_kafka_refusals.py, the output's in
+# tests/engine/test_emit_kafka.py and tests/reconcile/test_emitting.py.
 @pytest.mark.slow
 @pytest.mark.spark
 def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lake) -> None:
