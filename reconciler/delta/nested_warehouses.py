@@ -16,10 +16,8 @@ from contextlib import suppress
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.objects import stored_objects
 from reconciler.delta.opening import is_local, is_on_s3, join_location, local_path
-from reconciler.delta.warehouse_places import holds_registry, is_same_folder, places_of_registries, upwards
+from reconciler.delta.warehouse_places import REGISTRY_MARK, holds_registry, is_same_folder, places_of_registries, upwards
 from reconciler.errors import RegistryError
-
-_MARKS = ("pipelines", "_delta_log")
 
 
 def warehouse_around_or_within(warehouse: str, others: Iterable[str]) -> str | None:
@@ -52,7 +50,7 @@ def warehouse_in_store(warehouse: str, pipeline: str) -> str | None:
     above = [folder for folder, _ in places_of_registries(warehouse) if folder != warehouse]
     for folder in (*above, join_location(warehouse, pipeline)):
         with suppress(RegistryError):
-            if next(iter(stored_objects(folder, "/".join((REGISTRY_FOLDER, *_MARKS)))), None) is not None:
+            if next(iter(stored_objects(folder, "/".join((REGISTRY_FOLDER, *REGISTRY_MARK)))), None) is not None:
                 return folder
     return None
 
@@ -81,7 +79,7 @@ def _is_within(place: str, warehouse: str) -> bool:
 def _is_warehouse(folder: str) -> bool:
     """A relation may be called as the registry is; only a registry has these tables."""
     registry = os.path.join(folder, REGISTRY_FOLDER)
-    if os.path.isdir(os.path.join(registry, *_MARKS)):
+    if os.path.isdir(os.path.join(registry, *REGISTRY_MARK)):
         return True
     return any(os.path.isdir(os.path.join(one, "head", "_delta_log")) for one in _folders(registry))
 

@@ -28,6 +28,8 @@ from reconciler.delta.opening import is_local, local_path, path_of
 from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3
 
 _LOG: Final = "_delta_log"
+REGISTRY_MARK: Final = ("pipelines", _LOG)
+"""What exists in the registry's folder if it is one: the log of the table of pipelines, by the parts of its path."""
 _FILE: Final = re.compile(r"file:/*", re.IGNORECASE)
 
 
@@ -59,7 +61,7 @@ def places_of_registries(location: str) -> tuple[tuple[str, str], ...]:
     if is_meant_for_s3(location):
         readings.append(canonical_warehouse(location) or location)
     folders = dict.fromkeys(folder for reading in readings for folder in _folders_of(reading))
-    return tuple((folder, f"{folder}/{REGISTRY_FOLDER}/pipelines/{_LOG}") for folder in folders)
+    return tuple((folder, "/".join((folder, REGISTRY_FOLDER, *REGISTRY_MARK))) for folder in folders)
 
 
 def _folders_of(uri: str) -> Iterator[str]:
