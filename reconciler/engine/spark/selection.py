@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Sequence
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
@@ -32,6 +33,9 @@ def select(sessions: Sessions, selection: Selection) -> Rows:
         wanted = _without_zone(frame, instants)
         try:
             collected = wanted.collect()
+        except PySparkException:
+            # PySparkValueError is a ValueError, too.
+            raise
         except (OverflowError, ValueError) as error:
             # Spark knows years of six digits, and Python those from 1 to 9999.
             message = f"a date or a time in the rows can't be shown: {error}"
