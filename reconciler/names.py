@@ -9,7 +9,7 @@ names, an unknown one is told without.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from heapq import nlargest
@@ -29,6 +29,13 @@ def fold(name: str) -> str:
 def is_identifier(name: str) -> bool:
     """Whether `name` can name a relation, a column or a connector's relation."""
     return _IDENTIFIER.match(name) is not None
+
+
+def first_of(names: Sequence[str], most: int | None) -> str:
+    """All names with commas between them (None), or the first ones and how many more: `a, b and 3 more`."""
+    if most is None or len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def is_foreign(name: str) -> bool:

@@ -31,7 +31,7 @@ from reconciler.diff.model import Safeguard, SafeguardLoosened
 from reconciler.diff.moves import Renames
 from reconciler.diff.weights import in_force
 from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, Retention, Settings, stricter
-from reconciler.names import fold
+from reconciler.names import first_of, fold
 from reconciler.program.model import Connector, Program
 
 
@@ -131,9 +131,7 @@ def _waits_for(connectors: Mapping[str, Connector]) -> dict[str, frozenset[str]]
 
 
 def _told(names: Iterable[str]) -> str:
-    known = sorted(names)
-    more = f" and {len(known) - _TOLD} more" if len(known) > _TOLD else ""
-    return f"{', '.join(known[:_TOLD])}{more}" or "no input"
+    return first_of(sorted(names), _TOLD) or "no input"
 
 
 def _keeps_less(before: Retention, after: Retention) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from reconciler.diff.model import Action, ConnectorChange
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.digest import short
+from reconciler.names import first_of
 from reconciler.plan.changes import Group, Row, divide, rows_of
 from reconciler.plan.impact import Impact
 from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
@@ -89,7 +90,7 @@ def render_text(
         page.lines(_cut([f"    {describe_spared(spared)}" for spared in plan.diff.spared], whole))
     if plan.kept:
         page.line()
-        page.line(f"  kept as they are: {_names(plan.kept, None if whole else _MOST_NAMES)}")
+        page.line(f"  kept as they are: {first_of(plan.kept, None if whole else _MOST_NAMES)}")
     _connector_outcomes(page, plan, whole)
     if is_told(impact, plan):
         page.section("impact")
@@ -197,7 +198,9 @@ def _group(page: _Page, group: Group) -> None:
     why = " because of what they read" if group.is_affected_only else ""
     heading = f"  {SYMBOLS[group.action]} {len(group.names)} more {group.kind.value}s {group.action.value}{why}"
     most = None if group.action is Action.REMOVED else _MOST_OF_A_GROUP
-    page.line(f"{heading}, {group.effect}: {_names(group.names, most)}", group.action.value, painted=len(heading), hanging=6)
+    page.line(
+        f"{heading}, {group.effect}: {first_of(group.names, most)}", group.action.value, painted=len(heading), hanging=6
+    )
 
 
 def _functions(page: _Page, plan: Plan, whole: bool) -> None:
@@ -238,7 +241,7 @@ def _connector_outcomes(page: _Page, plan: Plan, whole: bool) -> None:
     for item in plan.connectors:
         outcomes.setdefault(item.outcome.value, []).append(item.connector)
     for outcome, names in sorted(outcomes.items()):
-        page.line(f"    {len(names)}: {outcome}: {_names(names, _MOST_OF_A_GROUP)}")
+        page.line(f"    {len(names)}: {outcome}: {first_of(names, _MOST_OF_A_GROUP)}")
 
 
 def _steps(page: _Page, plan: Plan, whole: bool) -> None:
@@ -248,7 +251,7 @@ def _steps(page: _Page, plan: Plan, whole: bool) -> None:
         return
     page.section(f"{len(plan.steps)} steps, summed up")
     for words, names in step_groups(plan.steps):
-        page.line(f"    {words}" + (f": {_names(names, _MOST_NAMES)}" if names else ""))
+        page.line(f"    {words}" + (f": {first_of(names, _MOST_NAMES)}" if names else ""))
 
 
 def _hazards(page: _Page, plan: Plan, whole: bool) -> None:
@@ -301,13 +304,6 @@ def _blanks_words(found: re.Match[str]) -> str:
 def _pieces(line: str) -> list[str]:
     """A line broken between words, and within a word that is wider than any line."""
     return [piece[at : at + _WIDEST] for piece in wrap(line, _WIDEST, 4) for at in range(0, len(piece) or 1, _WIDEST)]
-
-
-def _names(names: Sequence[str], most: int | None) -> str:
-    """All names, or the first ones and how many more."""
-    if most is None or len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def _cut(lines: Sequence[str], whole: bool) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from reconciler.digest import JsonObject
 from reconciler.errors import EngineError, IngestFailed
+from reconciler.names import first_of
 from reconciler.reconcile.failures import addressed
 from reconciler.reconcile.locations import told_path
 
@@ -51,7 +52,7 @@ def _without_file(error: EngineError, pipeline: str, connector: str, ingest: Jso
     # Spark knows a place on S3 under another scheme.
     named = [file for file in files if file.rpartition("://")[2] in error.message]
     if not named and len(files) > 1:
-        which = ", ".join(files[:_ALL_NAMED]) + (f" and {len(files) - _ALL_NAMED} more" if len(files) > _ALL_NAMED else "")
+        which = first_of(files, _ALL_NAMED)
         return f"it reads {which} together: max_batch_size: 1 shows which file it is, and connector skip goes on without it"
     file = max(named, key=len) if named else files[0]
     return f"or go on without the file: reconcile connector skip {pipeline} {connector} --file {shlex.quote(file)}"
