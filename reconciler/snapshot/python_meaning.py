@@ -22,39 +22,13 @@ from functools import lru_cache
 from string import Formatter
 from typing import Final
 
-_MODULES: Final = frozenset(
-    {
-        *("__future__", "array", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "collections.abc"),
-        *(
-            "copy",
-            "dataclasses",
-            "datetime",
-            "decimal",
-            "enum",
-            "fractions",
-            "functools",
-            "hashlib",
-            "heapq",
-            "hmac",
-            "html",
-        ),
-        *(
-            "ipaddress",
-            "itertools",
-            "json",
-            "math",
-            "numbers",
-            "operator",
-            "random",
-            "re",
-            "secrets",
-            "statistics",
-            "string",
-        ),
-        *("struct", "textwrap", "time", "typing", "unicodedata", "urllib.parse", "uuid", "zlib", "zoneinfo"),
-        *("numpy", "pandas", "pyarrow", "pyarrow.compute"),
-    }
+_MODULES_LIST: Final = (
+    "__future__ array base64 binascii bisect calendar cmath collections collections.abc copy dataclasses datetime "
+    "decimal enum fractions functools hashlib heapq hmac html ipaddress itertools json math numbers operator random "
+    "re secrets statistics string struct textwrap time typing unicodedata urllib.parse uuid zlib zoneinfo numpy "
+    "pandas pyarrow pyarrow.compute"
 )
+_MODULES: Final = frozenset(_MODULES_LIST.split())
 # Names of modules that people give to other things, too; these modules show no text.
 _HARMLESS_AS_ATTRIBUTES: Final = frozenset({"array", "code", "copy", "dataclasses", "select", "string", "time"})
 _MODULES_HELD: Final = (
@@ -62,65 +36,37 @@ _MODULES_HELD: Final = (
     - {module.partition(".")[0] for module in _MODULES if not module.startswith("urllib")}
     - _HARMLESS_AS_ATTRIBUTES
 )
-_TELLING: Final = frozenset(
-    {
-        # Attributes by name, names, and what runs text.
-        *("attrgetter", "breakpoint", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "hasattr", "help"),
-        *("locals", "methodcaller", "query", "setattr", "vars"),
-        # What reads attributes by the names in a format, or evaluates annotations.
-        *("ForwardRef", "Formatter", "evaluate_forward_ref", "format_map", "get_field", "get_type_hints", "register"),
-        *("singledispatch", "singledispatchmethod", "vformat", "WRAPPER_ASSIGNMENTS", "WRAPPER_UPDATES"),
-        # What makes classes, and so has their docstrings.
-        *("ABCMeta", "EnumMeta", "EnumType", "make_dataclass", "new_class"),
-        # What reads files, and the parts of large libraries that hold other modules or show text.
-        *(
-            "DataSource",
-            "OSFile",
-            "compat",
-            "core",
-            "ctypeslib",
-            "f2py",
-            "file_digest",
-            "fromfile",
-            "fromregex",
-            "fs",
-            "info",
-        ),
-        *("genfromtxt", "input_stream", "lib", "load", "loadtxt", "lookfor", "memmap", "memory_map", "open", "source"),
-        *("testing", "util", "with_traceback"),
-        # What copies attributes by their names.
-        *("update_wrapper", "wraps"),
-    }
+_TELLING_LIST: Final = (
+    # Attributes by name, names, and what runs text.
+    "attrgetter breakpoint compile delattr dir eval exec getattr globals hasattr help locals methodcaller query "
+    "setattr vars "
+    # What reads attributes by the names in a format, or evaluates annotations.
+    "evaluate_forward_ref format_map Formatter ForwardRef get_field get_type_hints register singledispatch "
+    "singledispatchmethod vformat WRAPPER_ASSIGNMENTS WRAPPER_UPDATES "
+    # What makes classes, and so has their docstrings.
+    "ABCMeta EnumMeta EnumType make_dataclass new_class "
+    # What reads files, and the parts of large libraries that hold other modules or show text.
+    "compat core ctypeslib DataSource f2py file_digest fromfile fromregex fs genfromtxt info input_stream lib "
+    "load loadtxt lookfor memmap memory_map open OSFile source testing util with_traceback "
+    # What copies attributes by their names.
+    "update_wrapper wraps"
 )
+_TELLING: Final = frozenset(_TELLING_LIST.split())
 _TELLING_BEGIN: Final = re.compile(r"(tb|f|co|gi|cr|ag)_|read_|open_")
 _DUNDER: Final = re.compile(r"__.*__")
-_METHODS: Final = frozenset(
-    {
-        *("__abs__", "__add__", "__and__", "__bool__", "__call__", "__contains__", "__divmod__", "__enter__", "__eq__"),
-        *("__exit__", "__float__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__hash__", "__iadd__", "__init__"),
-        *("__int__", "__invert__", "__iter__", "__le__", "__len__", "__lt__", "__missing__", "__mod__", "__mul__", "__ne__"),
-        *("__neg__", "__next__", "__or__", "__pos__", "__post_init__", "__pow__", "__radd__", "__repr__", "__reversed__"),
-        *(
-            "__rmul__",
-            "__round__",
-            "__rsub__",
-            "__rtruediv__",
-            "__setitem__",
-            "__str__",
-            "__sub__",
-            "__truediv__",
-            "__xor__",
-        ),
-    }
+_METHODS_LIST: Final = (
+    "__abs__ __add__ __and__ __bool__ __call__ __contains__ __divmod__ __enter__ __eq__ __exit__ __float__ "
+    "__floordiv__ __ge__ __getitem__ __gt__ __hash__ __iadd__ __init__ __int__ __invert__ __iter__ __le__ __len__ "
+    "__lt__ __missing__ __mod__ __mul__ __ne__ __neg__ __next__ __or__ __pos__ __post_init__ __pow__ __radd__ "
+    "__repr__ __reversed__ __rmul__ __round__ __rsub__ __rtruediv__ __setitem__ __str__ __sub__ __truediv__ __xor__"
 )
+_METHODS: Final = frozenset(_METHODS_LIST.split())
 # What may be extended: under these names nothing else may stand.
-_BASES: Final = frozenset(
-    {
-        *("ArithmeticError", "Enum", "Exception", "Flag", "IntEnum", "IntFlag", "KeyError", "LookupError", "NamedTuple"),
-        *("RuntimeError", "StrEnum", "TypeError", "TypedDict", "ValueError", "bytes", "dict", "float", "frozenset", "int"),
-        *("list", "object", "set", "str", "tuple"),
-    }
+_BASES_LIST: Final = (
+    "ArithmeticError Enum Exception Flag IntEnum IntFlag KeyError LookupError NamedTuple RuntimeError StrEnum "
+    "TypeError TypedDict ValueError bytes dict float frozenset int list object set str tuple"
 )
+_BASES: Final = frozenset(_BASES_LIST.split())
 _NAMES: Final = frozenset({"__future__", "__main__", "__name__"})
 
 
