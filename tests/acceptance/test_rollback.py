@@ -518,8 +518,17 @@ KINDS = ("bootstrap_view", "publish_view", "commit_snapshot")
 BOUNDARIES = ["open:before", "open:recorded", *(f"{kind}:{point}" for kind in KINDS for point in POINTS)]
 
 
-@pytest.mark.parametrize("boundary", [*BOUNDARIES, "bootstrap_view:effected#2", "publish_view:effected#2"])
-@pytest.mark.parametrize("then", ["rollback", "apply"])
+def _places() -> list[Any]:
+    """Every place in every run with one of the two that may come next, by turns; with the other in the slow suite."""
+    places = [*BOUNDARIES, "bootstrap_view:effected#2", "publish_view:effected#2"]
+    return [
+        pytest.param(then, place, marks=() if (number + turn) % 2 == 0 else pytest.mark.slow)
+        for number, place in enumerate(places)
+        for turn, then in enumerate(("rollback", "apply"))
+    ]
+
+
+@pytest.mark.parametrize(("then", "boundary"), _places())
 def test_killed_anywhere_it_ends_the_same(shop: Shop, boundary: str, then: str) -> None:
     name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):

@@ -433,8 +433,15 @@ PROMOTING = [
 ]
 
 
-@pytest.mark.parametrize("again", ["apply", "promote"])
-@pytest.mark.parametrize("point", PROMOTING)
+# At each point by one of the two in every run, by turns; by the other in the slow suite.
+@pytest.mark.parametrize(
+    ("point", "again"),
+    [
+        pytest.param(point, again, marks=() if (number + turn) % 2 == 0 else pytest.mark.slow)
+        for number, point in enumerate(PROMOTING)
+        for turn, again in enumerate(("apply", "promote"))
+    ],
+)
 def test_a_promotion_that_dies_is_finished(staged: Shop, point: str, again: str) -> None:
     name, _, occurrence = point.partition("#")
     assert not attempt(staged, "promote", crash_at(name, int(occurrence or "1")))

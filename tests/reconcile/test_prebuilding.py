@@ -79,6 +79,17 @@ BOUNDARIES = [
     "bootstrap_view:recorded#4",
     "publish_view:effected#3",
 ]
+IN_EVERY_RUN = {
+    "prebuild:before",
+    "prebuild:effected#4",
+    "prebuild:recorded",
+    "open:recorded",
+    "create_table:before",
+    "publish_table:intended",
+    "publish_view:recorded",
+    *(f"{kind}:effected" for kind in KINDS),
+}
+"""After each effect, where a repeat has most to tell, and each other point once. The others are in the slow suite."""
 
 
 class Hooked(RecordingEngine):
@@ -424,7 +435,9 @@ def test_two_applies_at_once_beside_a_run_end_in_one(shop: Path) -> None:
     assert opened(shop).plan().changes_nothing
 
 
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(
+    "boundary", [one if one in IN_EVERY_RUN else pytest.param(one, marks=pytest.mark.slow) for one in BOUNDARIES]
+)
 def test_an_apply_beside_a_run_that_dies_anywhere_is_made_again(boundary: str, shop: Path) -> None:
     write(shop, EVOLVED)
     name, _, occurrence = boundary.partition("#")
