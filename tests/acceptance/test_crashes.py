@@ -55,11 +55,9 @@ STEP_BOUNDARIES = [
 
 
 def _places(boundaries: list[str]) -> list[Any]:
-    """As parameters. In every run after each effect, where a repeat has most to tell; the other places in the slow suite."""
-    return [
-        pytest.param(place, marks=pytest.mark.slow) if place.endswith((":before", ":intended", ":recorded")) else place
-        for place in boundaries
-    ]
+    """As parameters. In every run after the first effect of each kind, where a repeat has most to tell; the other places in
+    the slow suite (and in every run those without Spark: tests/reconcile)."""
+    return [place if place.endswith(":effected") else pytest.param(place, marks=pytest.mark.slow) for place in boundaries]
 
 
 INSERT = "INSERT INTO kept VALUES (4, 1.00), (5, NULL)"
@@ -129,7 +127,14 @@ def _held_by_a_run(root: Path, engine: Engine) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("boundary", ["", "prebuild:effected#2", "prebuild:recorded", "bootstrap_view:effected"])
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        "",
+        "prebuild:effected#2",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("prebuild:recorded", "bootstrap_view:effected")),
+    ],
+)
 def test_an_apply_beside_a_run_killed_there_and_applied_again_ends_the_same(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:

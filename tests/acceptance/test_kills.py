@@ -1,6 +1,6 @@
 """Real kills: the command is killed with SIGKILL at a boundary, in a process of its own, and applied again.
 
-Two in every run; the whole matrix, for every step kind and point and for steps of a running pipeline, in the slow suite.
+One in every run; the whole matrix, for every step kind and point and for steps of a running pipeline, in the slow suite.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.acceptance.test_crashes import APPLY_BOUNDARIES, INSERT, STEP_BOUNDAR
 
 pytestmark = pytest.mark.spark
 
-QUICK = ("bootstrap_view:effected#2", "commit_snapshot:intended")
+QUICK = ("bootstrap_view:effected#2",)
 
 
 def reconcile(root: Path, *arguments: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
