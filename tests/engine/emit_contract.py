@@ -35,8 +35,13 @@ class EmitContract:
 
     @pytest.fixture
     def view(self, engine: Engine, storage: Storage, tmp_path: Path) -> TableTarget:
-        """Version 1: five rows, three of them equal. 2: two without the three. 3: NULLs, twice. 4: one of each."""
-        target = TableTarget("v", str(tmp_path / "v"), COLUMNS)
+        """Version 1: five rows, three of them equal. 2: two without the three. 3: NULLs, twice."""
+        return self.make_view(engine, storage, tmp_path)
+
+    @staticmethod
+    def make_view(engine: Engine, storage: Storage, folder: Path) -> TableTarget:
+        """Make it below a folder."""
+        target = TableTarget("v", str(folder / "v"), COLUMNS)
         storage.create(target.location, COLUMNS)
         statements = [
             "INSERT INTO v VALUES (1, 'a'), (1, 'a'), (1, 'a'), (2, 'b'), (3, NULL)",

@@ -1,6 +1,7 @@
 """Outputs on Spark: the contract of Delta sinks, what only Spark's values show, and files."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,15 @@ pytestmark = pytest.mark.spark
 
 
 class TestSparkEngine(EmitContract):
-    pass
+    @pytest.fixture(scope="class")
+    def made(self, spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> TableTarget:
+        """The view of the contract. Copy it; don't change it."""
+        return self.make_view(spark_engine, DeltaStorage(), tmp_path_factory.mktemp("view"))
+
+    @pytest.fixture
+    def view(self, made: TableTarget, tmp_path: Path) -> TableTarget:
+        """A copy of it."""
+        return replace(made, location=str(shutil.copytree(made.location, tmp_path / "v")))
 
 
 @pytest.fixture
