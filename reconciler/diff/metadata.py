@@ -1,5 +1,9 @@
 """What is written down and means nothing to results: descriptions, owners, comments, settings of connectors that reset
-nothing. Told in a plan, never approved, with values where these say more than the name (`weights`)."""
+nothing. Told in a plan, never approved, with values where these say more than the name (`weights`).
+
+Of a table or view that is new, only what guards it is told: whoever approves it consents to that, too (`plan.make`)."""
+
+from collections.abc import Iterator
 
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
@@ -52,6 +56,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
             found.append(
                 MetadataChange(relation.name, "protect", *[_boolean(key in one.protected) for one in (before, after)])
             )
+    found += guards_of_new(applied, desired, renames)
     for key in sorted({*desired.functions} & {*applied.functions}):
         versions = [_version(one.function_pins.get(key)) for one in (before, after)]
         if versions[0] != versions[1]:
@@ -79,6 +84,21 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
             found += [MetadataChange(name, one, *told_values(old, new, one)) for one in sorted(skipped)]
     found += untold_changes(applied, desired, told, found)
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
+
+
+def guards_of_new(applied: Program, desired: Program, renames: Renames) -> Iterator[MetadataChange]:
+    """What guards the tables and views that are new, where it is not the default."""
+    settings = desired.settings
+    for key in sorted({*desired.tables, *desired.views}):
+        relation = desired.relation(key)
+        if relation is None or applied.relation(renames.applied_key(key)) is not None:
+            continue
+        if key in settings.protected:
+            yield MetadataChange(relation.name, "protect", "false", "true")
+        if key in settings.relation_retention:
+            yield MetadataChange(relation.name, "retention", Retention().words, settings.relation_retention[key].words)
+        if settings.used_by.get(key):
+            yield MetadataChange(relation.name, "used_by", "nobody", ", ".join(settings.used_by[key]))
 
 
 def _version(pin: Pin | None) -> str:

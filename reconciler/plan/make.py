@@ -9,6 +9,7 @@ from typing import Any
 
 from reconciler.diff.compare import compare
 from reconciler.diff.foreign import ForeignChange
+from reconciler.diff.metadata import guards_of_new
 from reconciler.diff.model import Action, Diff, Fate, QueryChanged
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
@@ -84,6 +85,7 @@ def make_plan(
             policies,
             follows,
             _beyond_content(diff, renames, hazards)
+            | _guards_of_new(before.program, after.program, renames)
             | _held_changes(before.program, after.program)
             | _settings_of_connectors(before.program, after.program, renames),
         ),
@@ -118,6 +120,12 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "loosened": [[one.safeguard.value, fold(one.subject), one.applied, one.desired] for one in diff.loosened],
     }
     return {name: part for name, part in found.items() if part}
+
+
+def _guards_of_new(applied: Program, desired: Program, renames: Renames) -> dict[str, Any]:
+    """What guards new tables and views. So an approval of one that is protected does not serve once it is not."""
+    found = [[fold(one.subject), one.what, one.desired] for one in guards_of_new(applied, desired, renames)]
+    return {"guards": found} if found else {}
 
 
 def _held_changes(applied: Program, desired: Program) -> dict[str, Any]:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from reconciler.diff.compare import compare
 from reconciler.diff.safeguards import _forgets_sooner, _keeps_less
-from reconciler.manifest.model import Retention
+from reconciler.manifest.model import BootstrapPolicy, Retention
+from reconciler.plan.make import make_plan
+from reconciler.plan.model import Policies
 from tests.diff.test_hidden_changes import snapshot
 
 T = "CREATE TABLE t (x INT);\nCREATE VIEW v AS SELECT x FROM t;"
@@ -96,3 +98,24 @@ def test_what_keeps_less_is_loosened(before: Retention, after: Retention) -> Non
     assert _keeps_less(before, after) or not loses
     assert not _keeps_less(before, before)
     assert not _forgets_sooner(before, before)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("protect: true", "protect t: false > true"),
+        ("used_by: [tax office]", "used_by t: nobody > tax office"),
+        ("retention: {versions: 5}", "retention t: none > versions: 5"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_guards_a_new_table_is_told_and_an_approval_covers_it(said: str, told: str, is_first: bool) -> None:
+    applied = None if is_first else snapshot("CREATE TABLE s (x INT);", "")
+    sql = "CREATE TABLE s (x INT);\nCREATE TABLE t (x INT);"
+    guarded, bare = (
+        make_plan("shop", "dev", applied, snapshot(sql, text), Policies(BootstrapPolicy.AWAIT_APPROVAL))
+        for text in (f"spec: {{tables: {{t: {{{said}}}}}}}", "")
+    )
+    assert [f"{one.what} {one.subject}: {one.applied} > {one.desired}" for one in guarded.diff.metadata] == [told]
+    assert guarded.digest != bare.digest
+    assert not bare.diff.metadata
