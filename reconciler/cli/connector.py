@@ -50,7 +50,8 @@ def command(
         return 0
     if file is not None:
         put = skip_file(target, pipeline, connector, file, user, note, boundary_from_environment(os.environ))
-        say(f"{put.connector.qualified_name} goes on without {file}, {'now' if put.done else _when(put)}")
+        what = f"without what changed in {file} since it was read" if put.was_read else f"without {file}"
+        say(f"{put.connector.qualified_name} goes on {what}, {'now' if put.done else _when(put)}")
         return 0
     found = pause_connector(target, pipeline, connector, action == "pause", user)
     say(f"{found.qualified_name} is {'paused' if action == 'pause' else 'resumed'}")

@@ -166,6 +166,9 @@ def _show_troubles(connector: ConnectorStatus) -> None:
     if connector.skipped_files:
         files = connector.skipped_files
         say(f"  {connector.name}: goes on without {len(files)} file(s): {', '.join(files)}")
+    if connector.files_read_once:
+        files = connector.files_read_once
+        say(f"  {connector.name}: goes on without what changes in {len(files)} file(s) that it read: {', '.join(files)}")
     if connector.dropped:
         say(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
     error = connector.last_error

@@ -6,14 +6,17 @@
 - A file that changed after it was read is an error that names it: reading it again would double its rows, passing over it
   would lose some. A file that is gone is none of our business any more.
 - A file that somebody has the connector go on without is part of the position with a size that none has: it is passed over,
-  whatever it holds.
+  whatever it holds. One that was read before keeps the time at which it was: its rows stay, and what changes is passed over.
+- A file that goes while files are listed, and a link that leads nowhere, are not there. What can't be looked at is an error:
+  who may not look has seen no absence.
 - A path that names one file ends with it; a folder or pattern may grow.
 """
 
 import glob
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,17 +54,27 @@ def local_listing(path: Path) -> Listing:
     """The files that a local path stands for now. Raises EngineError (X710) when one without pattern does not exist."""
     if is_pattern(str(path)) and not path.exists():
         found = glob.glob(str(path), recursive=True)
-        return Listing(tuple(sorted({_file(one) for name in found for one in _walk(Path(name))})), False)
+        return Listing(tuple(sorted(set(_files(Path(name) for name in found)))), False)
     if not path.exists():
         raise EngineError("X710", f"there is no file or folder {path}")
     if path.is_file():
-        return Listing((_file(path),), True)
-    return Listing(tuple(sorted(_file(one) for one in _walk(path))), False)
+        single = local_file(path)
+        return Listing((single,) if single is not None else (), True)
+    return Listing(tuple(sorted(_files([path]))), False)
 
 
 def local_file(path: Path) -> File | None:
-    """The file at exactly this path, or None when there is none."""
-    return _file(path) if path.is_file() else None
+    """The file at exactly this path, or None when there is none. Raises EngineError (X710) for one that can't be looked
+    at."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _can_not_be_read(error) from error
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return File(str(path), status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def unread(found: Listing, position: JsonObject | None, at_most: int | None = None) -> Available | None:
@@ -86,8 +99,9 @@ def unread(found: Listing, position: JsonObject | None, at_most: int | None = No
 
 def without_files(position: JsonObject | None, paths: Sequence[str]) -> JsonObject:
     """The position that passes over these files from now on."""
-    others = [file for file in _read_before(position).values() if file.path not in paths]
-    skipped = [File(path, _SKIPPED, _SKIPPED) for path in dict.fromkeys(paths)]
+    known = _read_before(position)
+    others = [file for file in known.values() if file.path not in paths]
+    skipped = [File(path, _SKIPPED, known[path].modified if path in known else _SKIPPED) for path in dict.fromkeys(paths)]
     return {**(position or {}), **_position(sorted([*others, *skipped]))}
 
 
@@ -98,9 +112,18 @@ def files_read(position: JsonObject | None) -> tuple[str, ...]:
 
 def skipped_files(position: JsonObject | None) -> tuple[str, ...]:
     """The files that a position passes over without their having been read, sorted."""
+    return tuple(file.path for file in _passed_over(position) if file.modified == _SKIPPED)
+
+
+def files_read_once(position: JsonObject | None) -> tuple[str, ...]:
+    """The files that were read, and are passed over since whatever changes in them, sorted."""
+    return tuple(file.path for file in _passed_over(position) if file.modified != _SKIPPED)
+
+
+def _passed_over(position: JsonObject | None) -> list[File]:
     if position is None or not isinstance(position.get("files"), Mapping):
-        return ()
-    return tuple(sorted(file.path for file in _read_before(position).values() if file.size == _SKIPPED))
+        return []
+    return sorted(file for file in _read_before(position).values() if file.size == _SKIPPED)
 
 
 def files_of(range_: JsonObject) -> list[File]:
@@ -119,19 +142,30 @@ def changed(file: File) -> EngineError:
     )
 
 
+def _files(places: Iterable[Path]) -> Iterator[File]:
+    """The files at these places and below them."""
+    for place in places:
+        yield from filter(None, map(local_file, _walk(place)))
+
+
 def _walk(place: Path) -> Iterator[Path]:
     if place.is_file():
         if not is_hidden(place.name):
             yield place
         return
-    for above, folders, names in os.walk(place):
+
+    def refuse(error: OSError) -> None:
+        # A folder that went meanwhile holds nothing any more.
+        if not isinstance(error, FileNotFoundError):
+            raise _can_not_be_read(error) from error
+
+    for above, folders, names in os.walk(place, onerror=refuse):
         folders[:] = [name for name in folders if not is_hidden(name)]
         yield from (Path(above) / name for name in names if not is_hidden(name))
 
 
-def _file(path: Path) -> File:
-    status = path.stat()
-    return File(str(path), status.st_size, status.st_mtime_ns // 1_000_000)
+def _can_not_be_read(error: OSError) -> EngineError:
+    return EngineError("X710", f"{error.filename} can't be read: {error.strerror}", "mend it, or take it away")
 
 
 def _read_before(position: JsonObject | None) -> dict[str, File]:

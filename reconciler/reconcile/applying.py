@@ -50,6 +50,7 @@ from reconciler.reconcile.following import PinnedApply, pin_apply, register_read
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.merged import remember
+from reconciler.reconcile.pausing import carry_out_waiting
 from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
@@ -194,6 +195,7 @@ def _apply_under_lease(
 ) -> ApplyResult:
     # Before the files are looked at: what is open needs none of them, and they may be broken.
     finished = _finish_open_work(target, pipeline, applying, beside, check)
+    carry_out_waiting(target, pipeline, applying.tell, applying.boundary)
     applied = read_applied(target, pipeline)
     found = wanted.desired(applied)
     desired = found.snapshot

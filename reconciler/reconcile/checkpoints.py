@@ -42,6 +42,7 @@ from reconciler.reconcile.failed_commands import RESTORING, telling_of_failure
 from reconciler.reconcile.folders import folder_for
 from reconciler.reconcile.following import register_reader
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.pausing import carry_out_waiting
 from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.restore_plans import (
     Restore,
@@ -212,10 +213,10 @@ def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[
     stored = target.registry.head(pipeline)
     if stored is not None and stored.value.journal is not None:
         raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
-    if stored is None or stored.value.intent is None:
-        return stored
-    restoring.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
-    replay_intent(target, stored, restoring.engine, restoring.boundary, check)
+    if stored is not None and stored.value.intent is not None:
+        restoring.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
+        replay_intent(target, stored, restoring.engine, restoring.boundary, check)
+    carry_out_waiting(target, pipeline, restoring.tell, restoring.boundary)
     return target.registry.head(pipeline)
 
 

@@ -1,32 +1,33 @@
 """What people say of connectors of a pipeline that may or may not run: pause, resume, seek, skip a file.
 
 Names are those of what is applied. A pause or resume is written down, and a live run heeds it between two steps. So is a
-seek; where no run is live it is carried out at once, under the lease.
+seek; where no run is live it is carried out at once, under the lease, or waits for an open step or apply. Whoever finishes
+that carries it out next, before anything else: a run, an apply, a restore, a statement.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reconciler.connectors.transport import Direction
-from reconciler.engine.files import files_read
+from reconciler.engine.files import files_read, skipped_files
 from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.names import fold
-from reconciler.program.model import Connector
+from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.controls import read_controls, say_of_connector, seek_connector
 from reconciler.reconcile.emitting import Place
-from reconciler.reconcile.events import EventLog
+from reconciler.reconcile.events import EventLog, Happened
 from reconciler.reconcile.lagging import lagging_steps
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.locations import with_root, without_root
 from reconciler.reconcile.orchestration import find_connector
 from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.seeking import WITHOUT, carry_out_seeks, require_place
+from reconciler.reconcile.seeking import carry_out_seeks, require_place
+from reconciler.reconcile.skipping import WITHOUT, file_meant
 from reconciler.reconcile.stopping import live_run
 from reconciler.reconcile.target import Target
-from reconciler.registry.model import Head
+from reconciler.registry.model import Head, Stored
 
 
 def pause_connector(target: Target, pipeline: str, connector: str, paused: bool, by: str) -> Connector:
@@ -39,12 +40,14 @@ def pause_connector(target: Target, pipeline: str, connector: str, paused: bool,
 @dataclass(frozen=True, slots=True)
 class Put:
     """A connector that was put somewhere: whether that is done; if not, whether a live run does it, else the next one. Of an
-    output, by how many steps it lagged when it was asked for, where that is known."""
+    output, by how many steps it lagged when it was asked for, where that is known; of a file that is skipped, whether it
+    was read before: then its rows stay."""
 
     connector: Connector
     done: bool
     live: bool = False
     lagged_steps: int | None = None
+    was_read: bool = False
 
 
 def skip_file(
@@ -64,15 +67,14 @@ def skip_file(
         raise ReconcileError(
             "A512", f"{found.qualified_name} ({found.transport}) reads no files", "see: reconcile connector seek"
         )
-    path = file if "://" in file or file.startswith("/") else str(target.root / file)
     position = with_root(stored.value.positions.get(fold(found.qualified_name)), target.root)
-    if "://" not in path and not Path(path).is_file() and path not in files_read(position):
-        raise ReconcileError("A512", f"there is no file {path}", "name it as the message of the connector does")
+    path = file_meant(found, target.root, position, file)
     wish = read_controls(target.registry, pipeline).seeks.get(fold(found.qualified_name))
     # One wish replaces another: those that wait go along.
     waiting = wish.to.get(WITHOUT, []) if wish is not None and isinstance(wish.to, dict) else []
     paths = [*waiting, without_root(path, target.root)]
-    return put_connector(target, pipeline, connector, {WITHOUT: paths}, by, tell, boundary)
+    put = put_connector(target, pipeline, connector, {WITHOUT: paths}, by, tell, boundary)
+    return replace(put, was_read=path in files_read(position) and path not in skipped_files(position))
 
 
 def put_connector(
@@ -95,11 +97,9 @@ def put_connector(
         with hold_lease(target.registry, pipeline, this_process("connector")):
             stored, program = program_in_force(target, pipeline)
             if stored.value.intent is not None or stored.value.journal is not None:
-                tell("something was left open: the next run finishes it, then does this")
+                tell("something was left open: whoever finishes it, such as the next run, does this next")
                 return _asked(target, stored.value, found, to)
-            seeks = read_controls(target.registry, pipeline).seeks
-            happened = carry_out_seeks(target, stored, program, seeks, tell, boundary)[1]
-            EventLog(target.registry, pipeline, tell).record_all(happened)
+            happened = _carry_out(target, stored, program, tell, boundary)
     except LeaseHeld:
         # Somebody began to write meanwhile; if it is a run, it sees the wish.
         return _asked(target, stored.value, found, to)
@@ -107,6 +107,27 @@ def put_connector(
         if fold(one.subject) == fold(found.qualified_name):
             return Put(found, done=True, lagged_steps=one.details.get("lagged_steps"))
     return _asked(target, stored.value, found, to)
+
+
+def carry_out_waiting(target: Target, pipeline: str, tell: Callable[[str], None], boundary: Boundary) -> None:
+    """Carry out what waits for an open step or apply that is finished now, under the lease, before anything else is made of
+    the pipeline. `latest` and `earliest` are meant as of when they were asked for: later, they would take what an apply or a
+    statement brings, or what a restore brought back, for what they were said of."""
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.applied is None or stored.value.applied.record is None:
+        return
+    if read_controls(target.registry, pipeline).seeks:
+        stored, program = program_in_force(target, pipeline)
+        _carry_out(target, stored, program, tell, boundary)
+
+
+def _carry_out(
+    target: Target, stored: Stored[Head], program: Program, tell: Callable[[str], None], boundary: Boundary
+) -> tuple[Happened, ...]:
+    seeks = read_controls(target.registry, stored.value.pipeline).seeks
+    happened = carry_out_seeks(target, stored, program, seeks, tell, boundary)[1]
+    EventLog(target.registry, stored.value.pipeline, tell).record_all(happened)
+    return happened
 
 
 def _asked(target: Target, head: Head, connector: Connector, to: Any, *, live: bool = False) -> Put:

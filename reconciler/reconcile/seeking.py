@@ -54,8 +54,6 @@ from reconciler.registry.model import Head, Seek, Stored
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
-WITHOUT: Final = "without"
-"""The only key of a place that is the present one of a `file_input`, without the files that it lists."""
 SEEK: Final = "seek"
 """The only key of a position that a user gave a transport whose positions have a form of their own: it is to begin there."""
 

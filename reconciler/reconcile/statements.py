@@ -7,8 +7,9 @@ from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import BEFORE
 from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.reconcile.pausing import carry_out_waiting
 from reconciler.reconcile.querying import require_relations
-from reconciler.reconcile.replaying import Running, ready_for_steps
+from reconciler.reconcile.replaying import Running, program_in_force, ready_for_steps
 from reconciler.reconcile.stepping import StepResult, carry_out, write_intent
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.waiting import waiting_hint
@@ -22,7 +23,9 @@ def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepRe
         raise ReconcileError(change.code, change.message, change.hint)
     with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell) as lease:
         steps: list[StepResult] = []
-        stored, program = ready_for_steps(target, pipeline, running, steps, lease.check)
+        ready_for_steps(target, pipeline, running, steps, lease.check)
+        carry_out_waiting(target, pipeline, running.tell, running.boundary)
+        stored, program = program_in_force(target, pipeline)
         details = _statement(target, program, change, sql)
         running.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, "statement", details)

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.diff.model import approval_diff
 from reconciler.digest import JsonObject
-from reconciler.engine.files import skipped_files
+from reconciler.engine.files import files_read_once, skipped_files
 from reconciler.engine.stored import FailedCalls
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.plan.json_form import step_from_json
@@ -52,7 +52,8 @@ class ConnectorStatus:
     """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
     are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
     in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
-    `skipped_files` are those that somebody had it go on without."""
+    `skipped_files` are those that somebody had it go on without, `files_read_once` those of them that it had read before:
+    their rows are there, and whatever changes in them is passed over."""
 
     name: str
     direction: str
@@ -72,6 +73,7 @@ class ConnectorStatus:
     unknown_fields: Mapping[str, int] = field(default_factory=dict)
     missing_fields: tuple[str, ...] = ()
     skipped_files: tuple[str, ...] = ()
+    files_read_once: tuple[str, ...] = ()
     last_error: JsonObject | None = None
     retry_at: str | None = None
 
@@ -369,6 +371,7 @@ def _connector(
         unknown_fields=told.get("unknown_fields") or {},
         missing_fields=tuple(told.get("missing_fields") or ()),
         skipped_files=tuple(map(told_path, skipped_files(position))),
+        files_read_once=tuple(map(told_path, files_read_once(position))),
         last_error=_pasteable(target, told.get("last_error")),
         retry_at=told.get("retry_at") if alive else None,
     )

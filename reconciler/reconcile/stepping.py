@@ -10,7 +10,7 @@ what happened is recognised and skipped, what is missing is done, with the same 
 A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
 intent is marked, tables and views that it wrote are put back to the published step, the intent is closed (`withdrawing`).
 Nothing of it stays, its input is offered again, and neither data nor a query that fails can block the pipeline. So is a step
-whose writer was taken over and may still be alive.
+whose writer was taken over and may still be alive, and one with a file that its input is to go on without (`skipping`).
 
 `check` is called before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind `restore` is
 carried out by `restoring`.
@@ -31,8 +31,10 @@ from reconciler.reconcile.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.reconcile.locations import told_path
 from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.restoring import RESTORE, carry_out_restore
+from reconciler.reconcile.skipping import file_to_skip
 from reconciler.reconcile.step_effects import Doing, StepEffects, untold
 from reconciler.reconcile.steps import next_step, record_step
 from reconciler.reconcile.target import Target
@@ -116,6 +118,11 @@ def _carry_out(
         why = "its writer was taken over" if intent.details.get(TAKEN_OVER) else "the engine had refused it"
         raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     boundary(f"step:{INTENDED}")
+    unwanted = file_to_skip(target.registry, head)
+    if unwanted is not None:
+        _withdraw(target, stored, program, boundary)
+        why = f"it reads {told_path(unwanted)}, which somebody has its input go on without"
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     try:
         if intent.kind == RESTORE:
             return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
@@ -125,9 +132,7 @@ def _carry_out(
         views = work.compute_views()
     except EngineError:
         check()
-        marked = replace(head, intent=replace(intent, withdrawn=True))
-        stored = target.registry.replace_head(stored.token, marked, str(uuid.uuid4()))
-        put_step_back(target, stored, program, boundary)
+        _withdraw(target, stored, program, boundary)
         raise
     boundary(f"step:{BEFORE}")
     check()
@@ -159,6 +164,12 @@ def _carry_out(
         work.missing,
         work.failed_calls,
     )
+
+
+def _withdraw(target: Target, stored: Stored[Head], program: Program, boundary: Boundary) -> None:
+    assert stored.value.intent is not None
+    marked = replace(stored.value, intent=replace(stored.value.intent, withdrawn=True))
+    put_step_back(target, target.registry.replace_head(stored.token, marked, str(uuid.uuid4())), program, boundary)
 
 
 def _published(head: Head) -> Published:
