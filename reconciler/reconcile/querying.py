@@ -23,7 +23,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.steps import read_step, step_at
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.pruned import require_kept
-from reconciler.reconcile.versions.sources import VersionSources, is_versioned, told_apart, version_sources
+from reconciler.reconcile.versions.sources import VersionSources, in_order, is_versioned, told_apart, version_sources
 from reconciler.reconcile.waiting import waiting_hint
 from reconciler.registry.model import ForeignStep, Head, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
@@ -135,14 +135,15 @@ def _select(
     if not published.is_last:
         _require_data(target, published, sources, published.step, published.gone, published.foreign)
     for version in versions:
-        require_foreign(version.sources, version.state.foreign)
+        # The version itself is read here by its name: what a view reads under that name says nothing of it.
+        require_foreign(version.sources[:-1], version.state.foreign)
         if version.step != published.head_step:
             state = version.state
             _require_data(target, published, version.sources, version.step, state.gone, state.foreign)
     functions = functions_for(program, called_functions(select.sql, program.functions), select.relations)
-    before = [source for version in versions for source in version.sources]
+    ordered = (*in_order(versions, sources), *beside)
     with places_told(target, published.head.pipeline):
-        return engine.select(Selection(select.sql, (*before, *sources, *beside), program.settings.spark, functions))
+        return engine.select(Selection(select.sql, ordered, program.settings.spark, functions))
 
 
 def _require_data(

@@ -51,6 +51,11 @@ class Shop(VersionedShop):
     def insert(self) -> None:
         self("execute", "shop", "INSERT INTO orders VALUES (1, 10)")
 
+    def refreshed(self) -> str:
+        """The folder of the rows that were computed once."""
+        one = self.head().refreshed["view:total@v0"]
+        return str(self.root / "warehouse" / one.location / one.staging)
+
     def folders(self) -> set[str]:
         return {one.name for one in (self.root / "warehouse" / "shop" / "total").iterdir() if one.name.startswith("v-")}
 
@@ -97,6 +102,39 @@ def test_it_is_computed_once_and_read_as_of_that_step(shop: Shop) -> None:
     assert shop.read("total@v0", "--at-step", "2")[0] == before
     listed = json.loads(shop("versions", "list", "total", "--format", "json"))
     assert [one["refreshed"] for one in listed["versions"]] == [3, None]
+
+
+SINCE = "CREATE {}VIEW since AS SELECT o.total AS old FROM `total@v0` o;\n"
+
+
+def test_a_view_that_names_the_version_goes_on_reading_what_it_read(shop: Shop) -> None:
+    """The rows that were computed once are those of whoever asks for the version, not of a view that names it."""
+    shop.write(program("MAX(price)", more=SINCE.format("MATERIALIZED ")))
+    shop("apply", "shop")
+    before, since = shop.read("total@v0")[0], stored_rows(shop.root, "since")
+    shop.engine.calls.clear()
+    shop(*WORDS)
+    assert [call.view for call in shop.engine.calls if hasattr(call, "staging")] == ["total@v0"]
+    now, _ = shop.read("total@v0")
+    assert now != before
+    assert now == sorted(DeltaWriter().read(shop.refreshed(), 0).rows)
+    shop.insert()
+    assert shop.read("total@v0")[0] == now
+    assert stored_rows(shop.root, "since") == since
+
+
+def test_a_query_tells_it_from_what_a_plain_view_reads_under_its_name(shop: Shop) -> None:
+    shop.write(program("MAX(price)", more=SINCE.format("")))
+    shop("apply", "shop")
+    shop(*WORDS)
+    shop("query", "shop", "SELECT * FROM since, total@v0")
+    selection = next(call for call in reversed(shop.engine.calls) if isinstance(call, Selection))
+    places = [(one.name, getattr(one, "location", "")) for one in selection.sources]
+    # As Spark registers them: `since` has read the one before it, the query reads the last one.
+    at = [name for name, _ in places].index("since")
+    assert [name for name, _ in places[at:]] == ["since", "total@v0"]
+    assert places[at - 1][1] == str(shop.root / "warehouse" / "shop" / "total")
+    assert places[-1][1] == shop.refreshed()
 
 
 def test_a_second_time_takes_the_place_of_the_first(shop: Shop) -> None:

@@ -11,13 +11,14 @@
 - It has to be allowed: `spec.versions.reads`, in what is applied.
 
 Sources of one version stand before those of the next and of the query's own step, which may go by the same names: Spark has
-read a name as it stood when what follows it was registered.
+read a name as it stood when what follows it was registered. A plain view may name a version, too, whose rows stay as they
+were (`in_views`): so the versions that the query itself names stand once more behind all that others read (`in_order`).
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.engine.protocol import InlineSource, Source
+from reconciler.engine.protocol import InlineSource, Source, StoredSource
 from reconciler.errors import NotFound, ReconcileError
 from reconciler.manifest.model import ViewKind
 from reconciler.names import fold
@@ -90,7 +91,8 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
     view = then.views.get(fold(spelled))
     if view is not None and view.kind is ViewKind.LOCAL:
         raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
-    place = published_place(then, target.warehouse, {**state.relations, **foreign_placements(state.foreign)})
+    # Rows that were computed once stand before those that a view goes on reading under the same name.
+    place = published_place(then, target.warehouse, {**foreign_placements(state.foreign), **state.relations})
     sources = sources_for(then, [spelled], place, with_functions=True)
     if any(isinstance(source, InlineSource) for source in sources):
         _require_same_settings(name, program, then)
@@ -163,6 +165,16 @@ def published_state(target: Target, head: Head, begin: int, end: int) -> StepSta
         except NotFound:
             continue
     return read_step(target.registry, head, begin)
+
+
+def in_order(versions: Iterable[VersionSources], sources: Iterable[Source]) -> tuple[Source, ...]:
+    """All sources of a query, in the order in which an engine is to register them; `sources` are those of its own step."""
+    named = [version.sources[-1] for version in versions]
+    found = [*(source for version in versions for source in version.sources), *sources]
+    last = {fold(source.name): source for source in found}
+    # What is computed in place is no relation that a view may name.
+    again = (one for one in named if isinstance(one, StoredSource) and last[fold(one.name)] is not one)
+    return (*found, *again)
 
 
 def told_apart(relations: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
