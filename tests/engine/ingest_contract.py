@@ -313,7 +313,7 @@ class IngestContract(Tables):
         (tmp_path / "in" / "b.json").write_text(bad + '{"id": 2}\n' * 2000 + bad, "utf-8")
         (tmp_path / "c.json").write_text('\n{"insert": {"id": 1}}\n{"insert": {"id": "x"}}\n', "utf-8")
         (tmp_path / "d.json").write_text('[{"id": 1}, {"id": "x"}]', "utf-8")
-        (tmp_path / "in" / "e.csv").write_text("id,name\n1,a\n\n2,b\nx,c\n3\n", "utf-8")
+        (tmp_path / "in" / "e.csv").write_text("id,name\n1,a\n\n2,b\nx,c\n3\n" + "4," * 30_000 + "\n", "utf-8")
         (tmp_path / "in" / "f.csv").write_text("name,id\nd,x\n", "utf-8")
 
         def csv(path: str) -> dict[str, Any]:
@@ -332,8 +332,8 @@ class IngestContract(Tables):
         assert places(json_files(tmp_path / "in" / "*.json")) == lines
         assert places(json_files(tmp_path / "c.json", update_format="insert_delete")) == [{"file": "c.json", "line": 3}]
         assert places(json_files(tmp_path / "d.json", array=True)) == [{"file": "d.json", "element": 2}]
-        records = [{"file": "e.csv", "record": 3}, {"file": "e.csv", "record": 4}, {"file": "f.csv", "record": 1}]
-        assert places(csv("in/*.csv")) == records
+        records = [{"file": "e.csv", "record": number} for number in (3, 4, 5)]
+        assert places(csv("in/*.csv")) == [*records, {"file": "f.csv", "record": 1}]
 
     def test_dead_letters_that_are_missing_are_written_when_a_range_is_repeated(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path

@@ -44,6 +44,7 @@ _LINE = "reconcile line"
 _FIELDS = "reconcile fields"
 _QUOTED_NOTHING = "\ufdd0reconcile quoted nothing"
 """Stands for a field of quotes with nothing between them; its first character is no character of any text."""
+_MOST_FIELDS = str(1_000_000)
 # What stands in no text either: so a line is one field, whatever is in it.
 _NO_QUOTE, _NO_DELIMITER = "\ufdd1", "\ufdd2"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -137,6 +138,8 @@ def _csv_rows(
         "columnNameOfCorruptRecord": _CORRUPT,
         # Else Spark takes the empty text for NULL, quotes or not.
         "emptyValue": _QUOTED_NOTHING,
+        # A line with more fields than the parser has room for would stop the connector, in place of being rejected.
+        "maxColumns": _MOST_FIELDS,
     }
     if config.get("null_value") is not None:
         parsing["nullValue"] = str(config["null_value"])
