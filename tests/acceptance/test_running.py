@@ -1,6 +1,7 @@
 """A running pipeline: connectors, upserts, what is applied goes on, two writers, handover. Real Spark and Delta."""
 
 import json
+import shutil
 import threading
 import time
 from dataclasses import replace
@@ -51,14 +52,14 @@ spec:
 """
 
 
-@pytest.fixture
-def files(tmp_path: Path, spark_engine: Engine) -> Path:
-    """A repository whose pipeline reads history from Delta, then JSON files; and CSV files. Applied."""
+@pytest.fixture(scope="module")
+def applied(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    """A repository whose pipeline reads history from Delta, then JSON files; and CSV files. Applied. Copy it; don't change
+    it."""
     import arro3.core
     from deltalake import write_deltalake
 
-    root = tmp_path / "repository"
-    root.mkdir()
+    root = tmp_path_factory.mktemp("applied")
     write_shop(root, FILES)
     (root / "pipelines/shop/pipeline.yaml").write_text(CONNECTORS)
     data = arro3.core.Table.from_pydict(
@@ -75,6 +76,26 @@ def files(tmp_path: Path, spark_engine: Engine) -> Path:
     (root / "source/log/one.csv").write_text("id,line\n1,hello\n2,\n")
     open_shop(root, spark_engine).apply()
     return root
+
+
+@pytest.fixture(scope="module")
+def drained(applied: Path, tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    """The same with all that was there read. Copy it; don't change it."""
+    root = Path(shutil.copytree(applied, tmp_path_factory.mktemp("drained") / "repository"))
+    open_shop(root, spark_engine).run_once()
+    return root
+
+
+@pytest.fixture
+def files(applied: Path, tmp_path: Path) -> Path:
+    """A copy that has read nothing yet."""
+    return Path(shutil.copytree(applied, tmp_path / "repository"))
+
+
+@pytest.fixture
+def read_files(drained: Path, tmp_path: Path) -> Path:
+    """A copy that has read all that was there."""
+    return Path(shutil.copytree(drained, tmp_path / "repository"))
 
 
 def write_lines(root: Path, name: str, rows: list[dict[str, object]]) -> None:
@@ -123,12 +144,13 @@ def test_an_input_on_s3_fails_alone_where_the_jars_for_it_are_missing(files: Pat
     assert {one.name for one in pipeline.status().connectors if one.position} == {"events.history", "log.lines"}
 
 
-def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(files: Path, spark_engine: Engine) -> None:
-    open_shop(files, spark_engine).run_once()
-    (files / "source").rename(files / "source-moved-away")
-    program = files / "pipelines/shop/program.sql"
+def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(
+    read_files: Path, spark_engine: Engine
+) -> None:
+    (read_files / "source").rename(read_files / "source-moved-away")
+    program = read_files / "pipelines/shop/program.sql"
     program.write_text(program.read_text().replace("SUM(amount)", "MAX(amount)"))
-    pipeline = open_shop(files, spark_engine)
+    pipeline = open_shop(read_files, spark_engine)
     plan = pipeline.plan()
     assert {item.outcome.value for item in plan.connectors} == {"resumes"}
     pipeline.apply()
@@ -136,24 +158,26 @@ def test_unchanged_connectors_resume_after_a_change_and_the_source_may_be_gone(f
     assert rows == {"a": "1.50", "b": "5.00"}
 
 
-def test_another_checkout_of_the_repository_reads_no_file_again(files: Path, tmp_path: Path, spark_engine: Engine) -> None:
-    open_shop(files, spark_engine).run_once()
-    elsewhere = files.rename(tmp_path / "elsewhere")
+def test_another_checkout_of_the_repository_reads_no_file_again(
+    drained: Path, read_files: Path, tmp_path: Path, spark_engine: Engine
+) -> None:
+    elsewhere = read_files.rename(tmp_path / "elsewhere")
     assert open_shop(elsewhere, spark_engine).run_once().steps == ()
-    assert str(files) not in str(open_shop(elsewhere, spark_engine).status())
+    assert str(drained) not in str(open_shop(elsewhere, spark_engine).status())
 
 
-def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(files: Path, spark_engine: Engine) -> None:
-    pipeline = open_shop(files, spark_engine)
-    pipeline.run_once()
-    write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": "not a number"}])
+def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(
+    read_files: Path, spark_engine: Engine
+) -> None:
+    pipeline = open_shop(read_files, spark_engine)
+    write_lines(read_files, "bad.json", [{"id": 9, "kind": "c", "amount": "not a number"}])
     with pytest.raises(EngineError):
         pipeline.run_once()
-    assert len(stored_rows(files, "events") or []) == 3
+    assert len(stored_rows(read_files, "events") or []) == 3
     assert len(list(pipeline.query("SELECT * FROM by_kind"))) == 2
-    write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": 4}])
-    open_shop(files, spark_engine).run_once()
-    assert len(stored_rows(files, "events") or []) == 4
+    write_lines(read_files, "bad.json", [{"id": 9, "kind": "c", "amount": 4}])
+    open_shop(read_files, spark_engine).run_once()
+    assert len(stored_rows(read_files, "events") or []) == 4
 
 
 def test_a_connector_that_fails_does_not_stop_the_others(files: Path, spark_engine: Engine) -> None:
