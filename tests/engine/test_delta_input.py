@@ -93,18 +93,21 @@ def target(*columns: ColumnType, **more: Any) -> TableTarget:
 
 
 def reading(source: Source, range_: Any, into: TableTarget | None = None, **config: Any) -> Incoming:
-    settings = source.settings(**config)
-    ingestion = Ingestion(
-        into or target(), "copy.history", settings, range_, Transaction("t", 1), commit={"pipeline": "shop"}
-    )
-    incoming = read(source.session, ingestion, settings)
+    incoming = told(source, range_, into, **config)
     assert incoming is not None
     return incoming
 
 
+def told(source: Source, range_: Any, into: TableTarget | None = None, **config: Any) -> Incoming | None:
+    settings = source.settings(**config)
+    ingestion = Ingestion(
+        into or target(), "copy.history", settings, range_, Transaction("t", 1), commit={"pipeline": "shop"}
+    )
+    return read(source.session, ingestion, settings)
+
+
 def says_nothing(source: Source, range_: Any) -> bool:
-    ingestion = Ingestion(target(), "copy.history", source.settings(), range_, Transaction("t", 1))
-    return read(source.session, ingestion, source.settings()) is None
+    return told(source, range_) is None
 
 
 def changes(incoming: Incoming, *columns: str) -> list[tuple[bool, tuple[Any, ...]]]:
@@ -181,7 +184,8 @@ def test_from_any_version_to_any_later_one_the_changes_are_the_difference(worn: 
     states = [worn.rows(version) for version in range(worn.version + 1)]
     pairs = [(at, at + 1) for at in range(worn.version)] + [(at, worn.version) for at in range(0, worn.version - 1, 3)]
     for first, last in pairs:
-        given = [] if says_nothing(worn, worn.range(first, last)) else changes(reading(worn, worn.range(first, last)))
+        incoming = told(worn, worn.range(first, last))
+        given = [] if incoming is None else changes(incoming)
         assert applied(states[first], given) == states[last], (first, last)
         assert applied_by_key(states[first], given) == states[last], (first, last)
         kinds = [deletes for deletes, _ in given]
@@ -196,7 +200,8 @@ def test_a_follower_sees_what_a_reader_sees_whenever_it_looks(worn: Source) -> N
     for end in (2, 3, 6, 7, worn.version):
         found = following(worn, position, end_version=end)
         assert found is not None
-        held = applied(held, [] if says_nothing(worn, found.range) else changes(reading(worn, found.range)))
+        incoming = told(worn, found.range)
+        held = applied(held, [] if incoming is None else changes(incoming))
         assert held == worn.rows(end)
         assert (found.end_of_input, found.position["complete"]) == (True, True)
         position = {"version": found.position["version"], "table": found.position["table"]}
@@ -494,7 +499,7 @@ def test_a_column_of_a_type_that_does_not_fit_is_named(
     assert (error.code, error.message) == ("X712", message)
 
 
-@pytest.mark.parametrize("key", [(), ("Id",)])
+@pytest.mark.parametrize("key", [(), pytest.param(("Id",), marks=pytest.mark.slow)])
 def test_fields_within_columns_are_followed_by_name_whatever_order_the_source_gives_them(
     key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
 ) -> None:
