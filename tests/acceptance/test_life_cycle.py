@@ -1,6 +1,8 @@
-"""The life cycle through the real command line: a live run on Spark in a process of its own, paused, resumed, stopped by
-force and started again. What the same does in all its cases is in tests/reconcile/test_running.py, without Spark."""
+"""The life cycle through the command line: a live run on Spark in a process of its own, paused, resumed, stopped by force
+and started again. What the same does in all its cases is in tests/reconcile/test_running.py, without Spark."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.reconcile.lineitem import wait_until
@@ -26,9 +29,11 @@ MAIN = "from reconciler.cli.main import main; main()"
 
 
 def reconcile(root: Path, *arguments: str) -> str:
-    """A command in a process of its own; what it printed."""
-    words = [sys.executable, "-c", MAIN, *arguments, "--repo", str(root)]
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    """A command, in this process; what it printed."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert run([*arguments, "--repo", str(root)]) == 0
+    return printed.getvalue()
 
 
 def state(root: Path) -> str:
