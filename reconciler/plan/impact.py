@@ -18,7 +18,7 @@ from statistics import median
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationKind
 from reconciler.names import fold, is_foreign
-from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, Plan
+from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, Outcome, Plan
 from reconciler.program.model import Program
 
 MANY_ROWS = 10_000
@@ -191,7 +191,8 @@ def _outputs(plan: Plan, desired: Program) -> dict[str, list[OutputImpact]]:
     for outcome in plan.connectors:
         connector = desired.connectors.get(fold(outcome.connector))
         if connector is not None and connector.direction is Direction.OUTPUT:
-            words = outcome.outcome.value.removeprefix("sends ")
+            empties = outcome.outcome is Outcome.TRUNCATES
+            words = "full contents, in an emptied sink" if empties else outcome.outcome.value.removeprefix("sends ")
             found.setdefault(fold(connector.relation), []).append(OutputImpact(outcome.connector, words))
     return found
 

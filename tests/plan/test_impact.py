@@ -15,6 +15,7 @@ from reconciler.plan.impact import (
     ViewImpact,
     make_impact,
 )
+from reconciler.plan.impact_words import describe_view
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import BootstrapView, ColumnSource, CommitSnapshot, EvolveTable, Plan, PublishTable
@@ -200,3 +201,13 @@ def test_outputs_of_a_bootstrapped_view_and_what_they_receive() -> None:
     assert "v" not in by_view(found)
     first = impact(None, TABLES + VIEW + OVER, {}, yaml)
     assert by_view(first)["v"].outputs == (OutputImpact("v.copy", "full contents"), OutputImpact("v.lake", "full contents"))
+
+
+def test_a_sink_that_is_emptied_first_is_told_as_one() -> None:
+    yaml = (
+        YAML
+        + "spec:\n  connectors:\n    - name: lake\n      view: v\n      on_bootstrap: truncate\n"
+        + "      transport: {name: delta_table_output, config: {uri: /x}}\n"
+    )
+    found = impact(TABLES + VIEW, TABLES + VIEW.replace("id FROM", "id + 1 AS id FROM"), yaml=yaml)
+    assert describe_view(by_view(found)["v"]).endswith("v.lake receives full contents, in an emptied sink; about 40 s")
