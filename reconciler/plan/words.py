@@ -38,6 +38,7 @@ from reconciler.plan.model import (
 )
 from reconciler.plan.policy import describe_judgement
 from reconciler.printing import printable
+from reconciler.redaction import masked_in_code
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
 
@@ -189,8 +190,11 @@ def _judged(message: str, judgement: Judgement | None) -> str:
 
 
 def describe_metadata(change: MetadataChange) -> str:
-    """For example: `comment of orders.note`, `protect of orders: true → false`."""
+    """For example: `comment of orders.note`, `protect of orders: true → false`. Two values that may not be shown would look
+    alike."""
     values = f": {change.applied} → {change.desired}" if change.applied is not None else ""
+    if change.applied is not None and masked_in_code(str(change.applied)) == masked_in_code(str(change.desired)):
+        values = " (not shown)"
     return printable(f"{change.what} of {change.subject}{values}")
 
 

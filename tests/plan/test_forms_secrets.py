@@ -18,6 +18,7 @@ from reconciler.cli.main import run
 from reconciler.cli.output import show_csv, show_json, show_rows, show_table
 from reconciler.connectors.catalogue import TRANSPORTS, secret_paths
 from reconciler.diagnostics import Diagnostic, errors_among, render_diagnostic
+from reconciler.diff.model import MetadataChange
 from reconciler.engine.recording import RecordingEngine
 from reconciler.manifest.read import read_manifest
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
@@ -27,6 +28,7 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_comment, render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import query_difference, render_text
+from reconciler.plan.words import describe_metadata
 from reconciler.program.compile import compile_program
 from reconciler.program.model import Program
 from reconciler.reconcile.api import Project
@@ -577,3 +579,8 @@ def test_rows_that_were_asked_for_are_data(capsys: pytest.CaptureFixture[str]) -
     show_json({"step": token})
     show_table(["a"], [[token]])
     assert token not in capsys.readouterr().out
+
+
+def test_two_values_that_may_not_be_shown_do_not_look_alike() -> None:
+    assert describe_metadata(MetadataChange("shop", "spark.some.key", "***", "***")) == "spark.some.key of shop (not shown)"
+    assert describe_metadata(MetadataChange("t", "protect", "false", "true")) == "protect of t: false → true"
