@@ -122,6 +122,16 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
     return StepState(step, found["at"], found["record"], places, positions, gone, _foreign(relations))
 
 
+def published_state(registry: Registry, head: Head, begin: int, end: int) -> StepState:
+    """The last state from `end` back to `begin`: steps in between may have been withdrawn."""
+    for step in range(end, begin, -1):
+        try:
+            return read_step(registry, head, step)
+        except NotFound:
+            continue
+    return read_step(registry, head, begin)
+
+
 def _foreign(relations: Mapping[str, Mapping[str, Any]]) -> dict[str, ForeignStep]:
     """What was read of other pipelines. A pipeline's relations are all read at one step: what was recorded of an earlier one
     is read no more."""

@@ -91,12 +91,20 @@ def foreign_from_json(value: Mapping[str, Any]) -> dict[str, ForeignStep]:
 
 
 def _versions_to_json(versions: Mapping[str, ObjectVersions]) -> JsonObject:
-    """Short, since a head has one of each object: the id only where it is another than the key."""
-    return {key: [one.active, one.last, *([one.id] if one.id != key else [])] for key, one in versions.items()}
+    """Short, since a head has one of each object: the id only where it is another than the key, columns where some were
+    renamed."""
+    found: dict[str, Any] = {}
+    for key, one in versions.items():
+        columns = [dict(sorted(one.columns.items()))] if one.columns else []
+        found[key] = [one.active, one.last, *([one.id] if columns or one.id != key else []), *columns]
+    return found
 
 
 def _versions(value: Mapping[str, Any]) -> dict[str, ObjectVersions]:
-    return {key: ObjectVersions(other[0] if other else key, active, last) for key, (active, last, *other) in value.items()}
+    return {
+        key: ObjectVersions(other[0] if other else key, active, last, other[1] if other[1:] else {})
+        for key, (active, last, *other) in value.items()
+    }
 
 
 def placement_to_json(placement: Placement) -> JsonObject:

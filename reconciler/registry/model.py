@@ -219,11 +219,17 @@ class OutputState:
 class ObjectVersions:
     """Of one object (a table, view or function; by `kind:folded name`): `id` is its key when it was first recorded, which
     stays when it is renamed; `active` the number of its version in force (None: it is not there any more); `last` the
-    highest number that was ever given."""
+    highest number that was ever given. `columns` tells columns of a table that were renamed, by folded name: what each is
+    called for good. What it does not list is called by its name."""
 
     id: str
     active: int | None
     last: int
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def column_id(self, column: str) -> str:
+        """What the column of this folded name is called for good, whatever its name was or will be."""
+        return self.columns.get(column, column)
 
 
 @dataclass(frozen=True, slots=True)

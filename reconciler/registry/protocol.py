@@ -28,6 +28,7 @@ class History(StrEnum):
     CHECKPOINTS = "checkpoints"
     VERSIONS = "versions"
     ACTIVATIONS = "activations"
+    RENAMES = "renames"
     PRUNES = "prunes"
 
 
@@ -75,6 +76,8 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
     ),
     # From which step on which version of an object was active; the number is empty from when it was no more.
     History.ACTIVATIONS: ("object", "number", "name", "at", "step", "by", "commit", "apply_id"),
+    # From which step on an object had another name, or columns of a table had: `columns` as JSON (`ObjectVersions.columns`).
+    History.RENAMES: ("object", "name", "columns", "at", "step", "apply_id"),
     # What may be gone of all steps up to `step`. `what` is "version": the rows of a version of an object; or "folder": all
     # Delta versions of a folder but those from `since` on and `versions` (JSON). `retention` is what asked for it, in words.
     History.PRUNES: (

@@ -86,7 +86,7 @@ FULL_HEAD = Head(
         9,
         ("t.history",),
         (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
-        versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1)},
+        versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1, {"a": "b"})},
         home=Home("", "prod"),
     ),
     last_step=5,
@@ -94,6 +94,7 @@ FULL_HEAD = Head(
         "view:v": ObjectVersions("view:v", 2, 3),
         "table:t": ObjectVersions("table:t", None, 1),
         "table:u": ObjectVersions("table:t/2", 0, 0),
+        "table:w": ObjectVersions("table:w", 2, 2, {"net": "gross", "gross": "net"}),
     },
 )
 LEASE = Lease("holder", "apply", "host", "1:1", 1, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00")
@@ -217,7 +218,12 @@ def test_a_head_without_measures_is_read_and_none_are_written() -> None:
 
 def test_a_head_without_versions_is_read() -> None:
     value = head_to_json(FULL_HEAD)
-    assert value["versions"] == {"view:v": [2, 3], "table:t": [None, 1], "table:u": [0, 0, "table:t/2"]}
+    assert value["versions"] == {
+        "view:v": [2, 3],
+        "table:t": [None, 1],
+        "table:u": [0, 0, "table:t/2"],
+        "table:w": [2, 2, "table:w", {"gross": "net", "net": "gross"}],
+    }
     old = {key: part for key, part in value.items() if key != "versions"}
     old["journal"] = {key: part for key, part in value["journal"].items() if key != "versions"}
     found = head_from_json(old, "here")

@@ -5,7 +5,7 @@
   Once they mean something else, or have it no more, the hold ends and the files count; the plan says so (H930).
 - A rename (`moved`) takes the hold along. What pipeline.yaml pins has the pinned version: the pin ends the hold.
 - A held definition has to fit the files: one that reads what the files have no more is an error (A540), and so is one that
-  means something else among them.
+  means something else among them, or reads what they rename while something else gets its name (`names_since`).
 - An object that is held as not there takes its connectors with it; what the files say of them waits, too.
 """
 
@@ -20,6 +20,8 @@ from reconciler.program.model import Program
 from reconciler.program.moves import moved_key
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
+from reconciler.reconcile.versions.looking import find_in_head, read_version
+from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.pinned_objects import pinned_versions
 from reconciler.reconcile.versions.recorded_functions import with_applied_functions, with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, stored_definition, with_definitions
@@ -64,6 +66,14 @@ def _with_held(target: Target, head: Head, program: Program, applied: Program) -
     for key, one in held.items():
         if one.number is not None and not same_meaning(compiled.program, applied, key, former[key]):
             raise _misfit(program.name, {key: one}, "it means something else among them: other columns, or other settings")
+    names = NamesSince(target, head, applied, compiled.program) if program.moves else None
+    for key, one in held.items():
+        if one.number is None or names is None:
+            continue
+        kind, _, name = former[key].partition(":")
+        other = names.misread(read_version(target, find_in_head(head, name, kind), f"v{one.number}"))
+        if other is not None:
+            raise _misfit(program.name, {key: one}, f"it {'has' if kind == 'table' else 'reads'} {other}")
     return replace(compiled.program, settings=replace(compiled.program.settings, held=dict(sorted(held.items()))))
 
 

@@ -1,9 +1,12 @@
 """The histories of versions, as far as they count: what versions of objects were active when, and what they are.
 
+Names are told apart from what has them: an object that is renamed stays itself, and so does a column of a table (`RENAMES`).
+
 They are written before the head's commit that switches. So a row alone proves nothing: one beyond the published step is
 none, nor is one of a restore that was withdrawn (`numbering`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -19,19 +22,22 @@ def versions_at(registry: Registry, head: Head, step: int | None) -> dict[str, O
     """The versions of all objects as of a published step (None: the last one), as the histories tell them."""
 
     def rows(history: History, *columns: str) -> list[Mapping[str, str]]:
-        found = published_rows(registry, head, history, ("object", "number", "step", *columns))
+        found = published_rows(registry, head, history, ("object", "step", *columns))
         return [row for row in found if step is None or int(row["step"]) <= step]
 
     last: dict[str, int] = {}
-    for row in rows(History.VERSIONS):
+    for row in rows(History.VERSIONS, "number"):
         last[row["object"]] = max(int(row["number"]), last.get(row["object"], 0))
-    active = {row["object"]: row for row in rows(History.ACTIVATIONS, "name") if row["object"] in last}
+    active = {row["object"]: row for row in rows(History.ACTIVATIONS, "number", "name") if row["object"] in last}
+    columns = {row["object"]: json.loads(row["columns"]) for row in rows(History.RENAMES, "columns")}
     found: dict[str, ObjectVersions] = {}
     # What is there takes its name before what was.
     for name, row in sorted(active.items(), key=lambda pair: (not pair[1]["number"], pair[0])):
         key = f"{name.partition(':')[0]}:{row['name']}"
         number = int(row["number"]) if row["number"] else None
-        found[key if key not in found else f"{FORMERLY}:{name}"] = ObjectVersions(name, number, last[name])
+        found[key if key not in found else f"{FORMERLY}:{name}"] = ObjectVersions(
+            name, number, last[name], columns.get(name, {})
+        )
     return dict(sorted(found.items()))
 
 

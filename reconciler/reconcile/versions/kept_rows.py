@@ -36,11 +36,10 @@ from reconciler.names import fold, is_version, without_version
 from reconciler.program.model import Function, Program
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.steps import StepState, read_step
+from reconciler.reconcile.steps import StepState, published_state, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import pruned_place
-from reconciler.reconcile.versions.sources import published_state
 from reconciler.registry.model import Head, ObjectVersions, foreign_place
 from reconciler.registry.protocol import History
 from reconciler.snapshot.objects import object_key, same_meaning
@@ -154,7 +153,7 @@ class KeptRows:
             return None
         begin, end = int(rows[spans[-1]]["step"]), int(rows[spans[-1] + 1]["step"]) - 1
         try:
-            return published_state(self._target, self._head, begin, end)
+            return published_state(self._target.registry, self._head, begin, end)
         except NotFound:
             return None
 

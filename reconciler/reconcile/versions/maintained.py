@@ -6,7 +6,8 @@
 - It stays whichever version is active: whoever reads it need not know. While that version is active itself, both have the
   same rows, and both are computed.
 - It is named by its number. A rename (`moved`) takes it along.
-- Its definition has to mean in today's program what it meant (A527), as for a pin: it reads the relations as they are now.
+- Its definition has to mean in today's program what it meant (A527), as for a pin: it reads the relations as they are now,
+  and those that had their names then (`names_since`).
 - It is no object that has versions itself (`snapshot.objects.object_keys`).
 
 Whatever else changes which version is active (pins, rollbacks) comes before: nothing of it matters here.
@@ -21,8 +22,10 @@ from reconciler.manifest.model import Move, ViewKind
 from reconciler.names import fold, is_version
 from reconciler.program.model import Program
 from reconciler.program.moves import former_name
+from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import other_meaning, with_definitions
 from reconciler.registry.model import Head
@@ -60,7 +63,20 @@ def with_maintained_versions(target: Target, program: Program) -> Program:
         what = other_meaning(compiled.program, key, version)
         if what is not None:
             raise _misfit(program, {key: version}, f"its definition has {what} there")
+    if head is not None and versions:
+        names = NamesSince(target, head, _applied(target, head, program), compiled.program)
+        for key, version in versions.items():
+            other = names.misread(version)
+            if other is not None:
+                raise _misfit(program, {key: version}, f"it reads {other}")
     return replace(compiled.program, moves=(*program.moves, *_moves(program, wanted, head)))
+
+
+def _applied(target: Target, head: Head, program: Program) -> Program | None:
+    """What is applied, where it matters for what the program renames."""
+    if not program.moves or head.applied is None or head.applied.record is None:
+        return None
+    return read_snapshot(target, program.name, head.applied.record).program
 
 
 def _recorded(target: Target, program: Program, head: Head | None, view: str, number: int) -> ObjectVersion:

@@ -12,6 +12,7 @@
 - Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
 - Of a view, the types of its columns count, too, and they are known once it was computed: where they are others than those
   of the version that it would have, it has another (`with_types`). That is settled with the commit that switches.
+- A table or view that is renamed, and a column of a table, stays what it is: `names_since` tells what has a name by that.
 - A version knows which versions of functions it calls. One that was recorded before versions said so calls those that were
   active when it was active last (`calls`).
 - What was applied before there were versions is version 0 of what the next apply finds. A head that lost its numbers to an
@@ -23,12 +24,14 @@ from dataclasses import dataclass, field, replace
 
 from reconciler import __version__
 from reconciler.diff.model import Diff
+from reconciler.diff.moves import resolve_moves
 from reconciler.diff.objects import ObjectChanges, changed_objects
 from reconciler.digest import JsonObject, canonical_json
 from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.versions.column_types import inputs_of
 from reconciler.reconcile.versions.histories import FORMERLY, known_versions, versions_at
+from reconciler.reconcile.versions.names_since import new_id, renamed_columns
 from reconciler.reconcile.versions.recorded import Likeness, recorded_versions
 from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
 from reconciler.registry.protocol import History, Registry
@@ -71,14 +74,18 @@ def versions_after(
     ids = {one.id for one in known.values()}
     for key, found in objects.items():
         if key not in known:
-            after[key] = ObjectVersions(_new_id(key, ids), 0, 0)
+            after[key] = ObjectVersions(new_id(key, ids), 0, 0)
             continue
         assert desired is not None
         same = Likeness(registry, head, desired.program, found, known[key].id)
         number = max((one.number for one in before.get(known[key].id, ()) if same.holds(one)), default=None)
         if number is None or (number == known[key].active and _differs(changes.renamed.get(key, key), found, applied)):
             number = known[key].last + 1
-        after[key] = ObjectVersions(known[key].id, number, max(number, known[key].last))
+        after[key] = replace(known[key], active=number, last=max(number, known[key].last))
+    if applied is not None and desired is not None and desired.program.moves:
+        for name, columns in resolve_moves(applied, desired.program).renames.columns.items():
+            key, declared = object_key("table", name), [fold(one.name) for one in desired.program.tables[name].columns]
+            after[key] = replace(after[key], columns=renamed_columns(after[key].columns, columns, declared))
     return dict(sorted(after.items()))
 
 
@@ -116,8 +123,22 @@ def record_versions(
         }
         for key, one in changed.items()
     ]
+    renames = [
+        {
+            "object": one.id,
+            "name": key.partition(":")[2],
+            "columns": canonical_json(one.columns),
+            "at": switch.at,
+            "step": str(switch.step),
+            "apply_id": switch.apply_id,
+        }
+        for key, one in after.items()
+        if one.id in before and (one.columns != before[one.id].columns or (key in changed and names.get(one.id, key) != key))
+    ]
     if rows:
         registry.append(History.VERSIONS, head.pipeline, rows, switch.step)
+    if renames:
+        registry.append(History.RENAMES, head.pipeline, renames, switch.step)
     if activations:
         registry.append(History.ACTIVATIONS, head.pipeline, activations, switch.step)
 
@@ -221,7 +242,7 @@ def versions_restored(
     keys = object_keys(restored.program)
     if any(key not in then or then[key].active is None or then[key].id not in known for key in keys):
         return versions_after(registry, head, applied, restored, diff)
-    after = {key: replace(known[then[key].id][1], active=then[key].active) for key in keys}
+    after = {key: replace(known[then[key].id][1], active=then[key].active, columns=then[key].columns) for key in keys}
     there = {one.id for one in after.values()}
     for name, (key, one) in known.items():
         if name not in there:
@@ -248,11 +269,4 @@ def _renamed(versions: Mapping[str, ObjectVersions], changes: ObjectChanges) -> 
             found[f"{FORMERLY}:{one.id}"] = one
         else:
             found[key] = one
-    return found
-
-
-def _new_id(key: str, taken: set[str]) -> str:
-    number, found = 2, key
-    while found in taken:
-        found, number = f"{key}/{number}", number + 1
     return found

@@ -7,7 +7,8 @@ it was before.
   was rolled back, which a pin ends.
 - The desired program has the pinned definition, as it was written then; so the plan says what becomes of the object, and
   applying the same file again is no change.
-- A pinned definition has to fit what there is now: one that reads a column that was dropped is an error.
+- A pinned definition has to fit what there is now: one that reads a column that was dropped is an error, and so is one that
+  reads a column, table or view whose name something else has now (`names_since`).
 - It goes on calling the functions that were recorded with it (`recorded_functions`); what they are now plays no part in
   whether the files define it as it is.
 - A table is pinned only where its rows outlive that, by the rules of any change of a table (A592).
@@ -30,6 +31,7 @@ from reconciler.program.moves import former_name
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
 from reconciler.registry.model import Head
@@ -54,8 +56,9 @@ def with_pinned_objects(target: Target, program: Program) -> Program:
     if head is not None and head.applied is not None and head.applied.record is not None:
         applied = read_snapshot(target, program.name, head.applied.record).program
     found = {}
+    names = NamesSince(target, head, applied, pinned) if head is not None else None
     for key, version in versions.items():
-        _require_the_same(pinned, key, version)
+        _require_the_same(pinned, key, version, names)
         if same_definition(program, pinned, key):
             found[key] = Pin(pins[key].number)
         elif _is_known(target, program, applied, key):
@@ -77,16 +80,20 @@ def pinned_versions(target: Target, program: Program, head: Head | None) -> dict
     return {key: _pinned(target, program, head, key, pin.number) for key, pin in pins_of(program).items()}
 
 
-def _require_the_same(pinned: Program, key: str, version: ObjectVersion) -> None:
-    what = other_meaning(pinned, key, version)
-    if what is None:
-        return
+def _require_the_same(pinned: Program, key: str, version: ObjectVersion, names: NamesSince | None) -> None:
     name = f"{version.found.pipeline}.{_name(pinned, key)}@v{version.summary.number}"
-    raise ReconcileError(
-        "A526",
-        f"{name} can't be active: its definition has {what} in today's program",
-        "define it anew in the files; of a view, name its columns",
-    )
+    what = other_meaning(pinned, key, version)
+    if what is not None:
+        raise ReconcileError(
+            "A526",
+            f"{name} can't be active: its definition has {what} in today's program",
+            "define it anew in the files; of a view, name its columns",
+        )
+    other = names.misread(version) if names is not None else None
+    if other is not None:
+        verb = "has" if key.startswith("table:") else "reads"
+        message = f"{name} can't be active: it {verb} {other}"
+        raise ReconcileError("A526", message, "define it anew in the files, or give the names back (`moved`)")
 
 
 def _require_rows_to_stay(applied: Program, pinned: Program, versions: Mapping[str, ObjectVersion]) -> None:

@@ -7,6 +7,7 @@
 - Where a rollback leads to what the files had, nothing is held any more: they hold again. So it is with `end`.
 - A view that is pinned in pipeline.yaml is the file's to change (A543).
 - A table goes back only where its rows outlive that, by the rules of any change of a table (A544).
+- A version that reads what is called otherwise by now, while something else has its name, is not gone back to (A541).
 - Somebody else has to be able to approve it: one that waits for that is noted in the audit, so that its digest says which
   rollback it is of.
 """
@@ -30,6 +31,7 @@ from reconciler.reconcile.planning import AppliedState, Planned, planned_between
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.reconcile.versions.maintained import with_maintained_versions
+from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.recorded_functions import (
     calls_recorded,
     with_applied_functions,
@@ -102,10 +104,16 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     errors = errors_among(compiled.diagnostics)
     if errors:
         raise _misfit(rollback, f"{errors[0].code}: {errors[0].message}", errors[0].hint)
+    names = NamesSince(target, head, None, compiled.program)
     for key, version in versions.items():
         what = other_meaning(compiled.program, key, version)
         if what is not None:
             raise _misfit(rollback, f"{version.found.name}@v{version.summary.number} has {what} in today's program")
+        other = names.misread(version)
+        if other is not None:
+            verb = "has" if key.startswith("table:") else "reads"
+            why = f"{version.found.name}@v{version.summary.number} {verb} {other}"
+            raise _misfit(rollback, why, "define it anew in the files, or give the names back there (`moved`)")
         differs_in_types = same_meaning(compiled.program, program, key) and active_number(head, key) != held[key].number
         if differs_in_types or calls_recorded(compiled.program, key):
             continue

@@ -26,7 +26,7 @@ from reconciler.program.model import Program
 from reconciler.program.settings import differing_settings
 from reconciler.reconcile.reading import foreign_placements, published_place, sources_for
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.steps import StepState, read_step
+from reconciler.reconcile.steps import StepState, published_state, read_step
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
@@ -119,7 +119,7 @@ def last_state(target: Target, head: Head, found: FoundObject, version: str, at_
         raise no_such_version(target, found, version)
     begin = spans[active[-1]]
     end = int(spans[active[-1] + 1]["step"]) - 1 if active[-1] + 1 < len(spans) else at_step
-    return published_state(target, head, int(begin["step"]), end), str(begin["name"])
+    return published_state(target.registry, head, int(begin["step"]), end), str(begin["name"])
 
 
 def _maintained_state(
@@ -155,16 +155,6 @@ def _refreshed_state(
         return None
     state = read_step(target.registry, head, one.step)
     return replace(state, record=one.record, relations={**state.relations, **refreshed_placement(one)}), one.name
-
-
-def published_state(target: Target, head: Head, begin: int, end: int) -> StepState:
-    """The last state from `end` back to `begin`: steps in between may have been withdrawn."""
-    for step in range(end, begin, -1):
-        try:
-            return read_step(target.registry, head, step)
-        except NotFound:
-            continue
-    return read_step(target.registry, head, begin)
 
 
 def in_order(versions: Iterable[VersionSources], sources: Iterable[Source]) -> tuple[Source, ...]:
