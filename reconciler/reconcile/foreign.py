@@ -3,6 +3,8 @@
 - A pipeline whose files are in this repository counts as they say it is; any other as it is applied. So a change of both, in
   one pull request, is planned and approved as one, and each is applied after what it reads (`following` sees to that).
 - Pipelines may not read each other in a circle.
+- What has the name of something else by now is another relation, or column, also where no file says so any more
+  (`versions.names_between`).
 - What a relation means is compared with what it meant when the reader was applied. If that is the same, the reader keeps
   what it knew, to the letter: what a pipeline writes down of itself, and another version of reconciler, change no reader.
 
@@ -24,6 +26,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of, pipeline_names
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.in_views import look_up_version, not_allowed
+from reconciler.reconcile.versions.names_between import other_relations
 from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot
 
@@ -179,7 +182,9 @@ class _Comparing:
         if states is None:
             return False
         old, new = states[0], _without_moves(states[1])
-        return fold(after.name) not in relation_changes(old, new, self.changes(old.program, new.program))
+        if fold(after.name) in relation_changes(old, new, self.changes(old.program, new.program)):
+            return False
+        return fold(after.name) not in other_relations(self._target, old, new)
 
     def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
         """By key, of what both read and means something else in desired."""
@@ -195,6 +200,9 @@ class _Comparing:
         if states is None:
             return unknown_change(after)
         old, new = states
+        if fold(after.name) in other_relations(self._target, old, new):
+            # Nobody has told what was renamed.
+            return unknown_change(after)
         found = relation_changes(old, new, self.changes(old.program, new.program)).get(fold(after.name))
         if found is None:
             return changed_in_name_only(after)

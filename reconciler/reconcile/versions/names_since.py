@@ -26,7 +26,7 @@ from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.histories import FORMERLY, known_versions, published_rows, versions_at
 from reconciler.reconcile.versions.looking import ObjectVersion
 from reconciler.registry.model import Head, ObjectVersions
-from reconciler.registry.protocol import History
+from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.objects import object_key
 from reconciler.sql.scopes import ALL_COLUMNS
 
@@ -58,8 +58,39 @@ def _free(name: str, taken: Set[str]) -> str:
     return found
 
 
+def names_after(known: Mapping[str, ObjectVersions], renames: Renames, desired: Program) -> dict[str, ObjectVersions]:
+    """The objects under the names that they have once a program is applied."""
+    moved = {old: new for new, old in renames.relations.items()}
+    found: dict[str, ObjectVersions] = {}
+    for key, one in known.items():
+        kind, _, name = key.partition(":")
+        if name in moved and kind in ("table", "view"):
+            found[f"{kind}:{moved[name]}"] = one
+        else:
+            found.setdefault(key, one)
+    for name, columns in renames.columns.items():
+        key = object_key("table", name)
+        if key in found:
+            declared = [fold(column.name) for column in desired.tables[name].columns]
+            found[key] = replace(found[key], columns=renamed_columns(found[key].columns, columns, declared))
+    ids = {one.id for one in known.values()}
+    for kind, relations in (("table", desired.tables), ("view", desired.views)):
+        for name in relations:
+            key = object_key(kind, name)
+            if key not in found and not is_version(name):
+                found[key] = found.get(f"{FORMERLY}:{key}") or ObjectVersions(new_id(key, ids), 0, 0)
+    return found
+
+
+def was_ever_renamed(registry: Registry, head: Head, versions: Mapping[str, ObjectVersions]) -> bool:
+    """Whether any object of a pipeline, or any column of its tables, ever had another name."""
+    if any(one.columns or one.id != key for key, one in versions.items()):
+        return True
+    return bool(registry.last_rows(History.RENAMES, head.pipeline, ("step",), "step", 1, None))
+
+
 @dataclass(frozen=True, slots=True)
-class _Spans:
+class _Span:
     """At which steps a version was active last; None for the end: it still is."""
 
     begin: int
@@ -75,8 +106,9 @@ class NamesSince:
         self._desired = desired
         self._known = known_versions(target.registry, head)
         renames = resolve_moves(applied, desired).renames if applied is not None and desired.moves else Renames()
-        self._now = _after(self._known, renames, desired)
+        self._now = names_after(self._known, renames, desired)
         self._moves = bool(renames.relations or renames.columns)
+        self._at: dict[int, Mapping[str, ObjectVersions]] = {}
 
     def misread(self, version: ObjectVersion) -> str | None:
         """What a version reads that is called otherwise by now, while something else has its name, in words; of a table's
@@ -84,10 +116,10 @@ class NamesSince:
         found = version.found
         if found.kind == "table":
             columns = {fold(str(one["name"])) for one in version.content.get("columns", ())}
-            return self._misread_table(version, columns) if self._may_differ(self._head, self._now) else None
+            return self._misread_table(version, columns) if self._may_differ() else None
         reads = {fold(name): columns for name, columns in version.content.get("reads", {}).items() if not is_version(name)}
         own = {name: columns for name, columns in reads.items() if "." not in name}
-        if own and self._may_differ(self._head, self._now):
+        if own and self._may_differ():
             then = self._then(version)
             for name, columns in sorted(own.items()):
                 other = _other(name, columns, then, self._now, self._desired)
@@ -116,27 +148,28 @@ class NamesSince:
             return None
         head = stored.value
         now = known_versions(self._target.registry, head)
-        if not self._may_differ(head, now, pipeline):
+        if not was_ever_renamed(self._target.registry, head, now):
             return None
         step = self._step_of(version, pipeline)
         if step is None:
-            return None
-        then = now if step >= stored.value.published.step else versions_at(self._target.registry, head, step)
+            # Where nothing tells, names were those that objects have had from the beginning.
+            then: Mapping[str, ObjectVersions] = {one.id: ObjectVersions(one.id, 0, 0) for one in now.values()}
+        else:
+            then = now if step >= stored.value.published.step else versions_at(self._target.registry, head, step)
         return _other(relation, columns, then, now, None, f"{pipeline}.")
 
-    def _may_differ(self, head: Head, now: Mapping[str, ObjectVersions], pipeline: str | None = None) -> bool:
-        """Whether anything of a pipeline was ever renamed, or is to be."""
-        if pipeline is None and self._moves:
-            return True
-        if any(one.columns or one.id != key for key, one in now.items()):
-            return True
-        return bool(self._target.registry.last_rows(History.RENAMES, head.pipeline, ("step",), "step", 1, None))
+    def _may_differ(self) -> bool:
+        return self._moves or was_ever_renamed(self._target.registry, self._head, self._now)
 
     def _then(self, version: ObjectVersion) -> Mapping[str, ObjectVersions]:
-        spans = self._spans(version)
-        return self._known if spans.end is None else versions_at(self._target.registry, self._head, spans.end)
+        end = self._span(version).end
+        if end is None:
+            return self._known
+        if end not in self._at:
+            self._at[end] = versions_at(self._target.registry, self._head, end)
+        return self._at[end]
 
-    def _spans(self, version: ObjectVersion) -> _Spans:
+    def _span(self, version: ObjectVersion) -> _Span:
         columns, number = ("number", "step"), str(version.summary.number)
         rows = published_rows(
             self._target.registry, self._head, History.ACTIVATIONS, columns, object=version.found.versions.id
@@ -144,45 +177,21 @@ class NamesSince:
         spans = [index for index, row in enumerate(rows) if row["number"] == number]
         if not spans:
             # It was staged, and never active.
-            return _Spans(version.summary.step, version.summary.step)
+            return _Span(version.summary.step, version.summary.step)
         begin = int(rows[spans[-1]]["step"])
-        return _Spans(begin, None if spans[-1] + 1 == len(rows) else int(rows[spans[-1] + 1]["step"]) - 1)
+        return _Span(begin, None if spans[-1] + 1 == len(rows) else int(rows[spans[-1] + 1]["step"]) - 1)
 
     def _step_of(self, version: ObjectVersion, pipeline: str) -> int | None:
         """At which step of another pipeline a version read it last; None where that is not known."""
-        spans = self._spans(version)
-        if spans.end is None:
+        span = self._span(version)
+        if span.end is None:
             foreign = self._head.published.foreign if self._head.published is not None else {}
         else:
             try:
-                foreign = published_state(self._target.registry, self._head, spans.begin, spans.end).foreign
+                foreign = published_state(self._target.registry, self._head, span.begin, span.end).foreign
             except NotFound:
                 return None
         return foreign[pipeline].step if pipeline in foreign else None
-
-
-def _after(known: Mapping[str, ObjectVersions], renames: Renames, desired: Program) -> dict[str, ObjectVersions]:
-    """The objects under the names that they have once a program is applied."""
-    moved = {old: new for new, old in renames.relations.items()}
-    found: dict[str, ObjectVersions] = {}
-    for key, one in known.items():
-        kind, _, name = key.partition(":")
-        if name in moved and kind in ("table", "view"):
-            found[f"{kind}:{moved[name]}"] = one
-        else:
-            found.setdefault(key, one)
-    for name, columns in renames.columns.items():
-        key = object_key("table", name)
-        if key in found:
-            declared = [fold(column.name) for column in desired.tables[name].columns]
-            found[key] = replace(found[key], columns=renamed_columns(found[key].columns, columns, declared))
-    ids = {one.id for one in known.values()}
-    for kind, relations in (("table", desired.tables), ("view", desired.views)):
-        for name in relations:
-            key = object_key(kind, name)
-            if key not in found and not is_version(name):
-                found[key] = found.get(f"{FORMERLY}:{key}") or ObjectVersions(new_id(key, ids), 0, 0)
-    return found
 
 
 def _other(
@@ -199,8 +208,8 @@ def _other(
         return None
     if before[1].id != after[1].id:
         today = next((key for key, one in now.items() if one.id == before[1].id and one.active is not None), None)
-        if today is None and before[0] != after[0]:
-            return None  # a view in place of a table, or the other way round
+        if today is None and before[0] != after[0] == after[1].id:
+            return None  # a view that was made in place of a table, or the other way round
         called = f"that is {whose}{today.partition(':')[2]} now" if today is not None else "that is gone"
         return f"{whose}{name} as it was: {called}, and another {after[0].partition(':')[0]} has its name"
     if not before[0].startswith("table:"):

@@ -1,9 +1,11 @@
-"""Versions of views that read another pipeline whose columns and tables have other names since."""
+"""Views that read another pipeline whose columns have other names since, and earlier versions of such views."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from reconciler.diff.model import MeaningChanged, ReadsChanged
 from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.api import Pipeline, Project
@@ -91,3 +93,47 @@ def test_what_is_kept_up_to_date_does_not_follow_names_of_others(pair: Pair) -> 
     before = len(pair.engine.calls)
     pair.pipeline("grades").run_once()
     assert not [call for call in pair.engine.calls[before:] if hasattr(call, "staging")]
+
+
+OF_A_VIEW = "CREATE MATERIALIZED VIEW net AS SELECT id, net FROM t;\n"
+READERS = """\
+CREATE MATERIALIZED VIEW total AS SELECT sum(net) AS s FROM sales.t;
+CREATE MATERIALIZED VIEW through AS SELECT net FROM sales.net;
+CREATE MATERIALIZED VIEW others AS SELECT id FROM sales.net;
+CREATE MATERIALIZED VIEW ids AS SELECT count(id) AS n FROM sales.t;
+"""
+
+
+def traded(pair: Pair) -> None:
+    pair.brought("sales", TRADED + OF_A_VIEW, TRADE)
+    pair.brought("sales", TRADED + OF_A_VIEW)
+
+
+def used_again(pair: Pair) -> None:
+    netto = T.replace("net", "netto")
+    following = OF_A_VIEW.replace("id, net", "id, netto AS net")
+    pair.brought("sales", netto + following, "  moved: [{from: t.net, to: t.netto}]\n")
+    pair.brought("sales", netto.replace(");", ", net INT);") + OF_A_VIEW)
+
+
+@pytest.mark.parametrize("move", [traded, used_again])
+def test_a_reader_is_told_what_no_file_says_any_more(pair: Pair, move: Callable[[Pair], None]) -> None:
+    """Its plan says that it is computed anew, over what has these names now."""
+    pair.brought("sales", T + OF_A_VIEW)
+    pair.brought("grades", READERS)
+    move(pair)
+    plan = pair.pipeline("grades").plan()
+    told = {one.name: one.causes for one in plan.diff.relations}
+    assert {"total", "through"} <= set(told)
+    (cause,) = told["total"]
+    assert isinstance(cause, ReadsChanged)
+    assert isinstance(cause.origin, MeaningChanged)
+    pair.pipeline("grades").apply()
+    assert pair.pipeline("grades").plan().is_empty
+
+
+def test_a_reader_of_what_was_never_renamed_is_spared_as_ever(pair: Pair) -> None:
+    pair.brought("sales", T + OF_A_VIEW)
+    pair.brought("grades", READERS)
+    pair.brought("sales", T.replace(");", ", more INT);") + OF_A_VIEW)
+    assert pair.pipeline("grades").plan().diff.relations == ()
