@@ -217,3 +217,14 @@ def test_what_an_older_version_of_reconciler_did_not_write_is_had_from_the_histo
     shop.brought(TRADED + U + V1_TRADED + "CREATE MATERIALIZED VIEW other AS SELECT id FROM t;\n", TRADE)
     assert shop.head().versions["table:t"].columns == {"net": "gross", "gross": "net"}
     shop.refused("A593", *REFRESH)
+
+
+def test_what_the_files_write_again_is_over_what_has_the_names_now(shop: Shop) -> None:
+    """Its author sees these names. The version is that one again, and from then on it means them."""
+    shop.trade()
+    shop.engine.calls.clear()
+    shop.brought(TRADED + U + V0, TRADE)
+    assert shop.active() == "v0 active"
+    assert shop.built() == ["total"], "the rows of then are those of another column"
+    shop.brought(TRADED + U + V1_TRADED, TRADE)
+    shop(*REFRESH)
