@@ -336,6 +336,7 @@ _HAZARDS: Final = {
     "H935": "an input is paused",
     "H936": "an input may wait for ever",
     "H937": "an input starts after other inputs",
+    "H938": "deletes no longer find rows that are there",
     "H940": "a view reads rows that nobody keeps up to date",
 }
 

@@ -142,6 +142,12 @@ def sink_can_delete(settings: JsonObject) -> bool:
     return transport is not None and transport.sink_can_delete(settings)
 
 
+def brings_deletes(settings: JsonObject) -> bool:
+    """Whether an input can bring deletes, or updates, which are a delete and an insert."""
+    transport = transport_of(settings)
+    return transport is not None and transport.brings_deletes(canonical_settings(settings))
+
+
 def ends(settings: JsonObject) -> bool | None:
     """Whether an input comes to an end; None: that can't be told from its settings."""
     transport = transport_of(settings)

@@ -60,5 +60,6 @@ TRANSPORT = Transport(
     },
     check_further=_check_further,
     ends=_ends,
+    brings_deletes=lambda settings: config_of(settings).get("mode") in _FOLLOWING,
     address=("uri",),
 )

@@ -3,7 +3,13 @@
 Files that change after they were read are an error. JSON holds rows (`raw`) or changes (`insert_delete`, `debezium`).
 """
 
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
+from reconciler.connectors.transport import (
+    INPUT_SETTINGS_THAT_RESET_NOTHING,
+    Direction,
+    Transport,
+    config_of,
+    records_bring_deletes,
+)
 from reconciler.digest import JsonObject
 
 _PATTERN = frozenset("*?[")
@@ -28,6 +34,7 @@ TRANSPORT = Transport(
     takes_format=True,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     ends=_ends,
+    brings_deletes=records_bring_deletes,
     not_yet={
         (("format", "name"), "avro"): "Avro is not supported by this version",
     },

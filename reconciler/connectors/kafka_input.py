@@ -4,7 +4,7 @@ Where reading begins (`start_from`), what of the topic is read (`partitions`) an
 of the Kafka client that would say it otherwise are refused.
 """
 
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport
+from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, records_bring_deletes
 from reconciler.diagnostics import Diagnostic
 from reconciler.digest import JsonObject
 from reconciler.places import Path, Places
@@ -39,5 +39,6 @@ TRANSPORT = Transport(
         ((*_CONFIG, "value.deserializer"), None): "the format says how records are read",
     },
     check_further=_check_further,
+    brings_deletes=records_bring_deletes,
     address=("topic", "bootstrap.servers"),
 )

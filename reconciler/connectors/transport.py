@@ -52,6 +52,11 @@ def tells_deletions(settings: JsonObject) -> bool:
     return update_format != "raw"
 
 
+def records_bring_deletes(settings: JsonObject) -> bool:
+    """For inputs of records, defaults filled in: whether these say what happened, and are not just rows."""
+    return bool(settings.get("format", {}).get("config", {}).get("update_format", "raw") != "raw")
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """A way to move rows.
@@ -62,6 +67,8 @@ class Transport:
     reports what a schema can't say; it gets settings that fit the schema.
     `sink_can_delete` says whether an output with these settings can take rows back. `ends` says whether an input with these
     settings comes to an end, for whoever waits for that; None: only what is there can tell.
+    `brings_deletes` says whether an input with these settings, defaults filled in, can bring deletes, or updates, which are
+    a delete and an insert.
     `address` names the options that say where rows come from or go to, the narrower first.
     """
 
@@ -73,6 +80,7 @@ class Transport:
     check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
     sink_can_delete: Callable[[JsonObject], bool] = never
     ends: Callable[[JsonObject], bool | None] = never_ends
+    brings_deletes: Callable[[JsonObject], bool] = never
     address: tuple[str, ...] = ()
 
     @property

@@ -458,3 +458,43 @@ def test_what_a_long_chain_of_functions_calls_is_found() -> None:
     view = "CREATE MATERIALIZED VIEW v AS SELECT f1199(CAST(id AS INT)) AS x FROM t;"
     found = between(program(T + functions), program(T + functions + view))
     assert [one.message.partition(":")[0] for one in found if one.code == "H908"] == ["view v calls f1199"]
+
+
+FOLLOWED = "{name: delta_table_input, config: {uri: /x, mode: snapshot_and_follow}}"
+CHANGES = "{name: file_input, config: {path: in}}\n      format: {name: json, config: {update_format: insert_delete}}"
+ROWS = "{name: file_input, config: {path: in}}\n      format: {name: json}"
+KAFKA = "{name: kafka_input, config: {topic: t, bootstrap.servers: 'h:1', start_from: earliest}}\n      format: {name: json}"
+ONCE = "{name: delta_table_input, config: {uri: /x, mode: snapshot}}"
+
+
+@pytest.mark.parametrize(
+    ("transport", "before", "after", "told"),
+    [
+        (FOLLOWED, "id BIGINT", "id BIGINT, note VARCHAR", True),
+        (CHANGES, "id BIGINT", "id BIGINT, note VARCHAR", True),
+        (KAFKA, "id BIGINT", "id BIGINT, note VARCHAR", True),
+        (FOLLOWED, "id BIGINT, x DECIMAL(10,2)", "id BIGINT, x DECIMAL(12,4)", True),
+        (FOLLOWED, "id BIGINT, x VARCHAR DEFAULT 'a'", "id BIGINT, x VARCHAR DEFAULT 'b'", True),
+        (FOLLOWED, "id INT", "id BIGINT", False),
+        (FOLLOWED, "id BIGINT, x VARCHAR(3)", "id BIGINT, x VARCHAR(5)", False),
+        (FOLLOWED, "id BIGINT, x VARCHAR", "id BIGINT", False),
+        (FOLLOWED, "id BIGINT", "id BIGINT COMMENT 'which'", False),
+        (FOLLOWED, "id BIGINT PRIMARY KEY", "id BIGINT PRIMARY KEY, note VARCHAR", False),
+        (ROWS, "id BIGINT", "id BIGINT, note VARCHAR", False),
+        (ONCE, "id BIGINT", "id BIGINT, note VARCHAR", False),
+    ],
+)
+def test_deletes_that_no_longer_find_their_rows_are_told(transport: str, before: str, after: str, told: bool) -> None:
+    spec = f"  evolution: evolve\n  connectors:\n    - name: i\n      table: t\n      transport: {transport}\n"
+    applied, desired = (program(f"CREATE TABLE t ({columns});", spec) for columns in (before, after))
+    assert codes(between(applied, desired), "H938") == (["t"] if told else [])
+    # A new input has brought nothing yet.
+    assert codes(between(program(f"CREATE TABLE t ({before});", "  evolution: evolve\n"), desired), "H938") == []
+
+
+def test_deletes_find_their_rows_where_the_table_is_read_in_anew() -> None:
+    spec = f"  connectors:\n    - name: i\n      table: t\n      transport: {FOLLOWED}\n"
+    applied, desired = (
+        program(f"CREATE TABLE t ({columns});", spec) for columns in ("id BIGINT", "id BIGINT, note VARCHAR")
+    )
+    assert codes(between(applied, desired), "H938") == []

@@ -16,6 +16,7 @@ from reconciler.names import fold
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale
+from reconciler.plan.hazards.deletes import deletes_miss
 from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
@@ -59,6 +60,7 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     views_removed,
     inputs_read_again,
     inputs_lose_fields,
+    deletes_miss,
     inputs_may_wait,
     sinks_left_stale,
     public_columns_changed,
