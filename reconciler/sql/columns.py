@@ -141,6 +141,10 @@ def read_type(cursor: Cursor, owner: str) -> str:
             hint = "DECIMAL(precision, scale): precision 1 to 38, scale no greater"
         cursor.report("S208", first, f"unknown type {text}", hint or f"known: {', '.join(KNOWN_TYPES)}")
         return UNKNOWN_TYPE
+    if " NOT NULL" in found:
+        message = f"NOT NULL stands within the type of {owner}, and nothing would see to it there: {text}"
+        cursor.report("S208", first, message, "leave it out: columns are NOT NULL, fields within them are not")
+        return UNKNOWN_TYPE
     return found
 
 

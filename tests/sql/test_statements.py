@@ -97,14 +97,18 @@ def test_quoted_names_and_words_as_names() -> None:
     assert (read.views[0].name, read.views[0].kind) == ("V", ViewKind.LOCAL)
 
 
+@pytest.mark.parametrize("type_", ["row(c int not null)", "STRUCT<a: INT NOT NULL>", "ARRAY<STRUCT<a: STRING NOT NULL>>"])
+def test_not_null_is_for_columns(type_: str) -> None:
+    (found,) = read_sql(f"CREATE TABLE t (b {type_});", "p").diagnostics
+    assert (found.code, found.hint) == ("S208", "leave it out: columns are NOT NULL, fields within them are not")
+
+
 def test_types_that_nest() -> None:
-    read = read_sql(
-        "create table t (a array<map<string, struct<x: int, y decimal(3,1)>>>, b row(c int not null), d int array)", "p"
-    )
+    read = read_sql("create table t (a array<map<string, struct<x: int, y decimal(3,1)>>>, b row(c int), d int array)", "p")
     assert read.diagnostics == ()
     assert [column.type for column in read.tables[0].columns] == [
         "ARRAY<MAP<STRING,STRUCT<x:INT,y:DECIMAL(3,1)>>>",
-        "STRUCT<c:INT NOT NULL>",
+        "STRUCT<c:INT>",
         "ARRAY<INT>",
     ]
 
