@@ -30,7 +30,7 @@ from reconciler import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
 from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import EngineError, LeaseHeld, RegistryError
+from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
@@ -364,7 +364,13 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
     for batch in work.batches():
         try:
             work.run_batch(batch, pin, effect)
-        except EngineError:
+        except ReconcileError as error:
+            # What the engine refuses it refuses each time; a store that is away, or another writer, is another matter.
+            if isinstance(error, EngineError) and can_take_back(work.journal):
+                take_back(target, work, applying.engine)
+            raise
+        except Exception:
+            # A mistake of ours is made each time, too: the pipeline must not stay between two programs for it.
             if can_take_back(work.journal):
                 take_back(target, work, applying.engine)
             raise
