@@ -2,7 +2,7 @@
 
 Rules:
 - A lease is taken by compare-and-set on its document, renewed by a thread, released at the end. It is free when nobody
-  holds it, when it was released, when it expired, or when its holder's process is gone from this very host.
+  holds it, when it was released, when it expired, or when its holder's process is gone from this very host (`this_host`).
 - Taking over a lease that was not released raises the epoch and writes it into the head. Whoever lost the lease holds a
   head token that is no longer the newest, so nothing of what it still does can be recorded or published.
 - If the head has an open step, and its writer is not known to be dead (it is on another host, or stopped on this one), the
@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from hashlib import sha256
 
 from reconciler.errors import LeaseHeld, RegistryConflict, RegistryError
 from reconciler.registry.model import Intent, Lease, Stored
@@ -32,6 +34,7 @@ from reconciler.registry.protocol import Registry
 TIME_TO_LIVE_SECONDS = 60.0
 HANDOVER_WAIT_SECONDS = 120.0
 _POLL_SECONDS = 0.2
+_OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
 WRITER = "writer"
 """In an intent's details: the process that wrote it."""
@@ -62,7 +65,24 @@ def this_process(command: str) -> Holder:
 def this_writer() -> dict[str, str]:
     """This process, as an intent names who wrote it."""
     pid = os.getpid()
-    return {"host": socket.gethostname(), "process": f"{pid}:{_started(pid)}"}
+    return {"host": this_host(), "process": f"{pid}:{_started(pid)}"}
+
+
+@cache
+def this_host() -> str:
+    """Where processes can be told by their numbers: the machine since it was started, and the container in it. Two of them
+    may have one name, and then who is alive in the one is not to be found in the other."""
+    known = "".join(_told(path) for path in _OF_THIS_HOST)
+    return f"{socket.gethostname()} ({sha256(known.encode()).hexdigest()[:6]})" if known else socket.gethostname()
+
+
+def _told(path: str) -> str:
+    """What the kernel tells in a file or by a link; nothing where there is no such."""
+    with suppress(OSError):
+        return os.readlink(path)
+    with suppress(OSError), open(path, encoding="ascii", errors="replace") as file:
+        return file.read()
+    return ""
 
 
 def _started(pid: int) -> str:

@@ -1,5 +1,8 @@
 """The writer lease: one holder at a time, takeover of the dead, handover by a live run."""
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from contextlib import AbstractContextManager
@@ -132,3 +135,18 @@ def test_a_live_run_hands_over_at_its_next_boundary() -> None:
 
 def _in(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+def test_who_is_not_to_be_found_in_another_container_of_the_name_is_not_dead() -> None:
+    """A process there has a number of its own, which here is nobody's, or somebody else's."""
+    inside = "import json; from reconciler.reconcile.lease import this_writer; print(json.dumps(this_writer()))"
+    contained = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", inside]
+    done = subprocess.run(contained, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("no container can be made here")
+    there, here = json.loads(done.stdout), this_process("run").host
+    assert there["host"] != here
+    assert there["host"].partition(" (")[0] == here.partition(" (")[0]
+    lease = Lease("x", "run", there["host"], there["process"], 1, "", _in(60))
+    assert not is_free(lease, datetime.now(UTC), here)
+    assert is_free(replace(lease, host=here, process="999999999:5"), datetime.now(UTC), here)
