@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -205,7 +206,23 @@ def test_a_complete_folder_is_left_and_an_incomplete_one_is_written_anew(version
     repeated = versions.engine.emit(made)
     assert not repeated.reused
     assert lines(folder) == ['{"a":1}']
-    assert sorted(path.name for path in out.iterdir()) == [folder.name]
+    # Somebody may still write there, until there is another emission.
+    assert sorted(path.name for path in out.iterdir()) == [f".{folder.name}", folder.name]
+    versions.engine.emit(to_files(versions.emission(None, "SELECT 2 AS a", 2), out, "json", update_format="raw"))
+    assert sorted(path.name[:21] for path in out.iterdir()) == [f"{1:020d}-", f"{2:020d}-"]
+
+
+def test_two_that_write_the_same_emission_at_once_leave_each_row_once(versions: Versions) -> None:
+    """One that was taken over while it wrote, and goes on: neither takes along what the other wrote."""
+    out = versions.folder / "out"
+    made = to_files(versions.emission(None, "SELECT id FROM range(0, 40, 1, 4)"), out, "json", update_format="raw")
+    with ThreadPoolExecutor(2) as threads:
+        told = [one.result() for one in [threads.submit(versions.engine.emit, made) for _ in range(2)]]
+    assert {one.inserted for one in told} == {40}
+    (folder,) = folders(out)
+    assert sorted(lines(folder)) == sorted(f'{{"id":{number}}}' for number in range(40))
+    assert versions.engine.emit(to_files(versions.emission(None, "SELECT 1 AS a", 2), out, "json")).inserted == 1
+    assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_sink_of_files_is_emptied_and_others_files_stay(versions: Versions) -> None:

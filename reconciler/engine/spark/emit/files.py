@@ -4,8 +4,11 @@
   that was made anew never meets what another has left there.
 - A folder is complete when its `_SUCCESS` is there, which holds what was counted as JSON. A repeat leaves a complete folder
   as it is, and writes an incomplete one anew: exactly once.
-- It is written under a hidden name (`.<serial>-<id>`) and renamed. Where renaming is one act (local folders), a reader sees
-  complete folders only; on object stores it has to look for `_SUCCESS`, which comes last.
+- It is written under a hidden name of its writer's own (`.<serial>-<id>-<writer>`) and renamed: a driver that was taken over
+  while it wrote may go on, and Spark would take its files along with those of whoever writes the same emission now. Who
+  comes to rename and finds a complete folder leaves that as it is. Hidden folders that somebody left go with the next one.
+- Where renaming is one act (local folders), a reader sees complete folders only; on object stores it has to look for
+  `_SUCCESS`, which comes last.
 - Emptying the sink removes the folders of earlier emissions just before the new one appears.
 - JSON: `insert_delete` (the default), `debezium` or `raw`, one object a line. CSV, Parquet and raw JSON can't say that a row
   went: such rows are dropped and counted. Nothing that changed is no folder.
@@ -14,6 +17,7 @@
 import hashlib
 import json
 import re
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,7 @@ from reconciler.errors import EngineError
 _MARKER = "_SUCCESS"
 _TEXT = ".txt"
 _FOLDER = re.compile(r"\d{20}-[0-9a-f]{8}")
+_HIDDEN = re.compile(r"\.(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-[0-9a-f]{8})?")
 _CSV_OPTIONS = {"delimiter": "sep", "null_value": "nullValue"}
 
 
@@ -57,12 +62,15 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
                 require_outside_of_warehouses(emission, path)
-                _writer(emission, found, format_).save(spark_location(f"{path}/.{name}"))
+                hidden = f".{name}-{uuid.uuid4().hex[:8]}"
+                _writer(emission, found, format_).save(spark_location(f"{path}/{hidden}"))
                 if format_.get("name") == "json":
-                    place.call_json(name)
+                    place.call_json(hidden)
                 require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
-                place.reveal(name, counts, replaces=emission.replaces)
+                others = place.reveal(hidden, name, counts, replaces=emission.replaces)
+                if others is not None:
+                    return Emitted(**{**others, "reused": True})
             return emitted
 
 
@@ -125,30 +133,45 @@ class _Place:
         found = json.loads(text or "{}")
         return {key: int(found.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
 
-    def call_json(self, name: str) -> None:
+    def call_json(self, hidden: str) -> None:
         """Spark writes lines as text and calls the files so: give them the name of what they hold."""
-        for status in self._files.listStatus(self._at(f".{name}")):
+        for status in self._files.listStatus(self._at(hidden)):
             file = str(status.getPath().getName())
             if file.startswith("part-") and file.endswith(_TEXT):
-                told = self._at(f".{name}/{file.removesuffix(_TEXT)}.json")
+                told = self._at(f"{hidden}/{file.removesuffix(_TEXT)}.json")
                 if not self._files.rename(status.getPath(), told):
-                    raise EngineError("X700", f"{self._path}/.{name}/{file} could not be renamed")
+                    raise EngineError("X700", f"{self._path}/{hidden}/{file} could not be renamed")
 
-    def reveal(self, name: str, counts: JsonObject, *, replaces: bool) -> None:
-        """Give a written folder its name, and its marker as early as readers can't be misled by it."""
-        hidden, shown = self._at(f".{name}"), self._at(name)
-        self._files.delete(self._at(f".{name}/{_MARKER}"), False)
+    def reveal(self, hidden: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
+        """Give a written folder its name, and its marker as early as readers can't be misled by it. Where somebody else has
+        completed the folder meanwhile, that stays, and what its marker says is returned."""
+        others = self.marker(name)
+        if others is not None:
+            self._files.delete(self._at(hidden), True)
+            return others
+        shown = self._at(name)
+        self._files.delete(self._at(f"{hidden}/{_MARKER}"), False)
         if self._is_local:
-            self._mark(f".{name}", counts)
+            self._mark(hidden, counts)
         if replaces:
             for status in self._files.listStatus(self._root):
                 if _FOLDER.fullmatch(str(status.getPath().getName())):
                     self._files.delete(status.getPath(), True)
         self._files.delete(shown, True)
-        if not self._files.rename(hidden, shown):
-            raise EngineError("X700", f"{self._path}/.{name} could not be renamed to {name}")
+        if not self._files.rename(self._at(hidden), shown):
+            raise EngineError("X700", f"{self._path}/{hidden} could not be renamed to {name}")
         if not self._is_local:
             self._mark(name, counts)
+        self._drop_left_behind(name)
+        return None
+
+    def _drop_left_behind(self, name: str) -> None:
+        """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
+        serial, _, letters = name.partition("-")
+        for status in self._files.listStatus(self._root):
+            found = _HIDDEN.fullmatch(str(status.getPath().getName()))
+            if found is not None and found["letters"] == letters and found["serial"] < serial:
+                self._files.delete(status.getPath(), True)
 
     def _mark(self, name: str, counts: JsonObject) -> None:
         text = canonical_json(counts)
