@@ -17,9 +17,11 @@ from reconciler.errors import EngineError
 from reconciler.names import fold
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.structures import Elements, Entries, Shape, Structure, shape_of
+from reconciler.sql.types import canonical_type
 
 _TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,\s*(\d+))?\))?")
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+_TEXTS = frozenset({"STRING", "VARCHAR", "CHAR"})
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 
 
@@ -32,6 +34,8 @@ def fitted(value: Any, column: ColumnType) -> Any:
     found = _TYPE.match(column.type.upper())
     convert = _CONVERSIONS.get(found.group(1)) if found else None
     if found is None or convert is None:
+        if not _fits_within(value, canonical_type(column.type) or column.type):
+            raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}")
         return _by_name(value, shape_of(column.type))
     try:
         return convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
@@ -51,6 +55,44 @@ def _by_name(value: Any, shape: Shape) -> Any:
             return {key: _by_name(part, shape.value) for key, part in value.items()}
         case _:
             return value
+
+
+def _fits_within(value: Any, type_: str) -> bool:
+    """Whether the numbers, truths and moments within a value are what the type (canonical) says; texts are not looked at."""
+    kind, _, inner = type_.partition("<")
+    parts = _parts(inner.removesuffix(">"))
+    match kind, value:
+        case _, None:
+            return True
+        case "STRUCT", dict():
+            known = {fold(name): part for name, part in value.items()}
+            fields = (part.partition(":") for part in parts)
+            return all(_fits_within(known.get(fold(name.strip("`"))), of) for name, _, of in fields)
+        case "ARRAY", list():
+            return all(_fits_within(part, parts[0]) for part in value)
+        case "MAP", dict():
+            return all(_fits_within(part, parts[1]) for part in value.values())
+    found = _TYPE.match(type_)
+    convert = _CONVERSIONS.get(found.group(1)) if found and found.group(1) not in _TEXTS else None
+    if found is None or convert is None:
+        return True
+    try:
+        convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
+    except (ValueError, InvalidOperation):
+        return False
+    return True
+
+
+def _parts(inner: str) -> list[str]:
+    """What commas part outside of brackets."""
+    found, depth = [""], 0
+    for character in inner:
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
+        if character == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return found
 
 
 def matching(
@@ -151,12 +193,22 @@ def _text(value: Any, kind: list[Any]) -> str:
     return text
 
 
+def _number(value: Any, kind: list[Any]) -> float:
+    if isinstance(value, bool):
+        raise ValueError(value)
+    return float(value)
+
+
 def _instant(value: Any, kind: list[Any]) -> datetime:
+    if isinstance(value, int | float):
+        raise ValueError(value)
     read = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
 def _day(value: Any, kind: list[Any]) -> date:
+    if isinstance(value, int | float):
+        raise ValueError(value)
     return value if isinstance(value, date) else date.fromisoformat(str(value))
 
 
@@ -169,8 +221,8 @@ def _flag(value: Any, kind: list[Any]) -> bool:
 _CONVERSIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     **dict.fromkeys(_WHOLE, _whole),
     "DECIMAL": _decimal,
-    "DOUBLE": lambda value, kind: float(value),
-    "FLOAT": lambda value, kind: float(value),
+    "DOUBLE": _number,
+    "FLOAT": _number,
     "STRING": _text,
     "VARCHAR": _text,
     "CHAR": _text,

@@ -548,6 +548,85 @@ class IngestContract(Tables):
         }
         assert others == [(2, {"a": None, "Deep": None, "m": None}), (3, None)]
 
+    def test_what_would_become_another_value_does_not_fit_at_any_depth(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (
+            ColumnType("id", "INT"),
+            ColumnType("at", "TIMESTAMP"),
+            ColumnType("st", "STRUCT<i: INT, l: BIGINT, d: DECIMAL(6,2), f: DOUBLE, b: BOOLEAN, day: DATE, at: TIMESTAMP>"),
+            ColumnType("ar", "ARRAY<INT>"),
+            ColumnType("m", "MAP<STRING,INT>"),
+        )
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        fits: tuple[dict[str, Any], ...] = (
+            {"st": {"i": 1, "l": 9223372036854775807, "d": 1.505, "f": 1.5, "b": True, "day": "2026-01-31"}},
+            {"st": {"i": -1, "d": "1.5", "at": "2026-01-31T12:00:00"}, "at": "2026-01-31 12:00:00"},
+            {"ar": [1, None, 2], "m": {"k": 1}},
+        )
+        does_not: tuple[dict[str, Any], ...] = (
+            {"st": {"i": 1.5}},
+            {"st": {"i": -1.9}},
+            {"st": {"i": True}},
+            {"st": {"l": 0.000001}},
+            {"st": {"d": False}},
+            {"st": {"f": True}},
+            {"st": {"b": 2}},
+            {"st": {"day": 20260131}},
+            {"st": {"at": 1700000000}},
+            {"st": {"at": "12:00"}},
+            {"st": {"at": "T07:30:00Z"}},
+            {"ar": [1, 2.9]},
+            {"m": {"k": 1.5}},
+            {"at": "12:00"},
+            {"at": " 7:30:00"},
+        )
+        write(tmp_path / "a.json", *({"id": number, **one} for number, one in enumerate((*fits, *does_not))))
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        rejected = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters).rejected
+
+        assert sorted(row[0] for row in storage.rows(target.location)) == [*range(len(fits))]
+        assert rejected == len(does_not)
+
+    def test_numbers_lose_no_fraction_where_the_source_has_types(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (
+            ColumnType("id", "INT"),
+            ColumnType("n", "DOUBLE"),
+            ColumnType("d", "DECIMAL(6,2)"),
+            ColumnType("st", "STRUCT<i: DOUBLE, ar: ARRAY<DOUBLE>>"),
+        )
+        source = TableTarget("source", str(tmp_path / "source"), columns)
+        storage.create(source.location, columns)
+        write(
+            tmp_path / "a.json",
+            {"id": 1, "n": 4.0, "d": 5.00, "st": {"i": -2.0, "ar": [1.0, None]}},
+            {"id": 2, "n": 1.5},
+            {"id": 3, "n": -2.9},
+            {"id": 4, "d": 0.25},
+            {"id": 5, "st": {"i": 1.5}},
+            {"id": 6, "st": {"ar": [1.0, 2.5]}},
+        )
+        ingest_files(engine, source, json_files(tmp_path / "a.json"), 1)
+        columns = (
+            ColumnType("id", "INT"),
+            ColumnType("n", "INT"),
+            ColumnType("d", "BIGINT"),
+            ColumnType("st", "STRUCT<i: INT, ar: ARRAY<BIGINT>>"),
+        )
+        target = TableTarget("copy", str(tmp_path / "copy"), columns)
+        storage.create(target.location, columns)
+        settings = {"transport": {"name": "delta_table_input", "config": {"uri": source.location, "mode": "snapshot"}}}
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        assert ingest_files(engine, target, settings, 1, letters).rejected == 5
+
+        ((id_, n, d, st),) = storage.rows(target.location)
+        assert (id_, n, d, dict(st)) == (1, 4, 5, {"i": -2, "ar": [1, None]})
+
     def test_a_structure_without_any_field_of_its_column_is_an_error(
         self, engine: Engine, storage: Storage, tmp_path: Path
     ) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql.types import DataType
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import cast_by_name, from_variant, misfit, too_long
+from reconciler.engine.spark.nested import cast_by_name, from_variant, is_time_of_day, misfit, too_long, truncated
 from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
@@ -234,13 +234,21 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
     if not kind.startswith(_NESTED):
         value = f"try_cast({text} AS {column.type})"
         value = value if source.exact is None else f"coalesce({source.exact}, {value})"
-        return value, ((f"{_THIS} IS NULL AND {text} IS NOT NULL", message),)
+        checks = [(f"{_THIS} IS NULL AND {text} IS NOT NULL", message)]
+        if source.is_text and kind.startswith("timestamp"):
+            checks.append((is_time_of_day(text), message))
+        altered = truncated(text, source.kind, storage_type(column.type)) if source.kind is not None else None
+        if altered is not None and not source.is_text:
+            checks.append((altered, message))
+        return value, tuple(checks)
     stored, condition = storage_type(column.type), too_long(_THIS, column.type)
     long = literal(f"X712: a text within a value for column {column.name} is too long for {column.type}: ")
     lengths = ((condition, f"concat({long}, {told})"),) if condition is not None else ()
     if not source.is_text:
         if source.kind is not None:
-            return cast_by_name(text, source.kind, stored, column.name), lengths
+            altered = truncated(text, source.kind, stored)
+            wrong_parts = ((altered, message),) if altered is not None else ()
+            return cast_by_name(text, source.kind, stored, column.name), (*wrong_parts, *lengths)
         return f"CAST({text} AS {stored})", lengths
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"

@@ -5,9 +5,28 @@ name, since a cast takes them by position.
 NULL fits everywhere. An object fits STRUCT and MAP, an array ARRAY, a scalar what it can be cast to.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructType, VarcharType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    ByteType,
+    CharType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
 
 from reconciler.engine.fields import no_common_field
 from reconciler.engine.spark.failures import refusal
@@ -117,6 +136,39 @@ def _too_long(value: str, kind: DataType, depth: int) -> str | None:
     return None
 
 
+def truncated(value: str, source: DataType, type_: str) -> str | None:
+    """An expression that is true where a cast of the value, of the source's type, to the type that SQL writes so would take
+    the whole part of a number, or a time of day for that of today; None where it can't."""
+    condition = _truncated(value, source, _read(type_), 0)
+    return None if condition is None else f"coalesce({condition}, false)"
+
+
+def _truncated(value: str, source: DataType, target: DataType, depth: int) -> str | None:
+    part = f"part{depth}"
+    match source, target:
+        case StructType(), StructType():
+            known = {fold(field.name): field for field in target.fields}
+            parts = (
+                _truncated(f"{value}.{quoted(field.name)}", field.dataType, known[fold(field.name)].dataType, depth)
+                for field in source.fields
+                if fold(field.name) in known
+            )
+            return _any_of(f"coalesce({one}, false)" for one in parts if one)
+        case ArrayType(), ArrayType():
+            inner = _truncated(part, source.elementType, target.elementType, depth + 1)
+            return None if inner is None else f"exists({value}, {part} -> coalesce({inner}, false))"
+        case MapType(), MapType():
+            sides = (("map_keys", source.keyType, target.keyType), ("map_values", source.valueType, target.valueType))
+            found = [(side, _truncated(part, one, other, depth + 1)) for side, one, other in sides]
+            return _any_of(f"exists({side}({value}), {part} -> coalesce({one}, false))" for side, one in found if one)
+        case ((FloatType() | DoubleType() | DecimalType()), (ByteType() | ShortType() | IntegerType() | LongType())):
+            return f"{value} <> floor({value})"
+        case StringType(), (TimestampType() | TimestampNTZType()):
+            return is_time_of_day(value)
+        case _:
+            return None
+
+
 def _any_of(conditions: Iterable[str]) -> str | None:
     return " OR ".join(f"({one})" for one in conditions) or None
 
@@ -137,9 +189,36 @@ def _misfit(variant: str, kind: DataType, depth: int) -> str:
         inner = " OR ".join(f"coalesce({one}, false)" for one in (twice, *fields))
         shape = "map<string,variant>"
         return _either(variant, shape, _with(given, f"try_cast({variant} AS {shape})", inner))
-    return (
-        f"{variant} IS NOT NULL AND NOT is_variant_null({variant}) AND try_cast({variant} AS {kind.simpleString()}) IS NULL"
+    wrong = " OR ".join(
+        f"({one})" for one in (f"try_cast({variant} AS {kind.simpleString()}) IS NULL", *_altered(variant, kind))
     )
+    return f"{variant} IS NOT NULL AND NOT is_variant_null({variant}) AND ({wrong})"
+
+
+def _altered(variant: str, kind: DataType) -> Iterator[str]:
+    """Expressions that are true where a cast would make another value of a scalar, without a word: it takes the whole part
+    of a number, a truth for a number, a number for a moment, a time of day for that of today."""
+    made_of = f"schema_of_variant({variant})"
+    match kind:
+        case ByteType() | ShortType() | IntegerType() | LongType():
+            yield f"{made_of} = 'BOOLEAN'"
+            yield f"try_cast({variant} AS DECIMAL(38,18)) <> try_cast({variant} AS {kind.simpleString()})"
+        case DecimalType() | FloatType() | DoubleType():
+            yield f"{made_of} = 'BOOLEAN'"
+        case BooleanType():
+            yield f"{made_of} NOT IN ('BOOLEAN', 'STRING') AND try_cast({variant} AS DOUBLE) NOT IN (0, 1)"
+        case DateType() | TimestampType() | TimestampNTZType():
+            yield f"{made_of} <> 'STRING'"
+            yield is_time_of_day(f"try_cast({variant} AS STRING)")
+        case _:
+            pass
+
+
+def is_time_of_day(text: str) -> str:
+    """An expression that is true where a text has a time without a day: Spark takes it for that of today, and so for another
+    value each day."""
+    pattern = literal(r"^\s*[tT]?[0-9]{1,2}:")
+    return f"coalesce({text} RLIKE {pattern}, false)"
 
 
 def _either(variant: str, shape: str, inner: str) -> str:
