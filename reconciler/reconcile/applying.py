@@ -36,6 +36,7 @@ from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.approving import require_approval, require_newest, require_unpassed
 from reconciler.reconcile.bases import home_now
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
@@ -52,7 +53,7 @@ from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.merged import remember
 from reconciler.reconcile.pausing import carry_out_waiting
 from reconciler.reconcile.planned_engine import require_planned_engine
-from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
+from reconciler.reconcile.planning import plan_between
 from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.reconcile.progress import Applying as Applying
 from reconciler.reconcile.progress import Progress as Progress

@@ -14,8 +14,9 @@ from reconciler.plan.explain.make import explain_lines, explain_relation, known_
 from reconciler.plan.explain.model import RelationExplanation, RelationLine, Sides, Stored
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import Plan
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.planning import plan_with_programs, read_applied
+from reconciler.reconcile.planning import plan_with_programs
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Head, Placement
 

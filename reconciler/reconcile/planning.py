@@ -21,33 +21,17 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.homes import Homes, homes_beside
 from reconciler.reconcile.outlines import find_unchanged
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import what_is_asked
-from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target, nested_warehouse
 from reconciler.registry.model import Head, Stored
 from reconciler.snapshot.model import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedState:
-    """What the registry says: the head (None: never applied) and the snapshot in force (None: nothing is applied)."""
-
-    head: Stored[Head] | None
-    snapshot: Snapshot | None
-
-
-def read_applied(target: Target, pipeline: str) -> AppliedState:
-    """What is applied. Raises RegistryError when that can't be told."""
-    stored = target.registry.head(pipeline)
-    if stored is None or stored.value.applied is None or stored.value.applied.record is None:
-        return AppliedState(stored, None)
-    return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
 
 
 def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = "") -> Plan:

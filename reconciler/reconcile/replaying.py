@@ -15,9 +15,9 @@ from reconciler.engine.protocol import Engine
 from reconciler.errors import EngineError, NotFound, ReconcileError
 from reconciler.printing import printable
 from reconciler.program.model import Program
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.planned_engine import require_planned_engine
-from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.restoring import RESTORE
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.stepping import StepResult, carry_out, unchecked

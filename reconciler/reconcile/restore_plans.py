@@ -19,13 +19,14 @@ from reconciler.digest import canonical_json, digest_json
 from reconciler.errors import ApprovalRequired
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import checked_out, who_is_at_work
 from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.homes import homes_beside
 from reconciler.reconcile.merged import outdated, reach, unmerged
-from reconciler.reconcile.planning import policies_for, read_applied, require_apart
+from reconciler.reconcile.planning import policies_for, require_apart
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of
 from reconciler.reconcile.target import Target

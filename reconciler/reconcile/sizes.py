@@ -8,8 +8,8 @@ from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import judge, may_stop
+from reconciler.reconcile.applied import AppliedState
 from reconciler.reconcile.impact import impact_of
-from reconciler.reconcile.planning import AppliedState
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.model import Snapshot
 

@@ -19,6 +19,7 @@ from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, describe_step, summarise
 from reconciler.program.model import Connector, Program
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.controls import read_controls
@@ -28,7 +29,7 @@ from reconciler.reconcile.lifecycle import Evidence, State, state_of
 from reconciler.reconcile.locations import told_path
 from reconciler.reconcile.orchestration import Activity, Decision, decide, has_ended
 from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
+from reconciler.reconcile.planning import plan_between
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.stopping import report_is_alive
 from reconciler.reconcile.target import Target

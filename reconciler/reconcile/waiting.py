@@ -1,8 +1,8 @@
 """What is not there yet: a relation that the files have and nobody has applied."""
 
 from reconciler.errors import ReconcileError
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.compiling import read_desired
-from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.target import Target
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.applying import from_files
 from reconciler.reconcile.approving import require_approval
 from reconciler.reconcile.bases import branches_under, required_branches
 from reconciler.reconcile.commits import authors_since, commit_of
 from reconciler.reconcile.homes import Homes
-from reconciler.reconcile.planning import plan_between, read_applied
+from reconciler.reconcile.planning import plan_between
 from reconciler.reconcile.policies import policy_in_force
 from reconciler.reconcile.repository import MAXIMUM_FILE, open_repository
 from reconciler.reconcile.source import files_of

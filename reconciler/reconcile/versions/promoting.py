@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from reconciler.errors import NotFound
 from reconciler.names import fold
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.reconcile.boundaries import BEFORE, RECORDED
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
+from reconciler.reconcile.planning import Planned, planned_between
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import VersionedName, find_object, number_of

@@ -22,11 +22,11 @@ from reconciler.names import fold
 from reconciler.plan.model import BootstrapView
 from reconciler.plan.steps import stored_reads
 from reconciler.program.model import Program
+from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.commits import who_is_at_work
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.planning import read_applied
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Applying, Progress, in_built_rows
 from reconciler.reconcile.target import Target

@@ -25,9 +25,10 @@ from reconciler.manifest.model import Held
 from reconciler.names import fold
 from reconciler.plan.model import Plan
 from reconciler.program.model import Program
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.reconcile.commits import who_is_at_work
-from reconciler.reconcile.planning import AppliedState, Planned, planned_between, read_applied
+from reconciler.reconcile.planning import Planned, planned_between
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.reconcile.versions.maintained import with_maintained_versions

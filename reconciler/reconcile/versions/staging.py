@@ -29,6 +29,7 @@ from reconciler.errors import EngineError, ReconcileError
 from reconciler.names import fold
 from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView
 from reconciler.plan.words import describe_step
+from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.applying import Applying, approval_for, from_files, pinned_apply
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
@@ -40,7 +41,7 @@ from reconciler.reconcile.events import Event
 from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.merged import passed, reach, remember
-from reconciler.reconcile.planning import AppliedState, plan_between, read_applied
+from reconciler.reconcile.planning import plan_between
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Progress, in_built_rows
 from reconciler.reconcile.sizes import measure_hazards

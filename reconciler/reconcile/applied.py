@@ -1,0 +1,24 @@
+"""What is applied: the head of a pipeline, and the snapshot that is in force, compiled by the running version."""
+
+from dataclasses import dataclass
+
+from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.reconcile.target import Target
+from reconciler.registry.model import Head, Stored
+from reconciler.snapshot.model import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedState:
+    """What the registry says: the head (None: never applied) and the snapshot in force (None: nothing is applied)."""
+
+    head: Stored[Head] | None
+    snapshot: Snapshot | None
+
+
+def read_applied(target: Target, pipeline: str) -> AppliedState:
+    """What is applied. Raises RegistryError when that can't be told."""
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.applied is None or stored.value.applied.record is None:
+        return AppliedState(stored, None)
+    return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
