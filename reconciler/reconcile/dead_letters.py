@@ -16,8 +16,8 @@ from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import EmptySource, InlineSource, Rows, Source, StoredSource
 from reconciler.names import fold
 from reconciler.program.model import Program
+from reconciler.reconcile.folders import dead_letters_location
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.withdrawing import dead_letters_location
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 
 DEAD_LETTERS: Final = "dead_letters"

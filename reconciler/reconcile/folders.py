@@ -15,7 +15,10 @@ Rules:
 import hashlib
 from collections.abc import Iterable, Mapping
 
+from reconciler.delta.opening import join_location
+from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.names import fold
+from reconciler.reconcile.target import Target
 from reconciler.registry.model import Journal, Placement
 
 
@@ -50,3 +53,8 @@ def journal_renames(journal: Journal) -> tuple[tuple[str, str], ...]:
     """The renames among the steps of a journal."""
     steps = [entry.step for entry in journal.entries]
     return tuple((str(s["applied"]), str(s["relation"])) for s in steps if s["kind"] == "rename_relation")
+
+
+def dead_letters_location(target: Target, pipeline: str) -> str:
+    """Where the pipeline's dead letters are."""
+    return join_location(target.warehouse, pipeline, DEAD_LETTER_FOLDER)

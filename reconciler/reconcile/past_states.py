@@ -12,11 +12,29 @@ from typing import Any
 
 from reconciler.names import is_foreign
 from reconciler.reconcile.steps import WITHDRAWN
-from reconciler.reconcile.versions.retention import PastStep, Place
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry
 
 _COLUMNS = ("step", "at", "kind", "record", "whole", "relations")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A folder (below the warehouse) at a Delta version."""
+
+    location: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """A published step: when the next one came (None: it is the last), where everything stood, and what else was read: of
+    other pipelines, and versions of the own one."""
+
+    step: int
+    replaced: datetime | None
+    places: frozenset[Place]
+    read: frozenset[Place] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from reconciler.program.functions import called_functions
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
 from reconciler.reconcile.effects import remove, staging_folder
+from reconciler.reconcile.folders import dead_letters_location
 from reconciler.reconcile.locations import with_absolute_location, with_root
 from reconciler.reconcile.reading import (
     Place,
@@ -52,13 +53,7 @@ from reconciler.reconcile.reading import (
     table_defaults,
 )
 from reconciler.reconcile.target import Target
-from reconciler.reconcile.withdrawing import (
-    FOLLOW,
-    dead_letters_location,
-    ingest_transaction,
-    statement_transaction,
-    view_transaction,
-)
+from reconciler.reconcile.withdrawing import FOLLOW, ingest_transaction, statement_transaction, view_transaction
 from reconciler.registry.codec import foreign_from_json
 from reconciler.registry.model import ForeignStep, Head, Placement, moved_foreign
 

@@ -21,13 +21,14 @@ from reconciler.delta.opening import is_on_s3, join_location
 from reconciler.delta.removal import remove_written
 from reconciler.delta.restoring import put_back, take_out_rows
 from reconciler.delta.tables import create_table
-from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS, DEAD_LETTER_FOLDER
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
 from reconciler.errors import RegistryConflict
 from reconciler.names import fold
 from reconciler.plan.steps import base_reads, foreign_reads
 from reconciler.program.model import Program
 from reconciler.reconcile.boundaries import EFFECTED, INTENDED, Boundary
+from reconciler.reconcile.folders import dead_letters_location
 from reconciler.reconcile.lease import TAKEN_OVER, WRITER, this_writer
 from reconciler.reconcile.steps import record_withdrawal
 from reconciler.reconcile.target import Target
@@ -54,11 +55,6 @@ def statement_transaction(step: int) -> Transaction:
 def view_transaction(step: int) -> Transaction:
     """What marks a view's contents as of a step."""
     return Transaction(STEP_TRANSACTION, step)
-
-
-def dead_letters_location(target: Target, pipeline: str) -> str:
-    """Where the pipeline's dead letters are."""
-    return join_location(target.warehouse, pipeline, DEAD_LETTER_FOLDER)
 
 
 def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:

@@ -22,7 +22,7 @@ from reconciler.names import fold
 from reconciler.program.model import Program
 from reconciler.reconcile.effects import COPIED, KEPT
 from reconciler.reconcile.locations import with_absolute_location, with_root
-from reconciler.reconcile.past_states import PastState, PastStates, read_past_states
+from reconciler.reconcile.past_states import PastState, PastStates, Place, read_past_states
 from reconciler.reconcile.reading import sources_for
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.target import Target
@@ -30,14 +30,7 @@ from reconciler.reconcile.versions.histories import published_rows
 from reconciler.reconcile.versions.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.reconcile.versions.references import version_references
 from reconciler.reconcile.versions.refreshed import refreshed_key
-from reconciler.reconcile.versions.retention import (
-    Held,
-    Known,
-    KnownVersion,
-    Place,
-    decide,
-    kept_by_all,
-)
+from reconciler.reconcile.versions.retention import Held, Known, KnownVersion, decide, kept_by_all
 from reconciler.registry.codec import foreign_from_json
 from reconciler.registry.model import ForeignStep, Head, read_of
 from reconciler.registry.protocol import History

@@ -17,11 +17,22 @@ from dataclasses import dataclass
 
 from reconciler.delta.opening import join_location
 from reconciler.errors import EngineError, ReconcileError
-from reconciler.reconcile.versions.retention import Left
 from reconciler.registry.protocol import History, Registry
 
 VERSION, FOLDER = "version", "folder"
 _COLUMNS = ("at", "by", "step", "object", "number", "location", "since", "versions", "retention")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What can be read of a folder: every Delta version from `since` on, and `versions` before it, sorted."""
+
+    since: int
+    versions: tuple[int, ...] = ()
+
+    def has(self, version: int) -> bool:
+        """Whether that version can be read."""
+        return version >= self.since or version in self.versions
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,10 +47,10 @@ from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.replaying import program_in_force
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.keeping import read_known
-from reconciler.reconcile.versions.pruned import FOLDER, VERSION
+from reconciler.reconcile.versions.pruned import FOLDER, VERSION, Left
 from reconciler.reconcile.versions.references import kept_staging_folders
 from reconciler.reconcile.versions.refreshed import refreshed_key
-from reconciler.reconcile.versions.retention import Decision, Known, KnownVersion, Left, decide
+from reconciler.reconcile.versions.retention import Decision, Known, KnownVersion, decide
 from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 

@@ -22,18 +22,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, Retention
+from reconciler.reconcile.past_states import PastStep, Place
+from reconciler.reconcile.versions.pruned import Left
 
 ACTIVE: Final = "active"
 WITHIN_RETENTION: Final = "retention"
 AS_PAST_STEP: Final = "steps"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A folder (below the warehouse) at a Delta version."""
-
-    location: str
-    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +45,11 @@ class KnownVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class PastStep:
-    """A published step: when the next one came (None: it is the last), where everything stood, and what else was read: of
-    other pipelines, and versions of the own one."""
-
-    step: int
-    replaced: datetime | None
-    places: frozenset[Place]
-    read: frozenset[Place] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Held:
     """Places that something needs, in words."""
 
     why: str
     places: frozenset[Place]
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What can be read of a folder: every Delta version from `since` on, and `versions` before it, sorted."""
-
-    since: int
-    versions: tuple[int, ...] = ()
-
-    def has(self, version: int) -> bool:
-        """Whether that version can be read."""
-        return version >= self.since or version in self.versions
 
 
 @dataclass(frozen=True, slots=True)

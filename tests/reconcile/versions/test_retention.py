@@ -7,17 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.manifest.model import Retention
-from reconciler.reconcile.versions.retention import (
-    Decision,
-    Held,
-    Known,
-    KnownVersion,
-    Left,
-    PastStep,
-    Place,
-    decide,
-    kept_by_all,
-)
+from reconciler.reconcile.past_states import PastStep, Place
+from reconciler.reconcile.versions.pruned import Left
+from reconciler.reconcile.versions.retention import Decision, Held, Known, KnownVersion, decide, kept_by_all
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = 86400

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.errors import EngineError, ReconcileError
 from reconciler.reconcile.api import Project
-from reconciler.reconcile.versions.retention import Left
+from reconciler.reconcile.versions.pruned import Left
 from reconciler.registry.model import OutputState, Sending
 from tests.reconcile.test_reading_pipelines import planned
 from tests.reconcile.two_pipelines import GRADES, SALES, two_pipelines
