@@ -25,14 +25,7 @@ from reconciler.engine.resources import Resources, process_settings
 from reconciler.plan.model import Plan
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.checkpoints import (
-    Checkpoint,
-    Restored,
-    Restoring,
-    create_checkpoint,
-    list_checkpoints,
-    restore_checkpoint,
-)
+from reconciler.reconcile.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
 from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.controls import pause, resume
 from reconciler.reconcile.events import LoggedEvent, read_events
@@ -45,6 +38,7 @@ from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.querying import Answer, StepRows, query, read_relations, step_at_time
 from reconciler.reconcile.replaying import Running
 from reconciler.reconcile.resources import applied_resources, desired_resources
+from reconciler.reconcile.restore import Restored, Restoring, restore_checkpoint
 from reconciler.reconcile.running import RunResult, run_pipeline
 from reconciler.reconcile.source import find_root
 from reconciler.reconcile.statements import execute

@@ -58,7 +58,7 @@ from reconciler.reconcile.prebuilding import Prebuilding, prebuilding, run_is_li
 from reconciler.reconcile.progress import Applying as Applying
 from reconciler.reconcile.progress import Progress as Progress
 from reconciler.reconcile.progress import in_built_rows, in_kept_rows
-from reconciler.reconcile.running import replay_intent
+from reconciler.reconcile.replaying import replay_intent
 from reconciler.reconcile.sizes import measure_hazards
 from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.source import files_of

@@ -1,4 +1,4 @@
-"""The plan of a restore (`checkpoints`): what goes back to a checkpoint brings the program back that was applied then.
+"""The plan of a restore (`restore`): what goes back to a checkpoint brings the program back that was applied then.
 
 Where that is another program than the one that is applied, or other settings, it is a plan as any other, from the one to
 the other: judged by policy, and approved as a rollback is (`reconcile approve`, or `--approve`; no lock is for it). Its

@@ -1,4 +1,4 @@
-"""Carrying out a restore: the step whose intent says to which checkpoint a pipeline goes (`checkpoints` writes it).
+"""Carrying out a restore: the step whose intent says to which checkpoint a pipeline goes (`restore` writes it).
 
 | relation | effect | a repeat |
 |---|---|---|
