@@ -169,6 +169,7 @@ _CONNECTORS: Final[dict[str, str]] = {
     "C416": "settings that exclude each other",
     "C417": "a setting that the SQL statement gives already",
     "C418": "an output into a warehouse",
+    "C419": "two outputs into one place",
 }
 
 _APPROVAL_AND_APPLY: Final = {
@@ -337,6 +338,7 @@ _HAZARDS: Final = {
     "H936": "an input may wait for ever",
     "H937": "an input starts after other inputs",
     "H938": "deletes no longer find rows that are there",
+    "H939": "an output writes where another pipeline's does",
     "H940": "a view reads rows that nobody keeps up to date",
 }
 

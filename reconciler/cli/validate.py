@@ -9,7 +9,7 @@ from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, lis
 from reconciler.digest import JsonObject
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.manifest.verdicts import POLICY_FILE
-from reconciler.reconcile.compiling import validate_pipeline
+from reconciler.reconcile.compiling import validate_pipelines
 from reconciler.reconcile.policies import validate_policy
 from reconciler.reconcile.source import pipeline_names, require_pipeline
 
@@ -28,7 +28,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     known = pipeline_names(target.root)
     for name in pipelines:
         require_pipeline(name, known)
-    found = {name: validate_pipeline(target, name).diagnostics for name in pipelines or known}
+    found = validate_pipelines(target, pipelines or known)
     # Once merged it will judge every plan; a mistake in it would stop them all.
     of_policy = validate_policy(target.root)
     if of_policy:

@@ -38,7 +38,7 @@ def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | Non
     if is_meant_for_s3(location):
         place = canonical_warehouse(location)
         return next((one for one in warehouses if place is not None and _is_below(place, one)), None)
-    paths = _paths(location)
+    paths = local_readings(location)
     named = [_named(one) for one in warehouses if is_local(one)]
     seen: set[str] = set()
     for place in (place for path in paths for place in _places(path)):
@@ -46,7 +46,7 @@ def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | Non
             if folder in seen:
                 break
             seen.add(folder)
-            identity = _identity(folder)
+            identity = folder_identity(folder)
             for one in named:
                 if one.is_at(folder, identity):
                     return one.written
@@ -90,7 +90,7 @@ class _Named:
 
 def _named(warehouse: str) -> _Named:
     path = local_path(warehouse)
-    return _Named(warehouse, os.path.realpath(path), _identity(path))
+    return _Named(warehouse, os.path.realpath(path), folder_identity(path))
 
 
 def _is_below(place: str, warehouse: str) -> bool:
@@ -98,7 +98,7 @@ def _is_below(place: str, warehouse: str) -> bool:
     return around is not None and f"{place}/".startswith(f"{around}/")
 
 
-def _paths(location: str) -> list[str]:
+def local_readings(location: str) -> list[str]:
     """The paths of this machine that a location may mean; none where it lies elsewhere."""
     found = [_FILE.sub("/", location, count=1)] if _FILE.match(location) else []
     path = path_of(location)
@@ -132,7 +132,7 @@ def _links(folder: str) -> list[str]:
 def is_same_folder(one: str, other: str) -> bool:
     """Whether two paths without links are one folder; where one is not made yet, the disk may take no notice of letter
     case."""
-    return _Named(other, other, _identity(other)).is_at(one, _identity(one))
+    return _Named(other, other, folder_identity(other)).is_at(one, folder_identity(one))
 
 
 def upwards(place: str) -> Iterator[str]:
@@ -145,7 +145,8 @@ def upwards(place: str) -> Iterator[str]:
         place = above
 
 
-def _identity(folder: str) -> tuple[int, int] | None:
+def folder_identity(folder: str) -> tuple[int, int] | None:
+    """What the disk knows a folder by; None where there is none."""
     try:
         found = os.stat(folder)
     except OSError:

@@ -38,11 +38,13 @@ def make_plan(
     foreign: Mapping[str, ForeignChange] = MappingProxyType({}),
     readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
     rollback: str = "",
+    writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Plan:
     """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
     is the digest of the plan applied last (None: there was none). `foreign` are the changes of other pipelines' relations by
     key, `readers` the views of other pipelines that read this one's relations, by folded name. `rollback` says what is
-    brought back, of a plan that does not come from the files."""
+    brought back, of a plan that does not come from the files. `writers` are outputs of other pipelines that write where one
+    of this one does, by its folded name."""
     known = desired or applied
     if known is None:
         raise ValueError("neither applied nor desired")
@@ -52,7 +54,13 @@ def make_plan(
     renames = resolve_moves(before.program, after.program).renames
     limits = policies.policy.limits if policies.policy is not None else None
     hazards = find_hazards(
-        diff, before.program, after.program, removes_pipeline=desired is None, limits=limits, readers=readers
+        diff,
+        before.program,
+        after.program,
+        removes_pipeline=desired is None,
+        limits=limits,
+        readers=readers,
+        writers=writers,
     )
     if rollback:
         # Whoever ends a rollback by its name need not be told.
@@ -99,8 +107,8 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
     """What decides the steps without being part of what either side means: declared renames, and rows that outlive a
     change of their table. An approval to keep rows must not serve for deleting them. And what is protected, so that a plan
     which breaks that is another than the same one once the protection is gone; and who loses what, so that an approval given
-    before a reader was named does not serve after; and the safeguards that are loosened, since snapshots mean the same
-    without them."""
+    before a reader was named does not serve after, and who writes where an output does; and the safeguards that are
+    loosened, since snapshots mean the same without them."""
     kept = {
         fold(change.name): change.fate.value
         for change in diff.relations
@@ -117,6 +125,7 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "renamed": renamed if any(renamed.values()) else {},
         "protected": protected,
         "readers": sorted(hazard.message for hazard in hazards if hazard.code == "H915"),
+        "writers": sorted(hazard.message for hazard in hazards if hazard.code == "H939"),
         "loosened": [[one.safeguard.value, fold(one.subject), one.applied, one.desired] for one in diff.loosened],
     }
     return {name: part for name, part in found.items() if part}

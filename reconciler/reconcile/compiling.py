@@ -11,12 +11,12 @@ without these files, the outline of such a program is not kept.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.errors import ManifestInvalid
-from reconciler.manifest.model import Manifest
+from reconciler.manifest.model import ConnectorDeclaration, Manifest
 from reconciler.manifest.read import read_manifest
 from reconciler.manifest.spark_values import is_plain
 from reconciler.program.compile import Compiled, compile_program
@@ -30,7 +30,7 @@ from reconciler.program.settings import (
 )
 from reconciler.reconcile.cache_store import flush
 from reconciler.reconcile.outlines import files_key
-from reconciler.reconcile.output_places import misplaced_outputs
+from reconciler.reconcile.output_places import misplaced_outputs, shared_outputs
 from reconciler.reconcile.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.reconcile.target import Target
 from reconciler.snapshot.model import Snapshot, take_snapshot
@@ -40,10 +40,11 @@ from reconciler.snapshot.outline import outline_of, outline_to_json
 @dataclass(frozen=True, slots=True)
 class Validated:
     """A pipeline's files as compiled, with everything that is to be said of them. `program` is None only when the
-    files could not even be read as a manifest."""
+    files could not even be read as a manifest. `connectors` are as declared, where the manifest has no error."""
 
     program: Program | None
     diagnostics: tuple[Diagnostic, ...]
+    connectors: tuple[ConnectorDeclaration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,20 @@ def validate_pipeline(
     manifest = _with_environment_settings(read.manifest, target)
     compiled = compile_manifest(target, manifest, complete=read.complete, visit=visit, limited=True)
     flush(target.cache)
-    misplaced = () if errors_among(read.diagnostics) else tuple(misplaced_outputs(target, manifest.connectors))
-    return Validated(compiled.program, in_order((*read.diagnostics, *compiled.diagnostics, *misplaced)))
+    connectors = () if errors_among(read.diagnostics) else manifest.connectors
+    misplaced = misplaced_outputs(target, connectors)
+    shared = (problem for _, problem in shared_outputs(target, {pipeline: connectors}))
+    found = in_order((*read.diagnostics, *compiled.diagnostics, *misplaced, *shared))
+    return Validated(compiled.program, found, tuple(connectors))
+
+
+def validate_pipelines(target: Target, pipelines: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
+    """What is to be said of pipelines, each by itself, and of outputs of several that write to one place."""
+    validated = {name: validate_pipeline(target, name) for name in pipelines}
+    found = {name: list(one.diagnostics) for name, one in validated.items()}
+    for name, problem in shared_outputs(target, {name: one.connectors for name, one in validated.items()}):
+        found[name].append(problem)
+    return {name: in_order(problems) for name, problems in found.items()}
 
 
 def compile_manifest(

@@ -4,6 +4,7 @@ What a run writes down of such a connector (positions, ranges) names the root by
 folder, or on another machine, knows what was read before.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 from reconciler.delta.opening import path_of
 from reconciler.digest import JsonObject
 
+_FILE = re.compile(r"\Afile:(/+)", re.IGNORECASE)
 _MARK = "repository:///"
 _LOCATION_SETTINGS = {"delta_table_input": "uri", "file_input": "path", "delta_table_output": "uri", "file_output": "path"}
 
@@ -21,10 +23,23 @@ def with_absolute_location(settings: JsonObject, root: Path) -> JsonObject:
     transport = settings["transport"]
     name = _LOCATION_SETTINGS.get(transport["name"])
     value = transport["config"].get(name) if name else None
-    if not isinstance(value, str) or _is_uri(value) or value.startswith("/"):
+    if not isinstance(value, str):
         return settings
-    config = {**transport["config"], name: str(root / value)}
+    absolute = str(root / value) if is_relative(value) else _FILE.sub(_of_file_scheme, value, count=1)
+    if absolute == value:
+        return settings
+    config = {**transport["config"], name: absolute}
     return {**settings, "transport": {**transport, "config": config}}
+
+
+def is_relative(value: str) -> bool:
+    """Whether a location is relative to the repository's root."""
+    return not (_is_uri(value) or value.startswith("/") or _FILE.match(value))
+
+
+def _of_file_scheme(match: re.Match[str]) -> str:
+    """`file:/` in whichever spelling, as every reader and writer knows it."""
+    return f"file:{match[1]}" if len(match[1]) > 1 else "file:///"
 
 
 def _is_uri(value: str) -> bool:
@@ -34,7 +49,12 @@ def _is_uri(value: str) -> bool:
 
 def written_place(settings: JsonObject, root: Path) -> str | None:
     """The folder or URI that an output writes to, absolute; None for one that writes to no storage."""
-    transport = with_absolute_location(settings, root)["transport"]
+    return written_address(with_absolute_location(settings, root))
+
+
+def written_address(settings: JsonObject) -> str | None:
+    """The folder or URI that an output writes to, as it is written; None for one that writes to no storage."""
+    transport = settings["transport"]
     if not transport["name"].endswith("_output"):
         return None
     name = _LOCATION_SETTINGS.get(transport["name"])

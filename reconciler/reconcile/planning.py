@@ -16,6 +16,7 @@ from reconciler.diff.moves import resolve_moves
 from reconciler.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy, stricter
 from reconciler.names import fold
+from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
@@ -26,6 +27,7 @@ from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.homes import Homes, homes_beside
 from reconciler.reconcile.outlines import find_unchanged
+from reconciler.reconcile.output_places import other_writers
 from reconciler.reconcile.pipelines import require_known
 from reconciler.reconcile.policies import what_is_asked
 from reconciler.reconcile.source import files_of
@@ -59,10 +61,15 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     follows = last.follows if last else None
     environment = target.environment.name
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, rollback=rollback)
+    readers: Mapping[str, Sequence[ForeignReader]] = {}
     if any(change.action is not Action.ADDED for change in plan.diff.relations):
         readers = _readers(target, pipeline, applied.snapshot)
-        if readers:
-            plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers, rollback)
+    outputs = touched_outputs(plan.diff, desired.program) if desired is not None else ()
+    writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
+    if readers or writers:
+        plan = make_plan(
+            pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers, rollback, writers
+        )
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:

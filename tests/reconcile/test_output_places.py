@@ -67,6 +67,7 @@ def test_what_names_no_scheme_is_a_path_below_the_repository(tmp_path: Path) -> 
     assert place("a_b://wh/t") == f"{tmp_path}/a_b:/wh/t"
     assert place("out/://wh") == f"{tmp_path}/out/:/wh"
     assert place("c://wh") == f"{tmp_path}/c:/wh"
+    assert place("file:/wh/t") == place("FILE:/wh/t") == place("FILE:///wh/t") == "file:///wh/t"
     for uri in ("s3://lake/t", "hdfs://[x/t", "file:///wh/t", "/wh/t"):
         assert place(uri) == uri
 

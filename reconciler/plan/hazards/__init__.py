@@ -15,7 +15,7 @@ from reconciler.manifest.verdicts import Limits
 from reconciler.names import fold
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
-from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale
+from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
 from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.dropped import columns_dropped
@@ -43,11 +43,14 @@ def find_hazards(
     removes_pipeline: bool,
     limits: Limits | None = None,
     readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
+    writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Hazard, ...]:
     """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones. `readers` are the views of
-    other pipelines that read what is applied, by folded name of the relation."""
+    other pipelines that read what is applied, by folded name of the relation; `writers` their outputs that write where one
+    does that is new or changed, by its folded name."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
     found += readers_lose(diff, applied, desired, readers)
+    found += sinks_of_others(desired, writers)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
     found += everything or large_share_removed(diff, applied, limits or Limits())
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))

@@ -1,7 +1,7 @@
 """What moves between the pipeline and the world: rows that come in twice (H904), sinks that keep old ones (H905),
-inputs that may wait for ever (H936)."""
+inputs that may wait for ever (H936), sinks that are another pipeline's, too (H939)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.connectors.catalogue import canonical_settings, ends, on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
@@ -122,3 +122,23 @@ def sinks_left_stale(diff: Diff, applied: Program, desired: Program) -> Iterator
         elif mode == "changes" and not sink_can_delete(connector.settings):
             message = f"the sink of {name} can't delete: it keeps rows of the old {view} that the new one does not have"
             yield Hazard("H905", name, message)
+
+
+def touched_outputs(diff: Diff, desired: Program) -> tuple[str, ...]:
+    """The folded names of outputs that are new or changed, also in what a sink holds after a bootstrap."""
+    found = {fold(change.name) for change in diff.connectors if change.action is not Action.REMOVED}
+    found |= {fold(one.subject) for one in diff.metadata if one.what == "on_bootstrap"}
+    return tuple(
+        key for key in sorted(found) if key in desired.connectors and desired.connectors[key].direction is Direction.OUTPUT
+    )
+
+
+def sinks_of_others(desired: Program, writers: Mapping[str, Sequence[str]]) -> Iterator[Hazard]:
+    """H939: an output that is new or changed writes where others do. `writers` are outputs of other pipelines, as applied,
+    by the folded name of the connector of this one."""
+    for key, others in sorted(writers.items()):
+        name = desired.connectors[key].qualified_name
+        who = f"{', '.join(others)} {'do' if len(others) > 1 else 'does'}"
+        yield Hazard(
+            "H939", name, f"{name} writes where {who}: what one of them empties or overwrites is lost to the other, too"
+        )
