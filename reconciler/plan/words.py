@@ -1,7 +1,7 @@
 """A plan in words that every form shares: the summary, the steps, the need for approval."""
 
 from itertools import groupby
-from typing import assert_never
+from typing import Final, assert_never
 
 from reconciler.diff.model import (
     Action,
@@ -189,12 +189,20 @@ def _judged(message: str, judgement: Judgement | None) -> str:
     return f"{message} ({words}: {judgement.reason})" if judgement.reason else f"{message} ({words})"
 
 
+_DECIDES_LATER: Final = {
+    "send_snapshot": "nothing is sent for that alone: it says how an output begins that is new or changed; "
+    "to send all rows now: reconcile connector seek … --to snapshot",
+}
+"""Of settings that change nothing where they are changed, what they do and what else does it."""
+
+
 def describe_metadata(change: MetadataChange) -> str:
     """For example: `comment of orders.note`, `protect of orders: true → false`. Two values that may not be shown would look
     alike."""
     values = f": {change.applied} → {change.desired}" if change.applied is not None else ""
     if change.applied is not None and masked_in_code(str(change.applied)) == masked_in_code(str(change.desired)):
         values = " (not shown)"
+    values += f" ({_DECIDES_LATER[change.what]})" if change.what in _DECIDES_LATER else ""
     return printable(f"{change.what} of {change.subject}{values}")
 
 

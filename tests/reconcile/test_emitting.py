@@ -10,9 +10,11 @@ import pytest
 
 from reconciler.errors import LeaseHeld
 from reconciler.plan.model import Outcome
+from reconciler.plan.text_form import render_text
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.emitting import pin_emissions
 from reconciler.registry.model import OutputState, Placement, Published, Sending
+from tests.acceptance.shop import write_shop
 from tests.reconcile.emissions import OTHER_QUERY, PROGRAM, Shop, counts, files, lake
 
 
@@ -218,6 +220,28 @@ def test_a_new_output_on_a_modified_view_gets_everything(shop: Shop) -> None:
     outcomes = shop.apply(files(), lake(), program=OTHER_QUERY)
     assert outcomes["v.lake"] is Outcome.SENDS_FULL_CONTENTS
     assert counts(shop.emit()["v.lake"]) == (2, 0)
+
+
+def test_send_snapshot_on_an_output_that_was_there_sends_nothing_and_the_plan_says_so(shop: Shop) -> None:
+    shop.rows(1, 2)
+    shop.apply(lake())
+    shop.emit()
+    commits = shop.commits()
+    write_shop(shop.root, PROGRAM, more="  connectors:\n" + lake(more=", send_snapshot: true"))
+
+    said = render_text(shop.pipeline.plan())
+
+    assert "send_snapshot of v.lake: false → true (nothing is sent for that alone: it says how an output begins" in said
+    assert "reconcile connector seek … --to snapshot" in said
+    assert shop.apply(lake(more=", send_snapshot: true")) == {"v.lake": Outcome.RESUMES}
+    assert shop.emit() == {}
+    assert shop.commits() == commits
+    assert "it is modified; send_snapshot: true" in _sent_by(shop, lake("lake2", more=", send_snapshot: true"))
+
+
+def _sent_by(shop: Shop, *connectors: str) -> str:
+    write_shop(shop.root, PROGRAM, more="  connectors:\n" + "".join(connectors))
+    return render_text(shop.pipeline.plan())
 
 
 @pytest.mark.parametrize(("more", "moved"), [("", []), (", send_snapshot: true", [1, 2])])
