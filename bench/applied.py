@@ -14,7 +14,7 @@ from reconciler import __version__
 from reconciler.digest import digest_text
 from reconciler.engine.protocol import ColumnType
 from reconciler.program.model import Program
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.target import open_target
 from reconciler.registry.model import Applied, Approval, Head, Placement, Published
 from reconciler.snapshot.codec import encode_program

@@ -26,7 +26,7 @@ from bench.measure import measure
 from bench.plan import ROOT, Ratio
 from reconciler import __version__
 from reconciler.digest import canonical_json, digest_text
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.target import Target, open_target
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Placement, Published
 from reconciler.registry.protocol import History

@@ -9,7 +9,7 @@ from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, lis
 from reconciler.digest import JsonObject
 from reconciler.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.manifest.verdicts import POLICY_FILE
-from reconciler.reconcile.compiling import validate_pipelines
+from reconciler.reconcile.desired import validate_pipelines
 from reconciler.reconcile.policies import validate_policy
 from reconciler.reconcile.source import pipeline_names, require_pipeline
 

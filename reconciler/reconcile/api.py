@@ -26,8 +26,8 @@ from reconciler.plan.model import Plan
 from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
 from reconciler.reconcile.boundaries import Boundary, no_boundary
 from reconciler.reconcile.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
-from reconciler.reconcile.compiling import Validated, validate_pipeline
 from reconciler.reconcile.controls import pause, resume
+from reconciler.reconcile.desired import Validated, validate_pipeline
 from reconciler.reconcile.events import LoggedEvent, read_events
 from reconciler.reconcile.explaining import Explanation, explain
 from reconciler.reconcile.history import PastApply, PastProgram, list_applies, program_at

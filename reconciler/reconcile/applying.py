@@ -41,8 +41,8 @@ from reconciler.reconcile.approving import require_approval, require_newest, req
 from reconciler.reconcile.bases import home_now
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
-from reconciler.reconcile.compiling import compile_desired
 from reconciler.reconcile.declared import places_told
+from reconciler.reconcile.desired import compile_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.reconcile.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.reconcile.events import Event, EventLog

@@ -27,7 +27,7 @@ from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.model import BootstrapView, Step
 from reconciler.plan.steps import stored_reads, with_followers
 from reconciler.program.model import Program
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import begin_visit, read_desired
 from reconciler.reconcile.foreign import means_the_same, read_applied_state
 from reconciler.reconcile.reading import foreign_placements
 from reconciler.reconcile.snapshots import read_snapshot
@@ -87,7 +87,8 @@ class ForeignStates:
         judged = record, " ".join(one.meaning for one in known.values())
         if judged not in self.judged:
             snapshot = read_snapshot(self.target, pipeline, record)
-            changed = [key for key, one in known.items() if not means_the_same(self.target, one, snapshot)]
+            visit = begin_visit(self.target, program.name)
+            changed = [key for key, one in known.items() if not means_the_same(visit, one, snapshot)]
             self.judged[judged] = tuple(sorted(changed))
         return self.judged[judged]
 

@@ -21,12 +21,12 @@ from reconciler.errors import ManifestInvalid, ReconcileError, RegistryError
 from reconciler.manifest.model import ForeignRelation, Manifest
 from reconciler.names import did_you_mean, fold, is_version
 from reconciler.program.model import Program
-from reconciler.reconcile.compiling import Visit, compile_desired
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.source import files_of, pipeline_names
+from reconciler.reconcile.source import pipeline_names
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.in_views import look_up_version, not_allowed
 from reconciler.reconcile.versions.names_between import other_relations
+from reconciler.reconcile.visits import Visit
 from reconciler.snapshot.foreign import foreign_relation
 from reconciler.snapshot.model import Snapshot
 
@@ -41,16 +41,16 @@ class FoundForeign:
     refused: Mapping[str, Diagnostic]
 
 
-def look_up(target: Target, manifest: Manifest, keys: Iterable[str], visit: Visit) -> FoundForeign:
+def look_up(visit: Visit, manifest: Manifest, keys: Iterable[str]) -> FoundForeign:
     """What is known of other pipelines' relations, and of versions, that a manifest's queries name."""
     relations: list[ForeignRelation] = []
     refused: dict[str, Diagnostic] = {}
     for key in sorted(keys):
         found: ForeignRelation | Diagnostic | None = None
         if is_version(key):
-            found = _look_up_maintained(target, manifest.settings.name, key, visit) or look_up_version(target, manifest, key)
+            found = _look_up_maintained(visit, manifest.settings.name, key) or look_up_version(visit.target, manifest, key)
         else:
-            found = _look_up(target, manifest.settings.name, key, visit)
+            found = _look_up(visit, manifest.settings.name, key)
         if isinstance(found, ForeignRelation):
             relations.append(found)
         elif found is not None:
@@ -58,32 +58,32 @@ def look_up(target: Target, manifest: Manifest, keys: Iterable[str], visit: Visi
     return FoundForeign(tuple(relations), refused)
 
 
-def _look_up(target: Target, pipeline: str, key: str, visit: Visit) -> ForeignRelation | Diagnostic | None:
+def _look_up(visit: Visit, pipeline: str, key: str) -> ForeignRelation | Diagnostic | None:
     upstream, _, name = key.partition(".")
     if "." in name:
         return None
     if upstream == pipeline:
         return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: {name}")
-    snapshot = _state(target, pipeline, upstream, visit)
+    snapshot = _state(visit, pipeline, upstream)
     return snapshot if isinstance(snapshot, Diagnostic) else foreign_relation(snapshot, name)
 
 
-def _look_up_maintained(target: Target, pipeline: str, key: str, visit: Visit) -> ForeignRelation | Diagnostic | None:
+def _look_up_maintained(visit: Visit, pipeline: str, key: str) -> ForeignRelation | Diagnostic | None:
     """A version that another pipeline keeps up to date, and which is read like any relation of it; None where none does."""
     upstream, dot, name = key.partition(".")
     if not dot or upstream == pipeline:
         return None
-    snapshot = _state(target, pipeline, upstream, visit)
+    snapshot = _state(visit, pipeline, upstream)
     if isinstance(snapshot, Diagnostic):
         # Of one that is as it was, no file says anything.
-        applied = read_applied_state(target, upstream)
+        applied = read_applied_state(visit.target, upstream)
         return snapshot if applied is not None and name in applied.program.views else None
     if name not in snapshot.program.views:
         return None
     return foreign_relation(snapshot, name) if snapshot.program.settings.version_reads else not_allowed(key, upstream)
 
 
-def _state(target: Target, pipeline: str, upstream: str, visit: Visit) -> Snapshot | Diagnostic:
+def _state(visit: Visit, pipeline: str, upstream: str) -> Snapshot | Diagnostic:
     """Another pipeline as it counts here, or why it can't be told."""
     if upstream in visit.chain:
         circle = " → ".join((*visit.chain[visit.chain.index(upstream) :], upstream))
@@ -91,7 +91,7 @@ def _state(target: Target, pipeline: str, upstream: str, visit: Visit) -> Snapsh
         return Diagnostic(_CIRCLE, f"pipelines read each other in a circle: {circle}", None, hint)
     found = visit.known.get(upstream)
     if found is None:
-        found = visit.known[upstream] = _read_state(target, upstream, visit)
+        found = visit.known[upstream] = _read_state(visit, upstream)
     if isinstance(found, Diagnostic) and found.code == _CIRCLE and pipeline not in _members(found):
         return Diagnostic("P374", f"pipeline {upstream} can't be read: {found.message}", None, _validate(upstream))
     return found
@@ -101,9 +101,9 @@ def _members(circle: Diagnostic) -> list[str]:
     return circle.message.rpartition(": ")[2].split(" → ")
 
 
-def _read_state(target: Target, upstream: str, visit: Visit) -> Snapshot | Diagnostic:
+def _read_state(visit: Visit, upstream: str) -> Snapshot | Diagnostic:
     try:
-        snapshot = compile_desired(target, upstream, files_of(target.root, upstream), visit.below(upstream))
+        snapshot = visit.compiled(visit.below(upstream))
     except ManifestInvalid as error:
         circle = next((one for one in error.diagnostics if one.code == _CIRCLE), None)
         if circle is not None:
@@ -116,7 +116,7 @@ def _read_state(target: Target, upstream: str, visit: Visit) -> Snapshot | Diagn
     except ReconcileError as error:
         message = f"pipeline {upstream} can't be read: {error.code}: {error.message}"
         return Diagnostic("P374", message, None, f"run: reconcile plan {upstream}")
-    return snapshot or read_applied_state(target, upstream) or _unknown(target, upstream)
+    return snapshot or read_applied_state(visit.target, upstream) or _unknown(visit.target, upstream)
 
 
 def _validate(pipeline: str) -> str:
@@ -137,12 +137,12 @@ def read_applied_state(target: Target, pipeline: str) -> Snapshot | None:
     return read_snapshot(target, pipeline, stored.value.applied.record)
 
 
-def with_settled_foreign(target: Target, program: Program, visit: Visit) -> Program:
+def with_settled_foreign(visit: Visit, program: Program) -> Program:
     """The program, knowing of other pipelines' relations what it knew when it was applied, where they mean the same."""
-    applied = read_applied_state(target, program.name)
+    applied = read_applied_state(visit.target, program.name)
     if applied is None:
         return program
-    before, comparing = applied.program.foreign, _Comparing(target, visit)
+    before, comparing = applied.program.foreign, _Comparing(visit)
     settled = {
         key: before[key] if key in before and comparing.is_same(before[key], relation) else relation
         for key, relation in program.foreign.items()
@@ -150,22 +150,22 @@ def with_settled_foreign(target: Target, program: Program, visit: Visit) -> Prog
     return replace(program, foreign=settled)
 
 
-def foreign_changes(target: Target, applied: Program, desired: Program) -> dict[str, ForeignChange]:
+def foreign_changes(visit: Visit, applied: Program, desired: Program) -> dict[str, ForeignChange]:
     """How far the changes of other pipelines' relations reach for a program that read them before and reads them now."""
-    return _Comparing(target, None).changes(applied, desired)
+    return _Comparing(visit).changes(applied, desired)
 
 
-def means_the_same(target: Target, known: ForeignRelation, upstream: Snapshot) -> bool:
+def means_the_same(visit: Visit, known: ForeignRelation, upstream: Snapshot) -> bool:
     """Whether another pipeline's relation, as it is in this state of that pipeline, means what a program knows of it."""
     now = foreign_relation(upstream, known.name)
-    return isinstance(now, ForeignRelation) and _Comparing(target, None, upstream).is_same(known, now)
+    return isinstance(now, ForeignRelation) and _Comparing(visit, upstream).is_same(known, now)
 
 
 class _Comparing:
     """Compares states of other pipelines. `given` is one that was looked up already."""
 
-    def __init__(self, target: Target, visit: Visit | None, given: Snapshot | None = None) -> None:
-        self._target = target
+    def __init__(self, visit: Visit, given: Snapshot | None = None) -> None:
+        self._target = visit.target
         self._visit = visit
         self._states: dict[tuple[str, str], Snapshot | None] = {}
         if given is not None:
@@ -223,10 +223,10 @@ class _Comparing:
 
     def _read(self, pipeline: str, record: str) -> Snapshot | None:
         # The files know more than what is stored of them: which names were moved.
-        known = self._visit.known.get(pipeline) if self._visit is not None else None
+        known = self._visit.known.get(pipeline)
         if known is None:
             try:
-                known = compile_desired(self._target, pipeline, files_of(self._target.root, pipeline))
+                known = self._visit.compiled(self._visit.apart(pipeline))
             except RegistryError:
                 raise
             except ReconcileError:

@@ -23,7 +23,7 @@ from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.program.model import Program, empty_program
 from reconciler.reconcile.applied import AppliedState, read_applied
-from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.desired import begin_visit, compile_desired
 from reconciler.reconcile.folders import folder_for, renamed_placements
 from reconciler.reconcile.homes import Homes, homes_beside
 from reconciler.reconcile.outlines import find_unchanged
@@ -54,7 +54,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     if applied.snapshot is not None and desired is not None and desired.program.foreign:
         from reconciler.reconcile.foreign import foreign_changes
 
-        foreign = foreign_changes(target, applied.snapshot.program, desired.program)
+        foreign = foreign_changes(begin_visit(target, pipeline), applied.snapshot.program, desired.program)
     last = applied.head.value.applied if applied.head is not None else None
     homes = homes_beside(target, pipeline, last.home if last is not None else None)
     policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)

@@ -23,7 +23,7 @@ from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.commits import checked_out, who_is_at_work
-from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.desired import compile_desired
 from reconciler.reconcile.homes import homes_beside
 from reconciler.reconcile.merged import outdated, reach, unmerged
 from reconciler.reconcile.planning import policies_for, require_apart

@@ -21,8 +21,8 @@ from reconciler.plan.words import describe_rolled_back, describe_step, summarise
 from reconciler.program.model import Connector, Program
 from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.approving import require_approval
-from reconciler.reconcile.compiling import read_desired
 from reconciler.reconcile.controls import read_controls
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.failed_commands import FailedCommand, died, told_failure
 from reconciler.reconcile.lease import is_free, this_process
 from reconciler.reconcile.lifecycle import Evidence, State, state_of

@@ -2,7 +2,7 @@
 
 from reconciler.errors import ReconcileError
 from reconciler.reconcile.applied import read_applied
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.target import Target
 
 

@@ -12,7 +12,7 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.api import Project
 from reconciler.reconcile.applied import AppliedState
 from reconciler.reconcile.applying import Applying, Desired, Wanted, apply_pipeline
-from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.desired import compile_desired
 from reconciler.reconcile.source import files_of
 from reconciler.snapshot.model import take_snapshot
 from tests.acceptance.command_line import CommandLine

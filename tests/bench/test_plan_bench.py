@@ -21,7 +21,7 @@ from bench.programs import (
     write_view,
 )
 from reconciler.diagnostics import errors_among
-from reconciler.reconcile.compiling import validate_pipeline
+from reconciler.reconcile.desired import validate_pipeline
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.target import open_target
 

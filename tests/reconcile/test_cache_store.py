@@ -21,7 +21,7 @@ from reconciler.cache import MemoryCache
 from reconciler.errors import ManifestInvalid
 from reconciler.plan.text_form import render_text
 from reconciler.reconcile.cache_store import StoredCache, open_cache
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.target import Target, open_target
 

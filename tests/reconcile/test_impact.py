@@ -10,7 +10,7 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.plan.impact import Impact, Measure, Measures, ReadImpact, TableImpact
 from reconciler.reconcile.api import Pipeline, Project
 from reconciler.reconcile.applied import read_applied
-from reconciler.reconcile.compiling import read_desired
+from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.impact import impact_of, measure
 from reconciler.reconcile.planning import plan_between
 from reconciler.registry.model import Head

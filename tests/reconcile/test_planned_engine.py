@@ -16,7 +16,7 @@ from reconciler.program.settings import before_environments
 from reconciler.reconcile.api import Project
 from reconciler.reconcile.applied import AppliedState
 from reconciler.reconcile.applying import Applying, Desired, Wanted, apply_pipeline
-from reconciler.reconcile.compiling import compile_desired
+from reconciler.reconcile.desired import compile_desired
 from reconciler.reconcile.resources import applied_resources, desired_resources
 from reconciler.reconcile.source import files_of
 from reconciler.registry.codec import head_to_json

@@ -19,35 +19,36 @@ from reconciler.manifest.model import Held
 from reconciler.program.model import Program
 from reconciler.program.moves import moved_key
 from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import find_in_head, read_version
 from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.pinned_objects import pinned_versions
 from reconciler.reconcile.versions.recorded_functions import with_applied_functions, with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, stored_definition, with_definitions
+from reconciler.reconcile.visits import Visit
 from reconciler.registry.model import Head
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import pins_of, same_meaning
 
 
-def with_held_objects(target: Target, program: Program, applied: Snapshot | None) -> Program:
+def with_held_objects(visit: Visit, program: Program, applied: Snapshot | None) -> Program:
     """The files' program with what is rolled back in what is applied, which is looked up unless it is given. Raises
     ReconcileError (A540)."""
-    stored = target.registry.head(program.name)
+    stored = visit.target.registry.head(program.name)
     if stored is None or stored.value.applied is None or not (applied is not None or stored.value.held):
         return program
     if applied is None:
-        applied = read_snapshot(target, program.name, stored.value.applied.record or "")
-    return _with_held(target, stored.value, program, applied.program)
+        applied = read_snapshot(visit.target, program.name, stored.value.applied.record or "")
+    return _with_held(visit, stored.value, program, applied.program)
 
 
-def _with_held(target: Target, head: Head, program: Program, applied: Program) -> Program:
+def _with_held(visit: Visit, head: Head, program: Program, applied: Program) -> Program:
+    target = visit.target
     held: dict[str, Held] = {}
     former: dict[str, str] = {}
     pinned = pins_of(program)
     for key, one in applied.settings.held.items():
         today = moved_key(program, key)
-        if today not in pinned and defines(target, program, today, one.written):
+        if today not in pinned and defines(visit, program, today, one.written):
             held[today], former[today] = one, key
     if not held:
         return program
@@ -59,7 +60,7 @@ def _with_held(target: Target, head: Head, program: Program, applied: Program) -
         # What is pinned calls what was recorded with it, whatever functions go back.
         for key, version in pinned_versions(target, program, head).items():
             definitions |= with_recorded_functions(target, version, key, stored_definition(program, key) or {})
-    compiled = with_definitions(target, program, definitions)
+    compiled = with_definitions(visit, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:
         raise _misfit(program.name, held, f"{errors[0].code}: {errors[0].message}")

@@ -28,6 +28,7 @@ from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, r
 from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import other_meaning, with_definitions
+from reconciler.reconcile.visits import Visit
 from reconciler.registry.model import Head
 from reconciler.snapshot.objects import object_key
 
@@ -37,13 +38,14 @@ def maintained_name(view: str, number: int) -> str:
     return f"{view}@v{number}"
 
 
-def with_maintained_versions(target: Target, program: Program) -> Program:
+def with_maintained_versions(visit: Visit, program: Program) -> Program:
     """The program with the versions that its settings want kept up to date, and with no others. Raises NotFound (A522),
     ReconcileError (A527)."""
     there = {object_key("view", name) for name in program.views if is_version(name)}
     wanted = {view: numbers for view, numbers in program.settings.maintained.items() if view in program.views}
     if not there and not wanted:
         return program
+    target = visit.target
     stored = target.registry.head(program.name)
     head = stored.value if stored is not None else None
     definitions: dict[str, JsonObject | None] = dict.fromkeys(sorted(there))
@@ -55,7 +57,7 @@ def with_maintained_versions(target: Target, program: Program) -> Program:
             versions[object_key("view", name)] = version
             key = object_key("view", name)
             definitions |= with_recorded_functions(target, version, key, {**version.definition, "name": name})
-    compiled = with_definitions(target, program, definitions)
+    compiled = with_definitions(visit, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:
         raise _misfit(program, versions, f"{errors[0].code}: {errors[0].message}", errors[0].hint)

@@ -34,24 +34,26 @@ from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, r
 from reconciler.reconcile.versions.names_since import NamesSince
 from reconciler.reconcile.versions.recorded_functions import with_recorded_functions
 from reconciler.reconcile.versions.redefining import defines, other_meaning, stored_definition, with_definitions
+from reconciler.reconcile.visits import Visit
 from reconciler.registry.model import Head
 from reconciler.snapshot.model import take_snapshot
 from reconciler.snapshot.objects import object_keys, pins_of, same_definition, same_meaning
 from reconciler.sql.shown_definitions import without_connectors
 
 
-def with_pinned_objects(target: Target, program: Program) -> Program:
+def with_pinned_objects(visit: Visit, program: Program) -> Program:
     """The program with the definitions that its pins name. Raises NotFound (A522), ReconcileError (A525, A526, A592)."""
     pins = pins_of(program)
     if not pins:
         return program
+    target = visit.target
     stored = target.registry.head(program.name)
     head = stored.value if stored is not None else None
     versions = pinned_versions(target, program, head)
     definitions: dict[str, JsonObject | None] = {}
     for key, one in versions.items():
         definitions |= with_recorded_functions(target, one, key, one.definition)
-    pinned = _required(with_definitions(target, program, definitions), versions)
+    pinned = _required(with_definitions(visit, program, definitions), versions)
     applied = None
     if head is not None and head.applied is not None and head.applied.record is not None:
         applied = read_snapshot(target, program.name, head.applied.record).program
@@ -61,7 +63,7 @@ def with_pinned_objects(target: Target, program: Program) -> Program:
         _require_the_same(pinned, key, version, names)
         if same_definition(program, pinned, key):
             found[key] = Pin(pins[key].number)
-        elif _is_known(target, program, applied, key):
+        elif _is_known(visit, program, applied, key):
             found[key] = Pin(pins[key].number, stored_definition(program, key))
         else:
             raise _conflict(program, applied, key, version)
@@ -114,7 +116,7 @@ def _require_rows_to_stay(applied: Program, pinned: Program, versions: Mapping[s
             )
 
 
-def _is_known(target: Target, program: Program, applied: Program | None, key: str) -> bool:
+def _is_known(visit: Visit, program: Program, applied: Program | None, key: str) -> bool:
     """Whether the files define an object as it is active, or as they did when the pin in force was applied."""
     if applied is None:
         return False
@@ -123,7 +125,7 @@ def _is_known(target: Target, program: Program, applied: Program | None, key: st
         return True
     pin, held = pins_of(applied).get(former), applied.settings.held.get(former)
     written = [one.written for one in (pin, held) if one is not None and one.written is not None]
-    return any(defines(target, program, key, one) for one in written)
+    return any(defines(visit, program, key, one) for one in written)
 
 
 def _former_key(program: Program, key: str) -> str:

@@ -15,8 +15,8 @@ from reconciler.names import fold, is_version, without_version
 from reconciler.program.compile import Compiled
 from reconciler.program.model import Program
 from reconciler.reconcile.compiling import compile_manifest
-from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion
+from reconciler.reconcile.visits import Visit
 from reconciler.snapshot.codec import decode_manifest, encode_program
 from reconciler.snapshot.functions import call_closures
 from reconciler.snapshot.objects import object_keys, same_definition, versioned_objects
@@ -24,15 +24,15 @@ from reconciler.snapshot.objects import object_keys, same_definition, versioned_
 _SAYS_NOTHING = ("name", "sql", "description", "functions")
 
 
-def with_definitions(target: Target, program: Program, definitions: Mapping[str, JsonObject | None]) -> Compiled:
+def with_definitions(visit: Visit, program: Program, definitions: Mapping[str, JsonObject | None]) -> Compiled:
     """The program with these definitions; None: without that object, and without connectors of it. What it did not have
     yet has the name in its definition. Recorded versions of functions are called where they do something else than those of
     today, and only then. Raises ReconcileError (A591) for one that can't be run here."""
     rows = _called_only(_redefined(program, definitions))
-    compiled = _compiled(target, program, rows)
+    compiled = _compiled(visit, program, rows)
     same = _same_as_today(compiled.program)
     if same:
-        compiled = _compiled(target, program, _called_only(_calling_today(rows, same)))
+        compiled = _compiled(visit, program, _called_only(_calling_today(rows, same)))
     _require_runnable(compiled.program)
     return compiled
 
@@ -52,9 +52,9 @@ def _redefined(program: Program, definitions: Mapping[str, JsonObject | None]) -
     return [row for row in rows if row["kind"] != "connector" or fold(row["definition"]["relation"]) in relations]
 
 
-def _compiled(target: Target, program: Program, rows: list[JsonObject]) -> Compiled:
+def _compiled(visit: Visit, program: Program, rows: list[JsonObject]) -> Compiled:
     # What only says how a program came to be is not stored.
-    return compile_manifest(target, replace(decode_manifest(rows), moves=program.moves))
+    return compile_manifest(visit.apart(program.name), replace(decode_manifest(rows), moves=program.moves))
 
 
 def _called_only(rows: list[JsonObject]) -> list[JsonObject]:
@@ -109,14 +109,14 @@ def stored_definition(program: Program, key: str) -> JsonObject | None:
     return None
 
 
-def defines(target: Target, program: Program, key: str, definition: JsonObject | None) -> bool:
+def defines(visit: Visit, program: Program, key: str, definition: JsonObject | None) -> bool:
     """Whether the program means the same by an object as by this definition of it, whatever the functions are that it
     calls; None: it has no such object."""
     if definition is None or key not in object_keys(program):
         return definition is None and key not in object_keys(program)
     if _meaning(stored_definition(program, key) or {}) == _meaning(definition):
         return True
-    return same_definition(program, with_definitions(target, program, {key: definition}).program, key)
+    return same_definition(program, with_definitions(visit, program, {key: definition}).program, key)
 
 
 def _meaning(definition: JsonObject) -> str:

@@ -26,6 +26,7 @@ from reconciler.reconcile.applied import read_applied
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.reconcile.building import Building
 from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.desired import begin_visit
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.prebuilding import as_stored
 from reconciler.reconcile.progress import Applying, Progress, in_built_rows
@@ -99,7 +100,7 @@ def _wanted(target: Target, found: FoundObject, number: int) -> tuple[Head, Snap
     maintained[found.name] = tuple(sorted({*maintained.get(found.name, ()), number}))
     settings = replace(program.settings, maintained=maintained)
     try:
-        wanted = with_maintained_versions(target, replace(program, settings=settings))
+        wanted = with_maintained_versions(begin_visit(target, found.pipeline), replace(program, settings=settings))
     except ReconcileError as error:
         if error.code != "A527":
             raise

@@ -28,6 +28,7 @@ from reconciler.program.model import Program
 from reconciler.reconcile.applied import AppliedState, read_applied
 from reconciler.reconcile.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.reconcile.commits import who_is_at_work
+from reconciler.reconcile.desired import begin_visit
 from reconciler.reconcile.planning import Planned, planned_between
 from reconciler.reconcile.target import Target
 from reconciler.reconcile.versions.looking import ObjectVersion, find_in_head, read_version
@@ -74,6 +75,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     if applied.snapshot is None or applied.head is None:
         raise NotFound("A506", f"nothing of {rollback.pipeline} is applied", "run: reconcile apply")
     program, head = applied.snapshot.program, applied.head.value
+    visit = begin_visit(target, rollback.pipeline)
     held = dict(program.settings.held)
     definitions: dict[str, JsonObject | None] = {}
     versions: dict[str, ObjectVersion] = {}
@@ -101,7 +103,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     staying = {*pins_of(program)} | {*held} - {*rollback.to}
     for key in sorted(staying & {*object_keys(program)} - {*definitions}):
         definitions |= with_applied_functions(head, program, key, key)
-    compiled = with_definitions(target, program, definitions)
+    compiled = with_definitions(visit, program, definitions)
     errors = errors_among(compiled.diagnostics)
     if errors:
         raise _misfit(rollback, f"{errors[0].code}: {errors[0].message}", errors[0].hint)
@@ -118,11 +120,11 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         differs_in_types = same_meaning(compiled.program, program, key) and active_number(head, key) != held[key].number
         if differs_in_types or calls_recorded(compiled.program, key):
             continue
-        if defines(target, compiled.program, key, held[key].written):
+        if defines(visit, compiled.program, key, held[key].written):
             # That is what the files say, as far as they are applied: they hold again.
             del held[key]
     settings = replace(compiled.program.settings, held=dict(sorted(held.items())))
-    found = take_snapshot(with_maintained_versions(target, replace(compiled.program, settings=settings)))
+    found = take_snapshot(with_maintained_versions(visit, replace(compiled.program, settings=settings)))
     _require_rows_to_stay(rollback, applied.snapshot, found)
     return found
 
