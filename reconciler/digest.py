@@ -1,4 +1,4 @@
-"""Canonical JSON and content digests.
+"""Canonical JSON, texts with a JSON value a line, and content digests.
 
 The same value gives the same bytes on every machine: keys sorted, no insignificant white space, UTF-8, no NaN.
 Digests are SHA-256, written `sha256:<64 hex digits>`.
@@ -6,7 +6,7 @@ Digests are SHA-256, written `sha256:<64 hex digits>`.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -16,6 +16,12 @@ JsonObject: TypeAlias = Mapping[str, Any]
 def canonical_json(value: Any) -> str:
     """The one text of a JSON value. Raises ValueError for NaN and infinities, TypeError for what is not JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def json_lines(text: str) -> Iterator[Any]:
+    """The values of a text that holds one a line, such as a commit of Delta. Only a line feed ends a line here: the others
+    that Unicode knows (U+2028 and so on, which `str.splitlines` takes) may stand within a value. Raises ValueError."""
+    return (json.loads(line) for line in text.split("\n") if line.strip())
 
 
 def digest_text(text: str) -> str:

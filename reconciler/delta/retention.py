@@ -14,7 +14,6 @@ Rules:
   (`tables.KEEPS_ITS_LOG`). The time of a commit is that of its file, on S3 when the store took it.
 """
 
-import json
 import os
 import re
 import time
@@ -28,6 +27,7 @@ from reconciler.delta.objects import StoredObject, read_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import KEEPS_ITS_LOG
 from reconciler.delta.writing import writing
+from reconciler.digest import json_lines
 from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _added(location: str, versions: Sequence[int]) -> Iterator[tuple[int, set[st
     contents = read_objects(location, [f"{_LOG}/{_commit(version)}" for version in versions])
     for version, text in zip(versions, contents, strict=True):
         try:
-            actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+            actions = list(json_lines(text.decode("utf-8")))
         except ValueError as error:
             raise RegistryError("G602", f"version {version} of the log of {location} can't be read: {error}") from error
         yield version, {unquote(action["add"]["path"]) for action in actions if "add" in action}

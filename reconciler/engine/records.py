@@ -5,6 +5,7 @@ The rules are those of `spark.ingest.json_records` and `spark.ingest.changes`, o
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -59,7 +60,7 @@ def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget)
                 if text.strip():
                     yield from _json_records({"file": path}, text, config, target)
             case "json":
-                for number, one in enumerate(text.splitlines(), 1):
+                for number, one in enumerate(_lines(text), 1):
                     if one.strip():
                         yield from _json_records({"file": path, "line": number}, one, config, target)
             case "csv":
@@ -97,8 +98,13 @@ def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget)
     return tuple(sorted({name for header in headers if header for name in missing_fields(header, target)}))
 
 
+def _lines(text: str) -> list[str]:
+    """Lines as Spark ends them: what else Unicode takes for an end of a line may stand within a value."""
+    return re.split(r"\r\n|\r|\n", text)
+
+
 def _csv_lines(text: str, config: JsonObject) -> list[_Line]:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in _lines(text) if line.strip()]
     return [_Line(line, next(csv.reader([line], delimiter=config.get("delimiter", ",")))) for line in lines]
 
 

@@ -164,6 +164,23 @@ class IngestContract(Tables):
 
         assert storage.rows(students.location) == [(1, "z"), (2, "r"), (3, 'a "b"'), (4, None)]
 
+    @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\ufeff"])
+    def test_only_line_feeds_end_lines(
+        self, sign: str, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path
+    ) -> None:
+        """Delta writes the least and greatest texts into its log as they are, so that every later step reads them there."""
+        (tmp_path / "a.json").write_text(json.dumps({"id": 1, "name": f"a{sign}b"}, ensure_ascii=sign < " ") + "\n", "utf-8")
+        (tmp_path / "b.csv").write_text(f"id,name\n2,{sign}c\n3,d{sign}e\n", "utf-8")
+        csv = {
+            "transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}},
+            "format": {"name": "csv", "config": {}},
+        }
+        for step, settings in enumerate((json_files(tmp_path / "a.json"), csv), 1):
+            assert not ingest_files(engine, students, settings, step).reused
+            assert ingest_files(engine, students, settings, step).reused
+
+        assert storage.rows(students.location) == [(1, f"a{sign}b"), (2, f"{sign}c"), (3, f"d{sign}e")]
+
     def test_a_delta_table_is_read_once_at_its_version(
         self, engine: Engine, storage: Storage, grades: TableTarget, tmp_path: Path
     ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from reconciler.digest import json_lines
 from reconciler.engine.protocol import Built, ColumnType, Transaction
 from reconciler.engine.spark.locations import Folder
 
@@ -88,10 +89,7 @@ def _parse(version: int, text: str) -> Commit:
     transactions: list[Transaction] = []
     schema: str | None = None
     metrics: dict[str, str] = {}
-    for line in text.splitlines():
-        if not line.strip():
-            continue
-        action = json.loads(line)
+    for action in json_lines(text):
         if "add" in action:
             adds.append(action["add"])
         elif "txn" in action:

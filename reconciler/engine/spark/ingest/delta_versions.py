@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from reconciler.digest import json_lines
 from reconciler.engine.spark.locations import Folder
 
 _LOG = "_delta_log"
@@ -59,4 +60,4 @@ def _actions(table: Folder, version: int) -> Iterator[dict[str, Any]] | None:
     text = table.read_text(f"{_LOG}/{version:020d}.json")
     if text is None:
         return None
-    return (json.loads(line) for line in text.splitlines() if line.strip())
+    return json_lines(text)
