@@ -22,3 +22,11 @@ def read_applied(target: Target, pipeline: str) -> AppliedState:
     if stored is None or stored.value.applied is None or stored.value.applied.record is None:
         return AppliedState(stored, None)
     return AppliedState(stored, read_snapshot(target, pipeline, stored.value.applied.record))
+
+
+def has_moved(target: Target, pipeline: str, state: AppliedState) -> bool:
+    """Whether an apply was opened, or done, since the state was read."""
+    stored = target.registry.head(pipeline)
+    if stored is None or state.head is None:
+        return stored is not None
+    return stored.value.journal is not None or stored.value.applied != state.head.value.applied

@@ -30,17 +30,17 @@ from reconciler import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
 from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryError
+from reconciler.errors import ApprovalRequired, EngineError, LeaseHeld, ReconcileError, RegistryError
 from reconciler.names import fold
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
 from reconciler.plan.words import describe_step, summarise
 from reconciler.program.model import Program, empty_program
-from reconciler.reconcile.applied import AppliedState, read_applied
+from reconciler.reconcile.applied import AppliedState, has_moved, read_applied
 from reconciler.reconcile.approving import require_approval, require_newest, require_unpassed
 from reconciler.reconcile.bases import home_now
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
-from reconciler.reconcile.commits import author_of, commit_of, who_is_at_work
+from reconciler.reconcile.commits import author_of, commit_of, short_commit, who_is_at_work
 from reconciler.reconcile.declared import places_told
 from reconciler.reconcile.desired import compile_desired
 from reconciler.reconcile.effects import KEPT, Effects, built_folder, placements_after, remove
@@ -50,7 +50,7 @@ from reconciler.reconcile.failed_commands import telling_of_failure
 from reconciler.reconcile.following import PinnedApply, pin_apply, register_reader
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.merged import remember
+from reconciler.reconcile.merged import overtaken, remember
 from reconciler.reconcile.pausing import carry_out_waiting
 from reconciler.reconcile.planned_engine import require_planned_engine
 from reconciler.reconcile.planning import plan_between
@@ -75,6 +75,7 @@ from reconciler.reconcile.versions.staged_history import record_staged
 from reconciler.registry.model import (
     Applied,
     Approval,
+    EntryState,
     Head,
     Journal,
     JournalEntry,
@@ -171,6 +172,9 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
         if plan.changes_nothing:
             if found.files is not None:
                 remember(target, pipeline, found.files)
+            if has_moved(target, pipeline, applied):
+                # Whoever opened a journal meanwhile may have looked before this was remembered.
+                continue
             return plan
         _require_planned_engine(target, desired)
         approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
@@ -214,7 +218,13 @@ def _apply_under_lease(
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
     stored = _open_journal(target, plan, approval, applied, found, applying, wanted.promotes)
-    steps = _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
+    work = OpenJournal(target.registry, stored, applying.boundary, check)
+    try:
+        _require_still_newest(target, plan, head, found)
+    except ApprovalRequired:
+        take_back(target, work, applying.engine)
+        raise
+    steps = _carry_out(target, work, applying, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
 
 
@@ -232,12 +242,38 @@ def _finish_open_work(
         return ()
     if stored.value.journal is not None:
         journal = stored.value.journal
+        work = OpenJournal(target.registry, stored, applying.boundary, check)
+        newer = _overtaken(target, stored.value, journal)
+        if newer is not None:
+            applying.tell(
+                f"the apply of {pipeline} that was opened at {journal.opened_at} by {journal.by} is not begun: commit "
+                f"{short_commit(newer)}, which is newer than its own, was looked at since"
+            )
+            take_back(target, work, applying.engine)
+            return ()
         applying.tell(f"finishing the apply of {pipeline} that was begun at {journal.opened_at} by {journal.by}")
-        return _carry_out(target, OpenJournal(target.registry, stored, applying.boundary, check), applying, beside)
+        return _carry_out(target, work, applying, beside)
     if stored.value.intent is not None:
         applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
         replay_intent(target, stored, applying.engine, applying.boundary, check)
     return ()
+
+
+def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:
+    """The commit that was looked at while a journal was opened of an older one, and by which nothing was begun: its writer
+    died before it looked again (`_require_still_newest`). What comes of the commit in force, such as a rollback, is not."""
+    begun = any(entry.intent or entry.state is not EntryState.PENDING for entry in journal.entries)
+    in_force = head.applied is not None and journal.commit == head.applied.commit
+    return None if begun or in_force or not journal.commit else overtaken(target, head.pipeline, journal.commit)
+
+
+def _require_still_newest(target: Target, plan: Plan, head: Head | None, found: Desired) -> None:
+    """Raises ApprovalRequired (A580) where a newer commit was looked at while the journal was opened: another apply said of
+    that one that nothing is to be done, and did not see the journal yet."""
+    if found.files is not None:
+        require_newest(target, plan, found.files)
+    elif head is not None and head.staged is not None and not plan.rollback:
+        require_unpassed(target, plan, head.staged.commit)
 
 
 def _open_journal(

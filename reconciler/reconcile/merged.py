@@ -5,6 +5,8 @@
 - Files older than those of a commit that was applied, or looked at and found applied already, bring back nothing, whatever
   approves them. What was only looked at is remembered beside the head (`Reached`), by compare-and-set and without the lease:
   a live run is not disturbed. An apply that is refused remembers nothing, so that what came before it may still come.
+- Of two applies at once, one that opens its journal and one that finds nothing to do, each writes first and then looks at
+  what the other writes: so one of them sees the other (`applying`).
 - A first apply has nothing of its own to be older than. It is held against what is known of other pipelines: it is not done
   from a commit that one of them has passed, where the files are others there.
 - What can't be told, because this copy lacks a commit, is no consent. There is one exception: the tip of the branch is
@@ -139,6 +141,14 @@ def passed(target: Target, pipeline: str, commit: str) -> str | None:
     any other was looked at since: nobody's git need be asked."""
     reached = target.registry.reached(pipeline) if required_branches(target, pipeline) else None
     return reached.value.commit if reached is not None and reached.value.commit != commit else None
+
+
+def overtaken(target: Target, pipeline: str, commit: str) -> str | None:
+    """The commit that was looked at last, where it came out of `commit`, or this copy can't tell; None where it did not."""
+    reached = target.registry.reached(pipeline) if required_branches(target, pipeline) else None
+    if reached is None or age_beside(target.root, commit.removesuffix(NOT_COMMITTED), reached.value.commit) is Age.NOT_OLDER:
+        return None
+    return reached.value.commit
 
 
 def _read(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Mapping[str, str]:

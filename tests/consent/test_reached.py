@@ -1,10 +1,14 @@
 """How far along its branch a pipeline has come is remembered, and nothing older is applied or promoted after that."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from reconciler.engine.recording import RecordingEngine
 from reconciler.errors import ApprovalRequired
+from reconciler.reconcile.api import Project
+from reconciler.reconcile.boundaries import Crash
 from reconciler.reconcile.commits import Age, age_beside
 from reconciler.reconcile.merged import reach
 from reconciler.registry.delta import DeltaRegistry
@@ -12,6 +16,7 @@ from reconciler.registry.model import Reached, Stored
 from tests.consent.cell import Cell
 from tests.consent.places import on_side
 from tests.consent.things import THINGS
+from tests.engine.delta_writer import DeltaWriter
 
 
 def reached(cell: Cell, pipeline: str = "shop") -> str | None:
@@ -66,6 +71,89 @@ def test_an_apply_that_is_refused_remembers_nothing(cell: Cell) -> None:
         cell.project().pipeline("shop").apply()
     cell.git("checkout", "-q", "--detach", "HEAD~")
     assert not cell.project().pipeline("shop").apply().did_nothing
+
+
+def undone_elsewhere(cell: Cell, pipeline: str) -> tuple[Project, Project]:
+    """Projects of two clones: of a commit that changes a table, and of one that reverts it."""
+    sql = cell.root / f"pipelines/{pipeline}/program.sql"
+    sql.write_text(sql.read_text().replace("other (id BIGINT)", "other (id BIGINT, more STRING)"))
+    cell.lock(pipeline)
+    cell.commit("another column")
+    cell.git("revert", "--no-edit", "HEAD")
+    cell.git("clone", "-q", str(cell.root), str(cell.home / "older"), at=cell.home)
+    cell.git("checkout", "-q", "--detach", "HEAD~", at=cell.home / "older")
+    engine = RecordingEngine(DeltaWriter())
+    older = Project.open(cell.home / "older", "prod", engine=engine)
+    return older, cell.project()
+
+
+class At:
+    """Does something once, at a boundary; and dies at another one."""
+
+    def __init__(self, point: str, act: Callable[[], object], crash: str = "") -> None:
+        self.point, self.act, self.crash, self.done = point, act, crash, False
+
+    def __call__(self, point: str) -> None:
+        if point == self.point and not self.done:
+            self.done = True
+            self.act()
+        if point == self.crash:
+            raise Crash(point)
+
+
+@pytest.mark.parametrize("pipeline", ["shop", "free"])
+@pytest.mark.parametrize("look", ["apply", "stage"])
+def test_what_was_undone_while_it_was_about_to_be_applied_is_not(cell: Cell, pipeline: str, look: str) -> None:
+    older, newer = undone_elsewhere(cell, pipeline)
+
+    def nothing_to_do() -> None:
+        assert getattr(newer.pipeline(pipeline), look)().did_nothing
+
+    applied = newer.target.registry.head(pipeline)
+    with pytest.raises(ApprovalRequired, match="older") as refusal:
+        older.pipeline(pipeline).apply(boundary=At("open:before", nothing_to_do))
+    assert refusal.value.code == "A580"
+    now = newer.target.registry.head(pipeline)
+    assert applied is not None
+    assert now is not None
+    assert now.value == applied.value
+    assert newer.pipeline(pipeline).plan().changes_nothing
+
+
+@pytest.mark.parametrize("pipeline", ["shop", "free"])
+def test_who_opened_a_journal_of_it_and_died_is_not_finished(cell: Cell, pipeline: str) -> None:
+    older, newer = undone_elsewhere(cell, pipeline)
+
+    def nothing_to_do() -> None:
+        assert newer.pipeline(pipeline).apply().did_nothing
+
+    with pytest.raises(Crash):
+        older.pipeline(pipeline).apply(boundary=At("open:before", nothing_to_do, crash="open:recorded"))
+    said: list[str] = []
+    assert newer.pipeline(pipeline).apply(tell=said.append).steps == ()
+    assert "is not begun" in " ".join(said)
+    assert newer.pipeline(pipeline).plan().changes_nothing
+    assert newer.pipeline(pipeline).apply().did_nothing
+
+
+def test_nothing_to_do_is_not_said_beside_a_journal_that_was_opened_meanwhile(cell: Cell) -> None:
+    """Who looks second sees what the first one wrote, whoever of both it is."""
+    older, newer = undone_elsewhere(cell, "free")
+
+    class Late(DeltaRegistry):
+        """The other one opens its journal, and dies, before a commit is noted."""
+
+        def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
+            with pytest.raises(Crash):
+                older.pipeline(pipeline).apply(boundary=At("", lambda: None, crash="commit_snapshot:intended"))
+            return super().replace_reached(pipeline, token, reached, write_id)
+
+    target: Any = newer.target
+    object.__setattr__(target, "registry", Late(target.warehouse))
+    result = newer.pipeline("free").apply()
+    assert result.finished
+    assert not result.did_nothing
+    assert newer.pipeline("free").plan().changes_nothing
 
 
 class Slow(DeltaRegistry):

@@ -29,7 +29,7 @@ from reconciler.errors import EngineError, ReconcileError
 from reconciler.names import fold
 from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView
 from reconciler.plan.words import describe_step
-from reconciler.reconcile.applied import AppliedState, read_applied
+from reconciler.reconcile.applied import AppliedState, has_moved, read_applied
 from reconciler.reconcile.applying import Applying, approval_for, from_files, pinned_apply
 from reconciler.reconcile.bases import required_branches
 from reconciler.reconcile.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
@@ -126,6 +126,9 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     if plan.changes_nothing:
         if found.files is not None:
             remember(target, pipeline, found.files)
+        if has_moved(target, pipeline, applied):
+            # Whoever opened a journal meanwhile may have looked before this was remembered.
+            return _approved(target, pipeline)
         return StageResult(pipeline, plan, None, did_nothing=True)
     in_the_way = _in_the_way(plan, applied.snapshot, desired)
     if in_the_way or desired is None:
