@@ -12,7 +12,8 @@ Rules:
 - A holder that was stopped for long (SIGSTOP, a suspended machine) may have lost the lease without knowing. `check` asks by
   its own clocks, both of them, and renews when it is late: before each effect.
 - One who wants the lease of a live `run` asks for it (`handover_to`); the run sees that at its next renewal or step
-  boundary and lets go between steps. Other holders are not asked: the error names them and since when they hold it.
+  boundary and lets go between steps. Other holders are not asked: who holds it for a moment is waited for, of the others the
+  error says who they are and since when they hold it.
 """
 
 import os
@@ -33,6 +34,9 @@ from reconciler.registry.protocol import Registry
 
 TIME_TO_LIVE_SECONDS = 60.0
 HANDOVER_WAIT_SECONDS = 120.0
+_MOMENT_WAIT_SECONDS = 10.0
+_FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
+"""Commands that write something down under the lease, and let go."""
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
 
@@ -123,6 +127,12 @@ def is_free(lease: Lease, now: datetime, host: str) -> bool:
     if lease.released or datetime.fromisoformat(lease.expires) <= now:
         return True
     return lease.host == host and not is_alive(lease.process)
+
+
+def somebody_holds(registry: Registry, pipeline: str) -> bool:
+    """Whether a process holds the lease that is not known to be gone."""
+    found = registry.lease(pipeline)
+    return found is not None and not is_free(found.value, _now(), this_host())
 
 
 class HeldLease:
@@ -224,7 +234,7 @@ def _take(
     wait_seconds: float,
     report: Callable[[str], None],
 ) -> Stored[Lease]:
-    deadline = time.monotonic() + wait_seconds
+    begun = time.monotonic()
     told = False
     while True:
         found = registry.lease(pipeline)
@@ -235,8 +245,13 @@ def _take(
             except RegistryConflict:
                 continue
         lease = found.value
-        if lease.command != "run" or holder.command == "run" or time.monotonic() > deadline:
+        hands_over = lease.command == "run" and holder.command != "run"
+        patience = wait_seconds if hands_over else _MOMENT_WAIT_SECONDS if lease.command in _FOR_A_MOMENT else 0.0
+        if time.monotonic() - begun >= patience:
             raise _held(pipeline, lease)
+        if not hands_over:
+            time.sleep(_POLL_SECONDS)
+            continue
         if lease.handover_to is None:
             try:
                 registry.replace_lease(pipeline, found.token, replace(lease, handover_to=holder.id), str(uuid.uuid4()))

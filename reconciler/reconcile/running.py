@@ -16,7 +16,7 @@ from reconciler.reconcile.controls import read_controls, take_away_stop
 from reconciler.reconcile.events import Event, EventLog
 from reconciler.reconcile.failed_commands import unexpected
 from reconciler.reconcile.forced_stops import watching_for_force
-from reconciler.reconcile.lease import Holder, hold_lease, is_free, this_process
+from reconciler.reconcile.lease import hold_lease, is_free, somebody_holds, this_process
 from reconciler.reconcile.lifecycle import ENDED, Happening
 from reconciler.reconcile.replaying import Running as Running
 from reconciler.reconcile.replaying import replay_intent as replay_intent
@@ -55,7 +55,7 @@ def run_pipeline(
     somebody wants it to stop. `abandon` ends the process at once, for those who can't wait for the end of a step; it is
     given the sentence that says why."""
     holder = this_process("run")
-    if read_controls(target.registry, pipeline).stops and _nobody_runs(target, pipeline, holder):
+    if read_controls(target.registry, pipeline).stops and not somebody_holds(target.registry, pipeline):
         # It was meant for another run, which has ended.
         take_away_stop(target.registry, pipeline)
     reporter = Reporter(target.registry, pipeline, holder, once=once)
@@ -140,8 +140,3 @@ def _wait_for_apply(target: Target, pipeline: str, stop: Callable[[], bool]) -> 
 
 def _is_to_stop(target: Target, pipeline: str, stop: Callable[[], bool]) -> bool:
     return stop() or read_controls(target.registry, pipeline).stops
-
-
-def _nobody_runs(target: Target, pipeline: str, holder: Holder) -> bool:
-    found = target.registry.lease(pipeline)
-    return found is None or is_free(found.value, datetime.now(UTC), holder.host)

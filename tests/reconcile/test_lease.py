@@ -133,6 +133,16 @@ def test_a_live_run_hands_over_at_its_next_boundary() -> None:
     assert order == ["step finished", "applying"]
 
 
+@pytest.mark.parametrize("waiting", ["apply", "run", "prune"])
+@pytest.mark.parametrize("command", ["connector", "prune", "stop"])
+def test_who_holds_it_for_a_moment_is_waited_for(command: str, waiting: str) -> None:
+    registry = MemoryRegistry()
+    with hold(registry, Holder("other", command, "another-host", "1:1")) as held:
+        threading.Timer(0.3, held.release).start()
+        with hold(registry, this_process(waiting)) as mine:
+            assert mine.epoch == 2
+
+
 def _in(seconds: float) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
 

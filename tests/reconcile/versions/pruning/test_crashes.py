@@ -10,8 +10,9 @@ import pytest
 
 from reconciler.engine.protocol import Vacuum
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, ReconcileError, RegistryConflict
+from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.reconcile.boundaries import Crash, crash_at
+from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.running import Running, run_pipeline
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -151,6 +152,9 @@ def test_nothing_is_pruned_while_an_apply_is_open_and_its_staging_stays(shop: Sh
     with pytest.raises(ReconcileError) as caught:
         shop.prune()
     assert caught.value.code == "A550"
+    with hold_lease(shop.target.registry, "shop", this_process("apply")), pytest.raises(LeaseHeld) as held:
+        shop.prune()
+    assert held.value.code == "A503", "somebody is at it, and nothing was left"
     going = {file.path for folder in would.folders for file in folder.files}
     shop.pipeline.apply()
     assert staged
