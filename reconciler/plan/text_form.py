@@ -77,6 +77,7 @@ def render_text(
         page.line("  no result changes; other changes:")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
         _hazards(page, plan, whole)
+        page.lines(_rolled_back(plan).splitlines())
         return page.text()
     page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     _relations(page, plan, whole)

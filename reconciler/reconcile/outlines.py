@@ -30,11 +30,14 @@ def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> O
 
 def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, Glance] | None:
     """The outline of a pipeline's files and the glance at its head, if the files are known to be those that are applied, to
-    the letter. `files` is None for a pipeline without any. Raises RegistryError when what is applied can't be told."""
+    the letter, and nothing is staged, of which a plan would tell. `files` is None for a pipeline without any. Raises
+    RegistryError when what is applied can't be told."""
     outline = recall_outline(target, pipeline, files) if files is not None else None
     if outline is None:
         return None
     glance = target.registry.glance(pipeline)
     if glance is None or glance.is_open or glance.follows is None or glance.record != outline.record:
+        return None
+    if glance.has_staged:
         return None
     return outline, glance

@@ -100,7 +100,8 @@ HISTORY_COLUMNS: Mapping[History, tuple[str, ...]] = {
 class Glance(NamedTuple):
     """The little of a head that says whether anything changed since the last apply: the record of what is applied (None:
     nothing is), the digest of the plan applied last, and whether an apply is open; `reads` are the pipelines that what is
-    published was computed from. `home` and `commit` are those of what is applied."""
+    published was computed from. `home` and `commit` are those of what is applied. `has_staged`: something is staged beside
+    it."""
 
     record: str | None
     follows: str | None
@@ -108,6 +109,7 @@ class Glance(NamedTuple):
     reads: tuple[str, ...] = ()
     home: "Home | None" = None
     commit: str = ""
+    has_staged: bool = False
 
 
 class Registry(Protocol):

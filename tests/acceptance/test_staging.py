@@ -102,6 +102,22 @@ def test_what_is_staged_serves_nobody_and_is_read_by_its_number(shop: Shop) -> N
     assert "staged" not in shop("history", "shop")
 
 
+def test_a_plan_in_which_nothing_changes_says_what_is_staged(shop: Shop) -> None:
+    shop.write(SECOND)
+    shop("apply", "shop", "--no-promote")
+    told = "staged: view total as v1, as of step 1; dropped by an apply of anything else"
+    shop.write(FIRST)
+    said = shop("plan", "shop")
+    assert "no changes" in said
+    assert told in said
+    assert told in shop("plan", "shop"), "also where the files were compiled before"
+    assert "Staged: view total as v1" in shop("plan", "shop", "--format", "markdown")
+    shop.write(FIRST, more=READS + "  tables: {orders: {description: what was ordered}}\n")
+    said = shop("plan", "shop")
+    assert "other changes" in said
+    assert told in said
+
+
 def test_a_plan_says_what_is_staged_and_its_digest_does_not(shop: Shop) -> None:
     shop.write(SECOND)
     (before,) = json.loads(shop("plan", "shop", "--format", "json"))["plans"]
