@@ -5,6 +5,7 @@ restore that somebody asked for. Whether it counts is said when it is given, not
 refused where his approval would be for nothing (A582), and told where it stands for the lock only. So is who gives no name.
 """
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -57,7 +58,11 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
 def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
     """Record an approval of this plan. Raises ReconcileError (A504, A582) and PlanRejected."""
     if not person(by):
-        raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", "say who you are: --by NAME")
+        # What stands before an @ is the name: an address is as good as the name in it, and a handle has none.
+        name = by.strip().lstrip("@")
+        is_handle = by.strip().startswith("@") and bool(person(name)) and "." not in name
+        hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
+        raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", hint)
     if plan.is_empty:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:
