@@ -10,8 +10,8 @@ what looks like credentials is replaced. When in doubt, it is hidden: a reader w
 - References (`${secret:NAME}`) are no secrets and stand.
 
 People review SQL, Python and settings, and have to see what `name = value` says there. So whatever a command shows goes
-through `masked_in_code`: it replaces only what is a credential whatever stands before it, and texts that differ in one stay
-different.
+through `masked_in_code`: it replaces only what is a credential whatever stands before it, and `name=value` within a literal,
+which is no code; and texts that differ in one stay different.
 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
@@ -75,6 +75,11 @@ _BEARER: Final = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9_])Bearer|(?<=[\"'])Basic)(?P<blank>\s{1,20})(?P<value>[A-Za-z0-9._~+/=-]{12,})"
 )
 _PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"'*]+)")
+_OF_LITERALS: Final = re.compile(
+    # Escapes, quotes and ends of lines tell where a literal is; what stands for another value is no secret.
+    r"\\.|\n|(?P<quote>[\"'])|(?P<start>(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._%-]{1,100})=)"
+    r"(?P<value>(?![(\[{%$<])[^\s&;,#\"'*\\]+)"
+)
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _MARKED: Final = re.compile(r"\*{3}[0-9]*")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
@@ -156,8 +161,9 @@ def masked(text: str) -> str:
 
 def masked_in_code(*texts: str) -> tuple[str, ...]:
     """Texts of code with what are credentials wherever they stand replaced, and all else as it is: tokens of well-known
-    services, what follows `Bearer`, keys in armour, users and secret parameters of addresses. In all of these texts the
-    same one is replaced by the same mark, another one by another (`***`, `***2`), on each line that it had."""
+    services, what follows `Bearer`, keys in armour, users and secret parameters of addresses, and within a literal of one
+    line what a secret name is equal to (`'password=x'`). In all of these texts the same one is replaced by the same mark,
+    another one by another (`***`, `***2`), on each line that it had."""
     marks: dict[str, str] = {}
 
     def mark(secret: str) -> str:
@@ -177,11 +183,30 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
             return found[0]
         return f"{found['scheme'] or ''}//{mark(found[0])}@"
 
+    def within_literals(text: str) -> str:
+        opened = ""
+
+        def pair(found: re.Match[str]) -> str:
+            nonlocal opened
+            quote = found["quote"]
+            if quote is not None:
+                opened = "" if opened == quote else opened or quote
+            elif found[0] == "\n":
+                # An apostrophe of a comment ends with its line.
+                opened = ""
+            elif opened and found["value"] is not None and _is_secret_of_an_entry(found["name"]):
+                return f"{found['start']}{mark(found['value'])}"
+            return found[0]
+
+        return _OF_LITERALS.sub(pair, text)
+
     def replaced(text: str) -> str:
         text = _TOKEN.sub(lambda found: mark(found[0]), text)
         text = _ARMOUR.sub(lambda found: mark(found[0]), text)
         text = _BEARER.sub(lambda found: f"{found['scheme']}{found['blank']}{mark(found['value'])}", text)
         text = _PARAMETER.sub(parameter, text)
+        if "=" in text:
+            text = within_literals(text)
         return _USER.sub(user, text) if "@" in text and "//" in text else text
 
     return tuple(map(replaced, texts))
@@ -207,11 +232,14 @@ def _without_value(found: re.Match[str]) -> str:
     return f"{found['name']}{found['sign']}{MASK}"
 
 
-def _without_entry(found: re.Match[str]) -> str:
+def _is_secret_of_an_entry(name: str) -> bool:
     # `key: x` and `code: x` are words of many messages.
+    return is_secret_name(name) or (_PAIR_NAME.match(name) is not None and name.lower() not in ("key", "code"))
+
+
+def _without_entry(found: re.Match[str]) -> str:
     name = found["name"]
-    is_secret = is_secret_name(name) or (_PAIR_NAME.match(name) and name.lower() not in ("key", "code"))
-    if not is_secret or _REFERENCE.fullmatch(found["value"].strip("\"'")):
+    if not _is_secret_of_an_entry(name) or _REFERENCE.fullmatch(found["value"].strip("\"'")):
         return found[0]
     return f"{found['quote']}{name}{found['sign']}{MASK}"
 

@@ -53,6 +53,8 @@ _MOST_OF_A_GROUP = 100
 # A comment that is pulled wide hides what stands beside it: no page breaks the lines of a code block.
 _WIDEST = 160
 _BLANKS = re.compile(r"[^\S\n]{40,}")
+_MARK = re.compile(r"\*{3}[0-9]*")
+_MASKED_CHANGED = "(what is not shown changed, too: *** with another number is another value)"
 _FLAG = "--all shows them in full"
 
 
@@ -290,7 +292,9 @@ def query_difference(applied: str, desired: str) -> list[str]:
             else [*(f"-{line}" for line in old[start:end]), *(f"+{line}" for line in new[other_start:other_end])]
         )
     ]
-    return [f"{line[:1]}{piece}" for line in found for piece in _pieces(line[1:].rstrip())]
+    lines = [f"{line[:1]}{piece}" for line in found for piece in _pieces(line[1:].rstrip())]
+    gone, come = ({mark for line in found if line[:1] == sign for mark in _MARK.findall(line)} for sign in "-+")
+    return [*lines, f" {_MASKED_CHANGED}"] if gone and come and gone != come else lines
 
 
 def _lines(text: str) -> list[str]:

@@ -446,6 +446,35 @@ def test_in_sql_names_and_comparisons_stand() -> None:
         assert masked_in_code(text) == (text,)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a = 'password=hunter2'", "a = 'password=***'"),
+        ("a = 'host=h user=u password=hunter2 x=1'", "a = 'host=h user=u password=*** x=1'"),
+        ('a = "Pwd=hunter2;x=1"', 'a = "Pwd=***;x=1"'),
+        ("a = 'it''s api_key=hunter2'", "a = 'it''s api_key=***'"),
+        ("a = 'one' AND password=b OR c = 'x'", None),
+        ("-- don't\nSELECT password=b", None),
+        ("a LIKE 'password=%' OR regexp_extract(a, 'token=([^&]+)') = 'code=5'", None),
+        ("a = 'password=${secret:P}'", None),
+        ("a = '\\' password=b'", "a = '\\' password=***'"),
+    ],
+)
+def test_what_a_literal_says_of_a_password_is_masked_and_code_stands(text: str, shown: str | None) -> None:
+    once = masked_in_code(text)
+    assert once == (shown or text,)
+    assert masked_in_code(*once) == once
+
+
+def test_that_only_a_masked_value_changed_is_said() -> None:
+    assert query_difference("SELECT 'password=hunter2'", "SELECT 'password=hunter3'") == [
+        "-SELECT 'password=***'",
+        "+SELECT 'password=***2'",
+        " (what is not shown changed, too: *** with another number is another value)",
+    ]
+    assert query_difference("SELECT 'password=hunter2'", "SELECT 'password=hunter2', 1")[-1][0] == "+"
+
+
 def test_a_mark_that_stands_in_the_file_is_another_line() -> None:
     lines = query_difference("SELECT 'ghp_ZqSECRETZqSECRET0123456789'", "SELECT '***'")
     assert lines == ["-SELECT '***'", "+SELECT '***'"]
