@@ -19,7 +19,7 @@ from reconciler.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.manifest.verdicts import EVERY, POLICY_FILE, Limits, Policy, Rule, Verdict
 from reconciler.manifest.yaml_text import YamlDocument, load_yaml
 from reconciler.names import did_you_mean
-from reconciler.schema_check import MANIFEST_CODES, check_against
+from reconciler.schema_check import MANIFEST_CODES, check_against, found_words
 
 SCHEMA_FILE: Final = "policy.schema.json"
 _PATTERN: Final = re.compile(r"[a-z*?][a-z0-9_*?-]*\Z")
@@ -87,7 +87,7 @@ def _idle_rules(value: Any, document: YamlDocument) -> list[Diagnostic]:
         if pipelines and not _can_match(pipelines):
             hint = "names are lower-case letters, digits, - and _; * stands for any characters, ? for one"
             at = document.of_value((*place, "pipelines"))
-            found.append(Diagnostic("M152", f"no pipeline's name can match {pipelines!r}", at, hint))
+            found.append(Diagnostic("M152", f"no pipeline's name can match {found_words(pipelines)}", at, hint))
         hiding = next((one for one, *other in earlier if _covers(other[0], hazard) and _covers(other[1], pipelines)), None)
         if hiding is not None:
             message = f"rule {index + 1} never decides: rule {hiding + 1} matches whatever it matches"

@@ -42,6 +42,12 @@ def rule(text: str, earlier: str = "") -> str:
     return START + "rules:\n" + (f"  - {{{earlier}}}\n" if earlier else "") + f"  - {{{text}}}\n"
 
 
+def test_a_long_pattern_is_not_quoted_whole() -> None:
+    (found,) = read_policy(rule(f"hazard: H902, verdict: deny, pipelines: {'a' * 5000}")).diagnostics
+    assert found.code == "M152"
+    assert found.message.endswith(f"{'a' * 57}…'")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
