@@ -407,6 +407,19 @@ class IngestContract(Tables):
         assert sorted(row[5] for row in rejected) == sorted(line.replace(",", mark) for line in bad)
         assert {row[4][:40] for row in rejected} == {"X714: the quotes of a line do not match:"}
 
+    @pytest.mark.parametrize("update_format", ["raw", "insert_delete", "debezium"])
+    @pytest.mark.parametrize("array", [False, True])
+    def test_the_reason_of_a_dead_letter_begins_with_one_code(
+        self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path, array: bool, update_format: str
+    ) -> None:
+        (tmp_path / "a.json").write_text("{no json", "utf-8")
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, students, json_files(tmp_path / "a.json", array, update_format), 1, letters)
+
+        what = "the text is not an array of JSON objects" if array else "a record is not a JSON object"
+        assert [row[4] for row in storage.rows(letters.location)] == [f"X714: {what}"]
+
     @pytest.mark.parametrize("array", [False, True])
     def test_a_key_that_stands_twice_around_the_row_is_a_problem_of_the_record(
         self, engine: Engine, storage: Storage, students: TableTarget, tmp_path: Path, array: bool

@@ -188,7 +188,7 @@ def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
     kept = [quoted(name) for name in texts.columns]
     ordinary = is_ordinary(record, parsed, columns)
     numbers = _by_folded_key(f"{_parsed(_marked(record), _OBJECT)}[0]", columns)
-    problem = f"coalesce(if(found IS NULL, {literal(_problem(False))}, NULL), {_twice('found')})"
+    problem = f"coalesce(if(found IS NULL, {literal(f'X714: {_problem(False)}')}, NULL), {_twice('found')})"
     parts = f"'inexact', lossy, 'problem', {problem}, 'unknown', {_unknown('found', columns)}"
     whole = f"named_struct('values', if(lossy, {numbers}, known), {parts})"
     whole = _with("lossy", _is_inexact(lambda column: f"known[{literal(fold(column.name))}]", columns), whole)
@@ -226,7 +226,7 @@ def _one_by_one(texts: DataFrame) -> DataFrame:
     both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), _OBJECT)} AS {quoted(_CHANGES)}")
     whole = f"if(size({quoted(_CHANGES)}) = 2, {quoted(_CHANGES)}[0], NULL)"
     objects = both.selectExpr(*map(quoted, (RECORD, ORIGIN, ORDER)), f"{whole} AS {quoted(_KEYS)}")
-    problem = f"if({quoted(_KEYS)} IS NULL, {literal(_problem(False))}, NULL)"
+    problem = f"if({quoted(_KEYS)} IS NULL, {literal(f'X714: {_problem(False)}')}, NULL)"
     return objects.selectExpr("*", "0 AS place", f"{problem} AS {quoted(_PROBLEM)}")
 
 
@@ -389,4 +389,4 @@ def _marked(record: str) -> str:
 
 
 def _problem(is_array: bool) -> str:
-    return "the text is not an array of JSON objects" if is_array else "X714: a record is not a JSON object"
+    return "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
