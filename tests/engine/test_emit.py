@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.spark.emit.files import told_of_others
 from reconciler.errors import EngineError
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
@@ -223,6 +224,20 @@ def test_two_that_write_the_same_emission_at_once_leave_each_row_once(versions: 
     assert sorted(lines(folder)) == sorted(f'{{"id":{number}}}' for number in range(40))
     assert versions.engine.emit(to_files(versions.emission(None, "SELECT 1 AS a", 2), out, "json")).inserted == 1
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["File file:/out/.1-a/part-0 does not exist", "java.io.FileNotFoundException: No such file or directory: s3a://b/k"],
+)
+def test_a_failure_that_looks_like_another_hand_in_the_folder_says_what_to_do(message: str) -> None:
+    with pytest.raises(EngineError) as caught, told_of_others():
+        raise EngineError("X700", message)
+    assert caught.value.hint is not None
+    assert "the folder is for this output alone" in caught.value.hint
+    with pytest.raises(EngineError) as other, told_of_others():
+        raise EngineError("X700", "division by zero")
+    assert other.value.hint is None
 
 
 def test_a_sink_of_files_is_emptied_and_others_files_stay(versions: Versions) -> None:

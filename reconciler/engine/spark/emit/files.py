@@ -4,12 +4,15 @@
   that was made anew never meets what another has left there.
 - A folder is complete when its `_SUCCESS` is there, which holds what was counted as JSON. A repeat leaves a complete folder
   as it is, and writes an incomplete one anew: exactly once.
-- It is written under a hidden name of its writer's own (`.<serial>-<id>-<writer>`) and renamed: a driver that was taken over
-  while it wrote may go on, and Spark would take its files along with those of whoever writes the same emission now. Who
-  comes to rename and finds a complete folder leaves that as it is. Hidden folders that somebody left go with the next one.
-- Where renaming is one act (local folders), a reader sees complete folders only; on object stores it has to look for
-  `_SUCCESS`, which comes last.
-- Emptying the sink removes the folders of earlier emissions just before the new one appears.
+- A driver that was taken over while it wrote may go on beside whoever writes the same emission now. So each has a folder of
+  its own, and one act decides whose counts; the other one's goes.
+- On a local folder that act is the renaming of a hidden folder (`.<serial>-<id>-<writer>`), so a reader sees complete ones
+  only.
+- Elsewhere renaming may be many acts, and two would mix. There the folder bears its writer's letters
+  (`<serial>-<id>-<writer>`), and a file beside it, put where none stands, says which one counts (`.<serial>-<id>-taken`).
+  Only that one gets its `_SUCCESS`, from whoever comes by. The file stays, so that who comes late finds it.
+- What somebody left goes with the next emission.
+- Emptying the sink removes the folders of earlier emissions just before the new one is complete.
 - JSON: `insert_delete` (the default), `debezium` or `raw`, one object a line. CSV, Parquet and raw JSON can't say that a row
   went: such rows are dropped and counted. Nothing that changed is no folder.
 """
@@ -18,9 +21,12 @@ import hashlib
 import json
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from reconciler.connectors.catalogue import sink_can_delete
@@ -37,9 +43,17 @@ from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path,
 from reconciler.errors import EngineError
 
 _MARKER = "_SUCCESS"
+_TAKEN = "-taken"
+_S3 = "s3a"
+_CONDITIONAL = "fs.option.create.conditional.overwrite"
 _TEXT = ".txt"
-_FOLDER = re.compile(r"\d{20}-[0-9a-f]{8}")
-_HIDDEN = re.compile(r"\.(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-[0-9a-f]{8})?")
+_FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
+_HIDDEN = re.compile(rf"\.{_FOLDER.pattern}")
+_NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+_MEDDLED = re.compile(
+    r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists|could not be renamed"
+)
+_HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
 _CSV_OPTIONS = {"delimiter": "sep", "null_value": "nullValue"}
 
 
@@ -49,11 +63,11 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     config = settings["transport"]["config"]
     path = str(config["path"]).rstrip("/")
     name = _name(emission)
-    with translated(f"connector {emission.connector}", of_connector=True):
+    with told_of_others(), translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
-        place = _Place(session, path)
-        done = place.marker(name)
+        place = _Local(session, path) if local_path(path) is not None else _Store(session, path)
+        done = place.done(name, replaces=emission.replaces)
         if done is not None:
             return Emitted(**{**done, "reused": True})
         with computed(session, emission) as (found, came, went):
@@ -62,16 +76,29 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
                 require_outside_of_warehouses(emission, path)
-                hidden = f".{name}-{uuid.uuid4().hex[:8]}"
-                _writer(emission, found, format_).save(spark_location(f"{path}/{hidden}"))
+                own = place.own_folder(name)
+                # Spark's own marker would say that a folder is complete before it is settled whether it counts.
+                writer = _writer(emission, found, format_).option(_NO_MARKER, "false")
+                writer.save(spark_location(f"{path}/{own}"))
                 if format_.get("name") == "json":
-                    place.call_json(hidden)
+                    place.call_json(own)
                 require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
-                others = place.reveal(hidden, name, counts, replaces=emission.replaces)
+                others = place.reveal(own, name, counts, replaces=emission.replaces)
                 if others is not None:
                     return Emitted(**{**others, "reused": True})
             return emitted
+
+
+@contextmanager
+def told_of_others() -> Iterator[None]:
+    """A failure that looks like somebody else's hand in the folder says what to do about it."""
+    try:
+        yield
+    except EngineError as error:
+        if error.code == "X700" and error.hint is None and _MEDDLED.search(error.message):
+            error.hint = _HINT
+        raise
 
 
 def _name(emission: Emission) -> str:
@@ -117,71 +144,47 @@ class _Place:
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
         self._path = path
-        self._is_local = local_path(path) is not None
         self._files, self._root = hadoop_path(session, path)
 
-    def marker(self, name: str) -> JsonObject | None:
+    def marker(self, folder: str) -> JsonObject | None:
         """What the marker of a folder says; None where it is not complete."""
-        path = self._at(f"{name}/{_MARKER}")
+        text = self._text(f"{folder}/{_MARKER}")
+        return None if text is None else _counts(json.loads(text or "{}"))
+
+    def call_json(self, folder: str) -> None:
+        """Spark writes lines as text and calls the files so: give them the name of what they hold."""
+        for status in self._files.listStatus(self._at(folder)):
+            file = str(status.getPath().getName())
+            if file.startswith("part-") and file.endswith(_TEXT):
+                told = self._at(f"{folder}/{file.removesuffix(_TEXT)}.json")
+                if not self._files.rename(status.getPath(), told):
+                    raise EngineError("X700", f"{self._path}/{folder}/{file} could not be renamed", _HINT)
+
+    def _empty_before(self, name: str, kept: str = "") -> None:
+        """Remove the folders of earlier emissions, and of other connectors. Later ones of this one are another's work."""
+        own = _FOLDER.fullmatch(name)
+        assert own is not None
+        for folder in self._names():
+            found = _FOLDER.fullmatch(folder)
+            is_later = found is not None and found["letters"] == own["letters"] and found["serial"] > own["serial"]
+            if found is not None and folder != kept and not is_later:
+                self._files.delete(self._at(folder), True)
+
+    def _drop_hidden(self, name: str, names: list[str]) -> None:
+        """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
+        for folder, _ in _earlier(_HIDDEN, name, names):
+            self._files.delete(self._at(folder), True)
+
+    def _names(self) -> list[str]:
+        return [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
+
+    def _text(self, name: str) -> str | None:
+        path = self._at(name)
         if not self._files.exists(path):
             return None
         stream = self._files.open(path)
         try:
-            text = str(self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
-        found = json.loads(text or "{}")
-        return {key: int(found.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
-
-    def call_json(self, hidden: str) -> None:
-        """Spark writes lines as text and calls the files so: give them the name of what they hold."""
-        for status in self._files.listStatus(self._at(hidden)):
-            file = str(status.getPath().getName())
-            if file.startswith("part-") and file.endswith(_TEXT):
-                told = self._at(f"{hidden}/{file.removesuffix(_TEXT)}.json")
-                if not self._files.rename(status.getPath(), told):
-                    raise EngineError("X700", f"{self._path}/{hidden}/{file} could not be renamed")
-
-    def reveal(self, hidden: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
-        """Give a written folder its name, and its marker as early as readers can't be misled by it. Where somebody else has
-        completed the folder meanwhile, that stays, and what its marker says is returned."""
-        others = self.marker(name)
-        if others is not None:
-            self._files.delete(self._at(hidden), True)
-            return others
-        shown = self._at(name)
-        self._files.delete(self._at(f"{hidden}/{_MARKER}"), False)
-        if self._is_local:
-            self._mark(hidden, counts)
-        if replaces:
-            for status in self._files.listStatus(self._root):
-                if _FOLDER.fullmatch(str(status.getPath().getName())):
-                    self._files.delete(status.getPath(), True)
-        self._files.delete(shown, True)
-        if not self._files.rename(self._at(hidden), shown):
-            raise EngineError("X700", f"{self._path}/{hidden} could not be renamed to {name}")
-        if not self._is_local:
-            self._mark(name, counts)
-        self._drop_left_behind(name)
-        return None
-
-    def _drop_left_behind(self, name: str) -> None:
-        """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
-        serial, _, letters = name.partition("-")
-        for status in self._files.listStatus(self._root):
-            found = _HIDDEN.fullmatch(str(status.getPath().getName()))
-            if found is not None and found["letters"] == letters and found["serial"] < serial:
-                self._files.delete(status.getPath(), True)
-
-    def _mark(self, name: str, counts: JsonObject) -> None:
-        text = canonical_json(counts)
-        local = local_path(self._path)
-        if local is not None:
-            Path(local, name, _MARKER).write_text(text, "utf-8")
-            return
-        stream = self._files.create(self._at(f"{name}/{_MARKER}"), True)
-        try:
-            stream.write(bytearray(text.encode()))
+            return str(self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
         finally:
             stream.close()
 
@@ -190,3 +193,146 @@ class _Place:
 
     def _jvm(self) -> Any:
         return self._session._jvm
+
+
+class _Local(_Place):
+    """One on a disk: renaming a folder is one act, and fails where a folder stands that holds anything."""
+
+    def done(self, name: str, *, replaces: bool) -> JsonObject | None:
+        """What was counted of an emission that is complete; None where it is to be written."""
+        return self.marker(name)
+
+    def own_folder(self, name: str) -> str:
+        """Where to write an emission, until it is known that it counts."""
+        return f".{name}-{uuid.uuid4().hex[:8]}"
+
+    def reveal(self, own: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
+        """Have what was written count. Where somebody was before, that stays, and what was counted there is returned."""
+        folder = local_path(self._path)
+        assert folder is not None
+        others = self.marker(name)
+        if others is None:
+            (folder / own / _MARKER).write_text(canonical_json(counts), "utf-8")
+            if replaces:
+                self._empty_before(name, name)
+            if not _is_renamed(folder / own, folder / name):
+                others = self.marker(name)
+                if others is None:
+                    # What a version left that renamed in many acts.
+                    self._files.delete(self._at(name), True)
+                    if not _is_renamed(folder / own, folder / name):
+                        raise EngineError("X700", f"{self._path}/{own} could not be renamed to {name}", _HINT)
+        if others is not None:
+            self._files.delete(self._at(own), True)
+            return others
+        self._drop_hidden(name, self._names())
+        return None
+
+
+def _is_renamed(folder: Path, to: Path) -> bool:
+    try:
+        folder.rename(to)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        return False
+    return True
+
+
+class _Store(_Place):
+    """One elsewhere: what can be done in one act is to put a file where none stands."""
+
+    def done(self, name: str, *, replaces: bool) -> JsonObject | None:
+        """What was counted of an emission that is settled; None where it is to be written."""
+        settled = self._settled(name)
+        if settled is None:
+            # A folder of a version that gave all writers one.
+            return self.marker(name)
+        self._complete(name, settled, replaces=replaces)
+        return _counts(settled)
+
+    def own_folder(self, name: str) -> str:
+        """Where to write an emission; a reader does not look at it before it is known that it counts."""
+        return f"{name}-{uuid.uuid4().hex[:8]}"
+
+    def reveal(self, own: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
+        """Have what was written count. Where somebody was before, that stays, and what was counted there is returned."""
+        self._put_where_none_stands(f".{name}{_TAKEN}", canonical_json({**counts, "folder": own}))
+        settled = self._settled(name)
+        if settled is None:
+            raise EngineError("X700", f"{self._path}/.{name}{_TAKEN} was written and does not exist", _HINT)
+        self._complete(name, settled, replaces=replaces)
+        if settled["folder"] != own:
+            self._files.delete(self._at(own), True)
+            return _counts(settled)
+        self._drop_left_behind(name)
+        return None
+
+    def _settled(self, name: str) -> JsonObject | None:
+        """Which folder of an emission counts, with what was counted; None where that is open."""
+        text = self._text(f".{name}{_TAKEN}")
+        return None if text is None else json.loads(text)
+
+    def _complete(self, name: str, settled: JsonObject, *, replaces: bool) -> None:
+        folder = settled["folder"]
+        if self.marker(folder) is not None:
+            return
+        if replaces:
+            self._empty_before(name, folder)
+        if not self._files.exists(self._at(folder)):
+            # A later emission that emptied the sink took it.
+            return
+        stream = self._files.create(self._at(f"{folder}/{_MARKER}"), True)
+        try:
+            stream.write(bytearray(canonical_json(_counts(settled)).encode()))
+        finally:
+            stream.close()
+
+    def _put_where_none_stands(self, name: str, text: str) -> None:
+        """Put a file, or leave the one that stands there."""
+        path = self._at(name)
+        try:
+            if path.toUri().getScheme() == _S3:
+                # To create a file is two acts there, looking and putting, unless `If-None-Match` is asked for.
+                stream = self._files.createFile(path).recursive().must(_CONDITIONAL, True).build()
+            else:
+                stream = self._files.create(path, False)
+            stream.write(bytearray(text.encode()))
+            # On S3 nothing is there before.
+            stream.close()
+        except Py4JJavaError:
+            # One was there, or the answer was lost: what stands there says whose it is.
+            if not self._files.exists(path):
+                raise
+
+    def _drop_left_behind(self, name: str) -> None:
+        """Folders of the connector's earlier emissions that were never settled on. Of most emissions there is one folder."""
+        names = self._names()
+        # An earlier version wrote under hidden names here, too.
+        self._drop_hidden(name, names)
+        folders: dict[str, list[str]] = {}
+        for folder, found in _earlier(_FOLDER, name, names):
+            if found["writer"] is not None:
+                folders.setdefault(f"{found['serial']}-{found['letters']}", []).append(folder)
+        taken = {one for one in names if one.endswith(_TAKEN)}
+        for earlier, written in folders.items():
+            if f".{earlier}{_TAKEN}" in taken and len(written) == 1:
+                continue
+            settled = self._settled(earlier) or {}
+            for folder in written:
+                if folder != settled.get("folder"):
+                    self._files.delete(self._at(folder), True)
+
+
+def _earlier(pattern: re.Pattern[str], name: str, names: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """Those among the names that are folders of earlier emissions of the same connector."""
+    own = _FOLDER.fullmatch(name)
+    assert own is not None
+    for folder in names:
+        found = pattern.fullmatch(folder)
+        if found is not None and found["letters"] == own["letters"] and found["serial"] < own["serial"]:
+            yield folder, found
+
+
+def _counts(found: JsonObject) -> JsonObject:
+    return {key: int(found.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
