@@ -191,7 +191,7 @@ def _judged(message: str, judgement: Judgement | None) -> str:
 
 _DECIDES_LATER: Final = {
     "send_snapshot": "nothing is sent for that alone: it says how an output begins that is new or changed; "
-    "to send all rows now: reconcile connector seek … --to snapshot",
+    "a seek to snapshot sends all rows",
 }
 """Of settings that change nothing where they are changed, what they do and what else does it."""
 
