@@ -5,7 +5,7 @@ The rules are those of `spark.ingest.json_records` and `spark.ingest.changes`, o
 
 import csv
 import json
-import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +17,17 @@ from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.literals import fitted, matching
 from reconciler.engine.protocol import TableTarget
 from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, are_unmatched
+from reconciler.engine.texts import (
+    FOR_NOTHING,
+    FOR_NUMBERS,
+    HALF_A_CHARACTER,
+    HOLDS_NUL,
+    IN_HEXADECIMAL,
+    NONCHARACTER,
+    NOT_UTF_8,
+    from_bytes,
+    is_half,
+)
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -54,17 +65,17 @@ def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget)
     """The records of JSON or CSV files, in order, their values not yet fitted."""
     config = format_.get("config") or {}
     for path in paths:
-        text = Path(path).read_text("utf-8-sig")
+        data = Path(path).read_bytes().removeprefix(BOM_UTF8)
         match format_.get("name"):
             case "json" if config.get("array"):
-                if text.strip():
-                    yield from _json_records({"file": path}, text, config, target)
+                if data.strip():
+                    yield from _json_records({"file": path}, from_bytes(data), config, target)
             case "json":
-                for number, one in enumerate(_lines(text), 1):
+                for number, one in enumerate(data.splitlines(), 1):
                     if one.strip():
-                        yield from _json_records({"file": path, "line": number}, one, config, target)
+                        yield from _json_records({"file": path, "line": number}, from_bytes(one), config, target)
             case "csv":
-                yield from _csv_records(path, text, config, target)
+                yield from _csv_records(path, data, config, target)
             case name:
                 raise EngineError("X716", f"the engine can't read the format {name!r}")
 
@@ -94,17 +105,13 @@ def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget)
     config = format_.get("config") or {}
     if format_.get("name") != "csv":
         return ()
-    headers = [_header(_csv_lines(Path(path).read_text("utf-8-sig"), config), config, target) for path in paths]
+    headers = [_header(_csv_lines(Path(path).read_bytes().removeprefix(BOM_UTF8), config), config, target) for path in paths]
     return tuple(sorted({name for header in headers if header for name in missing_fields(header, target)}))
 
 
-def _lines(text: str) -> list[str]:
-    """Lines as Spark ends them: what else Unicode takes for an end of a line may stand within a value."""
-    return re.split(r"\r\n|\r|\n", text)
-
-
-def _csv_lines(text: str, config: JsonObject) -> list[_Line]:
-    lines = [line for line in _lines(text) if line.strip()]
+def _csv_lines(data: bytes, config: JsonObject) -> list[_Line]:
+    # Of bytes, not of text: what else Unicode takes for an end of a line may stand within a value.
+    lines = [from_bytes(line) for line in data.splitlines() if line.strip()]
     return [_Line(line, next(csv.reader([line], delimiter=config.get("delimiter", ",")))) for line in lines]
 
 
@@ -115,20 +122,30 @@ def _header(lines: list[_Line], config: JsonObject, target: TableTarget) -> list
     return lines.pop(0).fields
 
 
-def _csv_records(path: str, text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
-    lines = _csv_lines(text, config)
+def _csv_records(path: str, data: bytes, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+    lines = _csv_lines(data, config)
     header = _header(lines, config, target)
     unknown = unknown_fields(header, target)
     for number, line in enumerate(lines, 1):
         position = _position({"file": path, "record": number})
-        if are_unmatched(line.text, config.get("delimiter", ",")):
-            yield Record(position, line.text, problem=f"X714: {UNMATCHED_QUOTES}")
-            continue
-        if len(line.fields) != len(header):
-            yield Record(position, line.text, problem=f"X714: {OTHER_WIDTH}")
+        problem = _wrong(line, len(header), config.get("delimiter", ","))
+        if problem is not None:
+            yield Record(position, line.text, problem=f"X714: {problem}")
             continue
         known = {name: part or None for name, part in zip(header, line.fields, strict=True)}
         yield Record(position, line.text, (Change(matching(known, target.columns, target.defaults), unknown=unknown),))
+
+
+def _wrong(line: _Line, width: int, delimiter: str) -> str | None:
+    if line.text.startswith(IN_HEXADECIMAL):
+        return NOT_UTF_8
+    if "\0" in line.text:
+        return HOLDS_NUL
+    if FOR_NOTHING in line.text:
+        return NONCHARACTER
+    if are_unmatched(line.text, delimiter):
+        return UNMATCHED_QUOTES
+    return OTHER_WIDTH if len(line.fields) != width else None
 
 
 def _position(place: Mapping[str, Any]) -> str:
@@ -139,9 +156,16 @@ def _json_records(place: Mapping[str, Any], text: str, config: JsonObject, targe
     is_array = bool(config.get("array"))
     problem = "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
     try:
-        value = json.loads(text, parse_float=Decimal, object_pairs_hook=_Pairs)
-    except json.JSONDecodeError:
+        value = json.loads(text, parse_float=Decimal, parse_constant=_refuse, object_pairs_hook=_Pairs)
+    except ValueError:
         value = None
+    told = json.dumps(value, default=str, ensure_ascii=False)
+    if text.startswith(IN_HEXADECIMAL):
+        value, problem = None, NOT_UTF_8
+    elif is_half(told):
+        value, problem = None, HALF_A_CHARACTER
+    elif FOR_NUMBERS in told:
+        value, problem = None, NONCHARACTER
     elements = value if is_array else [value]
     if not isinstance(elements, list) or not all(isinstance(element, _Pairs) for element in elements):
         yield Record(_position(place), text, problem=f"X714: {problem}")
@@ -155,6 +179,11 @@ def _json_records(place: Mapping[str, Any], text: str, config: JsonObject, targe
             yield Record(position, text, tuple(changes))
         except ValueError as error:
             yield Record(position, text, problem=f"X714: {error}")
+
+
+def _refuse(constant: str) -> None:
+    """NaN and Infinity are no JSON."""
+    raise ValueError(constant)
 
 
 class _Pairs(list[tuple[str, Any]]):

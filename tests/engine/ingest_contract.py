@@ -620,6 +620,82 @@ class IngestContract(Tables):
         assert sorted(row[0] for row in storage.rows(target.location)) == [*range(len(fits))]
         assert rejected == len(does_not)
 
+    def test_json_is_what_its_standard_says(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        columns = (ColumnType("id", "INT"), ColumnType("s", "STRING"), ColumnType("st", "STRUCT<s: STRING, f: DOUBLE>"))
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        fits = ['{"id":1,"s":"it\'s /*x*/ //"}', '{"id":2,"st":{"s":"NaN","f":"NaN"}}', ' { "id" : 3 } ']
+        does_not = [
+            "{'id':11}",
+            '{"id":12,"s":NaN}',
+            '{"id":13,"st":{"f":NaN}}',
+            '{"id":14,"st":{"f":-Infinity}}',
+            '{"id":15,"s":\'x\'}',
+            '{"id":16,"st":{\'s\':"x"}}',
+            '{"id":017}',
+            '{"id":+18}',
+            '{"id":19,"st":{"f":.5}}',
+            '{"id":20,"st":{"f":5.}}',
+            '{"id":21} // comment',
+            '{"id":22, /* comment */ "s":"x"}',
+            '{"id":23,}',
+            "{id:24}",
+            '{"id":25,"s":"a\tb"}',
+            '{"id":26,"s":"\\\'"}',
+            '{"id":27,"s":"a\0b"}',
+        ]
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        (tmp_path / "a.json").write_text("\n".join([*fits, *does_not]), "utf-8")
+        wrapped = [f'{{"insert":{text}}}' for text in (*fits, *does_not)]
+        (tmp_path / "b.json").write_text("\n".join(wrapped), "utf-8")
+
+        plain = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters)
+        inserts = ingest_files(engine, target, json_files(tmp_path / "b.json", update_format="insert_delete"), 2, letters)
+
+        assert (plain.rejected, inserts.rejected) == (len(does_not), len(does_not))
+        assert [row[0] for row in storage.rows(target.location)] == [1, 1, 2, 2, 3, 3]
+        reasons = {row[4] for row in storage.rows(letters.location)}
+        assert reasons == {"X714: a record is not a JSON object"}
+
+    def test_a_text_that_is_not_what_was_sent_does_not_fit(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        columns = (ColumnType("id", "INT"), ColumnType("s", "STRING"), ColumnType("st", "STRUCT<a: ARRAY<STRING>>"))
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        fits = [
+            rb'{"id":1,"s":"\ud83d\ude00 \\ud800 \u0000"}',
+            rb'{"id":2,"st":{"a":["\\\ud83d\ude00\\\"", "\\ufdd2"]}}',
+            '{"id":3,"s":"\ufdd0\ufdd1\ufffd"}'.encode(),
+        ]
+        halves = [
+            rb'{"id":11,"s":"a\ud800"}',
+            rb'{"id":12,"s":"\uDC00\uD800"}',
+            rb'{"id":13,"s":"\ud800\\\udc00"}',
+            rb'{"id":14,"st":{"a":["\ud800"]}}',
+            rb'{"id":15,"st":{"a":["x"],"\udc00":1}}',
+            rb'{"id":16,"other":"\ud83d"}',
+        ]
+        others = [b'{"id":21,"s":"a\xffb"}', b'{"id":22,"s":"\xed\xa0\x80"}', b'{"id":23,"st":{"a":["\xc0\x80"]}}']
+        marks = ['{"id":31,"s":"\ufdd2"}'.encode(), rb'{"id":32,"s":"\uFdd2"}']
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        (tmp_path / "a.json").write_bytes(b"\n".join([*fits, *halves, *others, *marks]))
+        lines = [b"id,s", "1,\u00e9".encode(), b"2,a\xffb", b'3,"\0"', "4,\ufdd0".encode(), rb"5,\ufdd0"]
+        (tmp_path / "b.csv").write_bytes(b"\n".join(lines))
+        csv = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}}, "format": {"name": "csv"}}
+
+        ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters)
+        rejected = storage.rows(letters.location)
+        ingest_files(engine, target, csv, 2, letters)
+
+        found = {row[0]: row for row in storage.rows(target.location) if row[1] != "\u00e9"}
+        assert sorted(found) == [1, 2, 3, 5]
+        assert [found[1][1], found[3][1]] == ["\U0001f600 \\ud800 \0", "\ufdd0\ufdd1\ufffd"]
+        assert found[2][2] == {"a": ['\\\U0001f600\\"', "\\ufdd2"]}
+        told = {row[4]: [other[5] for other in rejected if other[4] == row[4]] for row in rejected}
+        assert {reason.partition(":")[0]: None for reason in told} == {"X714": None}
+        assert sorted(map(len, told.values())) == [len(marks), len(others), len(halves)]
+        assert f"not UTF-8, in hexadecimal digits: {others[0].hex().upper()}" in {row[5] for row in rejected}
+        assert len(storage.rows(letters.location)) - len(rejected) == 3
+
     def test_numbers_lose_no_fraction_where_the_source_has_types(
         self, engine: Engine, storage: Storage, tmp_path: Path
     ) -> None:

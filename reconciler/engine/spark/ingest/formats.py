@@ -7,8 +7,8 @@
 - CSV: `header` (default true) gives names; without it columns are matched by position. `delimiter` (default `,`),
   `null_value` (default: the empty unquoted field; in columns that hold no text, a quoted one, too), `multi_line` (default
   false: a field holds no line breaks, and large files are read in parts). Quotes inside of quotes are doubled. A line whose
-  quotes do not match is no record, since it may be a piece of a field with a line break. Files may have other headers: each
-  is read by its own.
+  quotes do not match is no record, since it may be a piece of a field with a line break. Nor is one whose bytes are no
+  UTF-8, or that holds NUL, which Spark's parser may drop. Files may have other headers: each is read by its own.
 - A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
   as absent.
 - A record that is not what the format says is a problem of its row; a Parquet file that can't be read, or two columns of
@@ -17,7 +17,7 @@
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -32,21 +32,25 @@ from reconciler.engine.spark.conform import TEXT, Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
+from reconciler.engine.spark.json_texts import text_of
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
+from reconciler.engine.texts import FOR_NOTHING, HOLDS_NUL, IN_HEXADECIMAL, NONCHARACTER, NOT_UTF_8
 from reconciler.errors import EngineError
 from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
 _CORRUPT = "reconcile corrupt"
-_UNMATCHED = "reconcile unmatched"
+_WRONG = "reconcile wrong"
 _LINE = "reconcile line"
 _FIELDS = "reconcile fields"
-_QUOTED_NOTHING = "\ufdd0reconcile quoted nothing"
-"""Stands for a field of quotes with nothing between them; its first character is no character of any text."""
+_QUOTED_NOTHING = f"{FOR_NOTHING}reconcile quoted nothing"
+"""Stands for a field of quotes with nothing between them; no line that holds its first character is read."""
 _MOST_FIELDS = str(1_000_000)
-# What stands in no text either: so a line is one field, whatever is in it.
+# Lines are read byte by byte, so neither stands in one: it is one field, whatever is in it.
 _NO_QUOTE, _NO_DELIMITER = "\ufdd1", "\ufdd2"
+_BYTEWISE = "ISO-8859-1"
+"""In which each byte is a character, so that nothing is lost before it is known to be UTF-8."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -62,7 +66,8 @@ def read(
     config = format_.get("config") or {}
     match format_.get("name"):
         case "json":
-            texts, settings = _texts(session, locations, config, options), {"update_format": "raw", **config}
+            settings = {"update_format": "raw", **config}
+            texts = _texts(session, locations, config, options)
             read = json_records(texts.where(is_written(quoted(RECORD))), settings, target)
             if config.get("array"):
                 return read
@@ -85,7 +90,7 @@ def _texts(session: SparkSession, locations: list[str], config: JsonObject, opti
     """Each line, or with `array` each file, with where it stands."""
     texts = session.read.options(**options).text(locations, wholetext=bool(config.get("array", False)))
     without_mark = f"if(startswith(value, '{_BYTE_ORDER_MARK}'), substring(value, 2), value)"
-    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place())
+    return texts.selectExpr(f"{text_of(without_mark)} AS {quoted(RECORD)}", *_place())
 
 
 def _csv(
@@ -104,9 +109,9 @@ def _csv(
     if not parts:
         parts = [_csv_rows(session, ("reconcile none",), locations, config, target, options)]
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
-    unmatched = f"if({quoted(_UNMATCHED)}, {literal(f'X714: {UNMATCHED_QUOTES}')}, NULL)"
-    problem = f"coalesce({unmatched}, if({quoted(_CORRUPT)} IS NULL, NULL, {literal(f'X714: {OTHER_WIDTH}')}))"
-    given = by_name(rows, (ORIGIN, ORDER, UNKNOWN, _CORRUPT, _UNMATCHED))
+    other_width = f"if({quoted(_CORRUPT)} IS NULL, NULL, {literal(OTHER_WIDTH)})"
+    problem = f"concat('X714: ', coalesce({quoted(_WRONG)}, {other_width}))"
+    given = by_name(rows, (ORIGIN, ORDER, UNKNOWN, _CORRUPT, _WRONG))
     return Incoming(
         rows,
         given,
@@ -150,11 +155,12 @@ def _csv_rows(
     texts = {fold(column.name) for column in target.columns if column.type.lower().startswith(TEXT)}
     values = [_with_nothing(name, "''" if fold(name) in texts else "NULL") for name in names]
     if config.get("multi_line"):
+        wrong = _wrong_in_fields(names, _not_utf_8(session, locations, options))
         read = reader.options(**parsing, multiLine="true").schema(schema).csv(locations)
-        read = read.selectExpr("*", f"false AS {quoted(_UNMATCHED)}", *_place())
+        read = read.selectExpr("*", f"{wrong} AS {quoted(_WRONG)}", *_place())
     else:
         read = _by_line(reader, locations, schema, parsing, delimiter)
-    kept = map(quoted, (_CORRUPT, _UNMATCHED, ORIGIN, ORDER))
+    kept = map(quoted, (_CORRUPT, _WRONG, ORIGIN, ORDER))
     rows = read.selectExpr(*values, *kept, f"{unknown} AS {quoted(UNKNOWN)}")
     known = {fold(name) for name in names}
     for column in target.columns:
@@ -169,19 +175,53 @@ def _csv_rows(
 def _by_line(
     reader: DataFrameReader, locations: list[str], schema: str, parsing: Mapping[str, str], delimiter: str
 ) -> DataFrame:
-    """The fields of each line but headers, and whether its quotes match: the parser takes a line whatever its quotes are,
-    and tells nothing of them."""
+    """The fields of each line but headers, and what is wrong with it: the parser takes a line whatever its quotes are, and
+    tells nothing of them, nor of bytes that are no text."""
     whole = {"sep": _NO_DELIMITER, "quote": _NO_QUOTE, "escape": _NO_QUOTE, "columnNameOfCorruptRecord": _CORRUPT}
-    read = reader.options(**whole).schema(f"{quoted(_LINE)} STRING, {quoted(_CORRUPT)} STRING").csv(locations)
-    lines = read.selectExpr(f"coalesce({quoted(_CORRUPT)}, {quoted(_LINE)}) AS {quoted(_LINE)}", *_place())
+    bytewise = reader.options(**whole, encoding=_BYTEWISE)
+    read = bytewise.schema(f"{quoted(_LINE)} STRING, {quoted(_CORRUPT)} STRING").csv(locations)
+    line = text_of(f"encode(coalesce({quoted(_CORRUPT)}, {quoted(_LINE)}), '{_BYTEWISE}')")
+    lines = read.selectExpr(f"{line} AS {quoted(_LINE)}", *_place())
     options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in parsing.items())
+    cases = (
+        (f"startswith({quoted(_LINE)}, {literal(IN_HEXADECIMAL)})", NOT_UTF_8),
+        *_characters(quoted(_LINE)),
+        (_unmatched(quoted(_LINE), delimiter), UNMATCHED_QUOTES),
+    )
     fields = lines.selectExpr(
         f"from_csv({quoted(_LINE)}, {literal(schema)}, map({options})) AS {quoted(_FIELDS)}",
-        f"{_unmatched(quoted(_LINE), delimiter)} AS {quoted(_UNMATCHED)}",
+        f"{_first_of(cases)} AS {quoted(_WRONG)}",
         *map(quoted, (_LINE, ORIGIN, ORDER)),
     )
-    flat = fields.selectExpr(f"{quoted(_FIELDS)}.*", *map(quoted, (_LINE, _UNMATCHED, ORIGIN, ORDER)))
-    return flat.withColumn(_CORRUPT, f.expr(f"if({quoted(_UNMATCHED)}, {quoted(_LINE)}, {quoted(_CORRUPT)})"))
+    flat = fields.selectExpr(f"{quoted(_FIELDS)}.*", *map(quoted, (_LINE, _WRONG, ORIGIN, ORDER)))
+    return flat.withColumn(_CORRUPT, f.expr(f"if({quoted(_WRONG)} IS NULL, {quoted(_CORRUPT)}, {quoted(_LINE)})"))
+
+
+def _not_utf_8(session: SparkSession, locations: list[str], options: Mapping[str, str]) -> list[str]:
+    """The files with bytes that are no UTF-8, as Spark names them. A line break is no part of any character."""
+    lines = session.read.options(**options).text(locations)
+    found = lines.where("NOT is_valid_utf8(value)").select("_metadata.file_path").distinct().collect()
+    return sorted(row[0] for row in found)
+
+
+def _wrong_in_fields(names: Sequence[str], not_utf_8: Sequence[str]) -> str:
+    """What is wrong with the fields of a record whose text is not known. In a file that is not UTF-8, U+FFFD stands for what
+    could not be read."""
+    values = f"concat_ws('', {', '.join(quoted(name) for name in (*names, _CORRUPT))})"
+    fields = f"replace({values}, {literal(_QUOTED_NOTHING)}, '')"
+    files = ", ".join(map(literal, not_utf_8))
+    unreadable = [(f"_metadata.file_path IN ({files}) AND contains({fields}, '\ufffd')", NOT_UTF_8)] if files else []
+    return _first_of((*unreadable, *_characters(fields)))
+
+
+def _characters(text: str) -> Iterator[tuple[str, str]]:
+    yield f"contains({text}, char(0))", HOLDS_NUL
+    yield f"contains({text}, '{FOR_NOTHING}')", NONCHARACTER
+
+
+def _first_of(cases: Iterable[tuple[str, str]]) -> str:
+    """The first message whose condition is true, else NULL."""
+    return f"CASE {' '.join(f'WHEN {condition} THEN {literal(message)}' for condition, message in cases)} END"
 
 
 def _unmatched(line: str, delimiter: str) -> str:

@@ -7,8 +7,8 @@ A record is ordinary where reading it by columns gives what reading it by keys g
   that were found need so many bytes that there is no room for another member (`_weight`). Otherwise its keys are listed, by
   a second look at it.
 - Each value is of its column's type. Integers, truth values and doubles are read as such (not what is too large for a
-  double, which is infinite here and a problem there; nor a bare NaN, which is a problem there, too); all others as text, as
-  `json_records` does, and not where a number may have lost its spelling in a double.
+  double, which is infinite here and a problem there); all others as text, as `json_records` does, and not where a number
+  may have lost its spelling in a double.
 - A decimal is taken from a double only where the double proves it: see `_kept`. Spark's own parser of decimals would work
   on 1e1000000000 for hours, and take "1,5" for 15.
 
@@ -26,6 +26,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.engine.protocol import ColumnType
+from reconciler.engine.spark.json_texts import STRICT, is_unfit, strict
 from reconciler.engine.spark.locations import literal, quoted
 
 _CORRUPT: Final = "reconcile corrupt"
@@ -59,7 +60,7 @@ def can_be_read_by_columns(columns: Sequence[ColumnType]) -> bool:
 
 def by_columns(record: str, columns: Sequence[ColumnType]) -> str:
     """The struct of the columns' values in a record."""
-    options = f"map('columnNameOfCorruptRecord', {literal(_CORRUPT)}, 'allowSingleQuotes', 'false')"
+    options = strict(columnNameOfCorruptRecord=_CORRUPT)
     return f"from_json({_ended(record)}, {literal(_schema(columns))}, {options})"
 
 
@@ -69,7 +70,7 @@ def proven_rows(
     """The rows of the records (an expression) that are ordinary, and proven so by their length: their columns under the
     name `parsed`, as `value` takes them. The others are left out."""
     reader = session.read.schema(_schema(columns))
-    reader = reader.option("columnNameOfCorruptRecord", _CORRUPT).option("allowSingleQuotes", "false")
+    reader = reader.options(**STRICT).option("columnNameOfCorruptRecord", _CORRUPT)
     rows = reader.json(texts.selectExpr(f"{_ended(record)} AS value")).alias(parsed)
     return rows.where(f"{_is_right(quoted(parsed), columns)} AND {_is_short(quoted(parsed), columns)}")
 
@@ -92,10 +93,11 @@ def _schema(columns: Sequence[ColumnType]) -> str:
 
 
 def _ended(record: str) -> str:
-    """The record with one member more: its length, or -1 where it is not written as an object is."""
+    """The record with one member more: its length, or -1 where it is not written as an object is, or is unfit."""
     # Bytes, since characters would have to be counted.
     body = f"CAST(substring(CAST({record} AS BINARY), 1, octet_length({record}) - 1) AS STRING)"
-    length = f"if(startswith({record}, '{{') AND endswith({record}, '}}'), octet_length({record}), -1)"
+    is_object = f"startswith({record}, '{{') AND endswith({record}, '}}') AND NOT {is_unfit(record)}"
+    length = f"if({is_object}, octet_length({record}), -1)"
     return f"""concat({body}, ',"{_END}":', {length}, '}}')"""
 
 
@@ -175,16 +177,11 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
             f"{read} IS NULL OR (abs(rint({units})) < {most} AND abs({units} - rint({units})) <= abs({units}) * 1e-15D)",
         )
     if kind == "double":
-        return (f"{read} IS NULL OR (abs({read}) <> double('Infinity') AND NOT isnan({read}))",)
+        return (f"{read} IS NULL OR abs({read}) <> double('Infinity')",)
     if kind.startswith(_TEXT):
         number = f"{_begins_as_number(read)} AND contains({read}, '.')"
-        return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123 OR {_may_be_none(read)})",)
-    return () if is_exact(column) else (f"{read} IS NULL OR NOT {_may_be_none(read)}",)
-
-
-def _may_be_none(read: str) -> str:
-    """A bare NaN or Infinity is read as a text with quotes of its own."""
-    return f"ascii({read}) = 34"
+        return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123)",)
+    return ()
 
 
 def _weight(read: str, column: ColumnType) -> str:

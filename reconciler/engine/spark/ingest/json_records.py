@@ -5,7 +5,9 @@
   deleted, and the row `after`, inserted: both or none. `array`: a text holds an array of these.
 - Keys are matched to columns without regard to case; a key that no column has is left out and told (UNKNOWN), one that
   stands twice is a problem of the record, in the row as in what is around it (`insert`, `payload`, `after`). So is a text
-  that is no object, and whatever follows one.
+  that is no object, and whatever follows one. JSON is what RFC 8259 says: no other quotes, no bare NaN, no comments.
+- A text that Spark would change as it reads it is a problem of the record, too (`json_texts`): bytes that are no UTF-8, an
+  escape of half a character.
 - Values are read as text and cast afterwards (`conform`). Numbers keep every digit: Spark's parser takes them through
   doubles, so a record in which that could show is parsed a second time, its numbers written as strings. Only objects and
   arrays in a column of text are not kept as they stand: they lose their spaces.
@@ -36,8 +38,10 @@ from reconciler.engine.spark.ingest.json_objects import (
     seems_proven,
     value,
 )
+from reconciler.engine.spark.json_texts import is_unfit, marked, strict, unfit_or, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.writes import ORDER
+from reconciler.engine.texts import FOR_NUMBERS
 from reconciler.errors import EngineError
 from reconciler.names import fold
 
@@ -53,10 +57,6 @@ _OTHER = "reconcile other "
 _PARSED = "reconcile parsed"
 _ORDINARY = "reconcile ordinary"
 _EXACT = "reconcile exact "
-_MARK = "<reconcile number>"
-_NUMBER = "(?<![-+.0-9eE])(?!-0(?![-+.0-9eE]))-?[0-9][-+.0-9eE]*"
-# Characters that no text holds: they stand for an escaped backslash and an escaped quote while numbers are looked for.
-_BACKSLASH, _QUOTE = "\ufdd0", "\ufdd1"
 _SAFE_DIGITS = 15
 
 
@@ -177,7 +177,13 @@ def _change(deletes: str, values: str, problem: str = "CAST(NULL AS STRING)") ->
 
 def _parsed(text: str, element: str) -> str:
     """Within an array of two, so that what follows the value can't be passed over."""
-    return f"from_json(concat('[', {text}, ',{'[]' if element.startswith('array') else '{}'}]'), 'array<{element}>')"
+    closed = f"concat('[', {text}, ',{'[]' if element.startswith('array') else '{}'}]')"
+    return f"from_json({closed}, 'array<{element}>', {strict()})"
+
+
+def _parsed_record(element: str) -> str:
+    """The record, parsed; NULL where it is unfit."""
+    return f"if({is_unfit(quoted(RECORD))}, NULL, {_parsed(quoted(RECORD), element)})"
 
 
 def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
@@ -187,13 +193,13 @@ def _told_apart(texts: DataFrame, columns: Sequence[ColumnType]) -> DataFrame:
     read = texts.selectExpr("*", f"{by_columns(record, columns)} AS {parsed}")
     kept = [quoted(name) for name in texts.columns]
     ordinary = is_ordinary(record, parsed, columns)
-    numbers = _by_folded_key(f"{_parsed(_marked(record), _OBJECT)}[0]", columns)
-    problem = f"coalesce(if(found IS NULL, {literal(f'X714: {_problem(False)}')}, NULL), {_twice('found')})"
+    numbers = _by_folded_key(f"{_parsed(marked(record), _OBJECT)}[0]", columns)
+    problem = f"coalesce(if(found IS NULL, concat('X714: ', {_problem()}), NULL), {_twice('found')})"
     parts = f"'inexact', lossy, 'problem', {problem}, 'unknown', {_unknown('found', columns)}"
     whole = f"named_struct('values', if(lossy, {numbers}, known), {parts})"
     whole = _with("lossy", _is_inexact(lambda column: f"known[{literal(fold(column.name))}]", columns), whole)
     whole = _with("found", "if(size(read) = 2, read[0], NULL)", _with("known", _by_folded_key("found", columns), whole))
-    exact = f"CASE WHEN NOT ({ordinary}) THEN {_with('read', _parsed(record, _OBJECT), whole)} END"
+    exact = f"CASE WHEN NOT ({ordinary}) THEN {_with('read', _parsed_record(_OBJECT), whole)} END"
     # What is ordinary is written twice, and computed once: Spark finds it in one step, and copies rows between steps.
     others = read.selectExpr(*kept, parsed, f"{ordinary} AS {quoted(_ORDINARY)}", f"{exact} AS {quoted(_KEYS)}")
     return others.selectExpr(
@@ -223,10 +229,10 @@ def _either_way(column: ColumnType) -> list[str]:
 
 def _one_by_one(texts: DataFrame) -> DataFrame:
     """Records that are one object and one row each: nothing to explode."""
-    both = texts.selectExpr("*", f"{_parsed(quoted(RECORD), _OBJECT)} AS {quoted(_CHANGES)}")
+    both = texts.selectExpr("*", f"{_parsed_record(_OBJECT)} AS {quoted(_CHANGES)}")
     whole = f"if(size({quoted(_CHANGES)}) = 2, {quoted(_CHANGES)}[0], NULL)"
     objects = both.selectExpr(*map(quoted, (RECORD, ORIGIN, ORDER)), f"{whole} AS {quoted(_KEYS)}")
-    problem = f"if({quoted(_KEYS)} IS NULL, {literal(f'X714: {_problem(False)}')}, NULL)"
+    problem = f"if({quoted(_KEYS)} IS NULL, concat('X714: ', {_problem()}), NULL)"
     return objects.selectExpr("*", "0 AS place", f"{problem} AS {quoted(_PROBLEM)}")
 
 
@@ -234,12 +240,13 @@ def _exploded(texts: DataFrame, format_: _Format, is_array: bool) -> DataFrame:
     element = f"array<{format_.type}>" if is_array else format_.type
     both = texts.selectExpr(
         "*",
-        f"{_parsed(quoted(RECORD), element)} AS {quoted(_CHANGES)}",
+        f"{_parsed_record(element)} AS {quoted(_CHANGES)}",
         f"{_doubled(quoted(RECORD), format_, is_array)} AS {quoted(_DOUBLED)}",
     )
+    problem = _problem("the text is not an array of JSON objects") if is_array else _problem()
     nothing = (
         f"array(named_struct('deletes', false, 'object', CAST(NULL AS {_OBJECT}), 'other', CAST(NULL AS {_OBJECT}), "
-        f"'problem', {literal(_problem(is_array))}))"
+        f"'problem', {problem}))"
     )
     # As many as without the problem: the numbers in them are looked up by their place.
     problem = f"if(get({quoted(_DOUBLED)}, element), 'a record has a key twice', c.problem)"
@@ -275,19 +282,21 @@ def _doubled(text: str, format_: _Format, is_array: bool) -> str:
     if not format_.wrappers:
         return "CAST(NULL AS ARRAY<BOOLEAN>)"
     # `json_object_keys` is cheap, and gives NULL where it is stricter than the parser that reads the values.
-    keys = [f"coalesce(json_object_keys({one}), map_keys(from_json({one}, '{_OBJECT}')))" for one in format_.wrappers]
+    keys = [
+        f"coalesce(json_object_keys({one}), map_keys(from_json({one}, '{_OBJECT}', {strict()})))" for one in format_.wrappers
+    ]
     twice = "size(array_distinct(transform(k, key -> lower(key)))) < size(k)"
     found = " OR ".join(f"coalesce({_with('k', key, twice)}, false)" for key in keys)
-    elements = f"from_json({text}, 'array<string>')" if is_array else f"array({text})"
+    elements = f"from_json({text}, 'array<string>', {strict()})" if is_array else f"array({text})"
     return f"transform({elements}, t -> {found})"
 
 
 def _source(format_: _Format, is_array: bool, is_plain: bool) -> str:
     """The object of a row once more, its numbers written as marked strings; `object` stands for the part that is meant."""
     if is_plain:
-        return f"{_parsed(_marked(quoted(RECORD)), _OBJECT)}[0]"
+        return f"{_parsed(marked(quoted(RECORD)), _OBJECT)}[0]"
     element = f"array<{format_.type}>" if is_array else format_.type
-    return f"{_changes_of(_parsed(_marked(quoted(RECORD)), element), format_.changes, is_array)}[place].object"
+    return f"{_changes_of(_parsed(marked(quoted(RECORD)), element), format_.changes, is_array)}[place].object"
 
 
 def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, has_other: bool) -> DataFrame:
@@ -373,20 +382,9 @@ def _by_key(column: ColumnType) -> str:
 
 
 def _text(value: str, inexact: str) -> str:
-    unmarked = f"""regexp_replace(replace({value}, '"{_MARK}', '{_MARK}'), '{_MARK}([-+.0-9eE]*)"?', '$1')"""
-    return f"CASE WHEN {inexact} AND contains({value}, '{_MARK}') THEN {unmarked} ELSE {value} END"
+    return f"CASE WHEN {inexact} AND contains({value}, '{FOR_NUMBERS}') THEN {unmarked(value)} ELSE {value} END"
 
 
-def _marked(record: str) -> str:
-    """A JSON text whose numbers are strings that begin with a mark. Between quotes, every second piece is no string.
-
-    Not -0: it is the whole number 0, marked or not.
-    """
-    escaped = f"replace(replace({record}, '\\\\\\\\', '{_BACKSLASH}'), '\\\\\"', '{_QUOTE}')"
-    numbers = f"""regexp_replace(piece, '{_NUMBER}', '"{_MARK}$0"')"""
-    pieces = f"transform(split({escaped}, '\"', -1), (piece, place) -> if(place % 2 = 0, {numbers}, piece))"
-    return f"replace(replace(array_join({pieces}, '\"'), '{_QUOTE}', '\\\\\"'), '{_BACKSLASH}', '\\\\\\\\')"
-
-
-def _problem(is_array: bool) -> str:
-    return "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
+def _problem(told: str = "a record is not a JSON object") -> str:
+    """Why a record was not parsed, without a code: an expression. `told` is what most have."""
+    return unfit_or(quoted(RECORD), literal(told))

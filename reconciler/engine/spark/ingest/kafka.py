@@ -29,12 +29,12 @@ from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
 from reconciler.engine.spark.ingest.json_records import can_be_proven, is_written, json_records, with_proven
 from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
 from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
-from reconciler.engine.spark.locations import Sessions, literal, quoted
+from reconciler.engine.spark.json_texts import text_of
+from reconciler.engine.spark.locations import Sessions, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.errors import EngineError
 
 _SEEK = "seek"
-_NOT_UTF_8 = "not UTF-8, in hexadecimal digits: "
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:
@@ -104,7 +104,7 @@ def records_in_parts(ingestion: Ingestion) -> int | None:
 def _texts(records: DataFrame, topic: str, ingestion: Ingestion, settings: JsonObject) -> DataFrame:
     """What `json_records` takes. A value that is no text, or none where one is needed, becomes a text that is no record."""
     config = settings["format"].get("config") or {}
-    text = f"if(is_valid_utf8(value), CAST(value AS STRING), concat({literal(_NOT_UTF_8)}, hex(value)))"
+    text = text_of("value")
     wanted = is_written("CAST(value AS STRING)")
     if config.get("update_format") != "debezium" or not ingestion.target.primary_key:
         text, wanted = f"coalesce({text}, 'null')", f"value IS NULL OR {wanted}"

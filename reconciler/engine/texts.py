@@ -1,0 +1,29 @@
+"""What a text of an input may not hold, as both engines tell it: it would become another text on its way into a table."""
+
+from typing import Final
+
+NOT_UTF_8: Final = "the text is not UTF-8"
+HALF_A_CHARACTER: Final = r"the text has an escape of half a character (\ud800 to \udfff come in pairs)"
+NONCHARACTER: Final = "the text has a noncharacter that stands for something else here (U+FDD0 in CSV, U+FDD2 in JSON)"
+HOLDS_NUL: Final = "a line holds the character NUL"
+
+IN_HEXADECIMAL: Final = "not UTF-8, in hexadecimal digits: "
+"""How bytes that are no text are shown: what follows are the bytes."""
+
+FOR_NUMBERS: Final = "\ufdd2"
+"""The noncharacter that no text of JSON may hold: Unicode leaves these to programs for their own use."""
+FOR_NOTHING: Final = "\ufdd0"
+"""The one that no text of CSV may hold."""
+
+
+def is_half(text: str) -> bool:
+    """Whether a text, its escapes read, has half a character."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def from_bytes(data: bytes) -> str:
+    """Bytes as a text; where they are no UTF-8, as one that is no JSON and shows them."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return IN_HEXADECIMAL + data.hex().upper()
