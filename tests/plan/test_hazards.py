@@ -492,6 +492,38 @@ def test_deletes_that_no_longer_find_their_rows_are_told(transport: str, before:
     assert codes(between(program(f"CREATE TABLE t ({before});", "  evolution: evolve\n"), desired), "H938") == []
 
 
+@pytest.mark.parametrize(
+    ("transport", "table", "before", "after", "told"),
+    [
+        (FOLLOWED, "id BIGINT, x INT", "{}", "{x: {source: y}}", True),
+        (CHANGES, "id BIGINT, x INT", "{X: {source: y}}", "{}", True),
+        (KAFKA, "id BIGINT, x INT", "{x: {source: y}, id: {source: a}}", "{x: {source: z}, id: {source: A}}", True),
+        (FOLLOWED, "id BIGINT, x INT", "{x: {source: y}}", "{X: {source: Y}, id: {source: id}}", False),
+        (FOLLOWED, "id BIGINT PRIMARY KEY, x INT", "{}", "{x: {source: y}}", False),
+        (ROWS, "id BIGINT, x INT", "{}", "{x: {source: y}}", False),
+    ],
+)
+def test_deletes_that_miss_since_a_column_takes_another_field_are_told(
+    transport: str, table: str, before: str, after: str, told: bool
+) -> None:
+    def written(columns: str) -> Program:
+        entry = f"    - name: i\n      table: t\n      columns: {columns}\n      transport: {transport}\n"
+        return program(f"CREATE TABLE t ({table});", f"  evolution: evolve\n  connectors:\n{entry}")
+
+    found = [one for one in between(written(before), written(after)) if one.code == "H938"]
+    assert ["differ in x from" in one.message for one in found] == ([True] if told else [])
+
+
+def test_a_column_that_was_renamed_with_its_field_kept_misses_no_rows() -> None:
+    entry = f"    - name: i\n      table: t\n      columns: COLUMNS\n      transport: {FOLLOWED}\n"
+    spec = "  evolution: evolve\n  connectors:\n" + entry
+    applied = program("CREATE TABLE t (id BIGINT, x INT);", spec.replace("COLUMNS", "{}"))
+    moved = "  moved: [{from: t.x, to: t.y}]\n"
+    for columns, told in (("{y: {source: x}}", False), ("{y: {source: z}}", True)):
+        desired = program("CREATE TABLE t (id BIGINT, y INT);", spec.replace("COLUMNS", columns) + moved)
+        assert codes(between(applied, desired), "H938") == (["t"] if told else [])
+
+
 def test_deletes_find_their_rows_where_the_table_is_read_in_anew() -> None:
     spec = f"  connectors:\n    - name: i\n      table: t\n      transport: {FOLLOWED}\n"
     applied, desired = (
