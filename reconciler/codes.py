@@ -98,6 +98,7 @@ _SQL: Final[dict[str, str]] = {
     "S280": "a character that acts on what shows or reads it",
     "S281": "texts for a VARIANT column",
     "S282": "a VARIANT in a function in Python",
+    "S283": "texts for keys that are none",
     "S290": "a query is too large",
     "S291": "too many problems in one file",
     "S292": "a query brings too many columns along",

@@ -18,10 +18,11 @@ from reconciler.manifest.model import ConnectorDeclaration, ViewKind
 from reconciler.names import did_you_mean, fold
 from reconciler.program.model import Connector, Table, View
 from reconciler.program.order import cycles
-from reconciler.sql.types import is_variant
+from reconciler.sql.types import has_keys_that_are_no_texts, is_variant
 
 # Of a JSON record, values are read as texts, in which "5" and 5 are one.
 _KEEPING_VARIANTS: Final = frozenset({"delta_table_input"})
+_TYPED_FORMATS: Final = frozenset({"parquet"})
 
 
 def compile_connectors(
@@ -53,15 +54,19 @@ def compile_connectors(
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """What is asked of a table's columns for each of its connectors: names by key, and the first VARIANT."""
+    """What is asked of a table's columns for each of its connectors: names by key, the first VARIANT, and the first with a
+    MAP whose keys are no texts."""
 
     names: Mapping[str, str]
     variant: str | None
+    keyed: str | None
 
 
 def _columns(table: Table) -> _Columns:
     names = {fold(column.name): column.name for column in table.columns}
-    return _Columns(names, next((column.name for column in table.columns if is_variant(column.type)), None))
+    variant = next((column.name for column in table.columns if is_variant(column.type)), None)
+    keyed = next((column.name for column in table.columns if has_keys_that_are_no_texts(column.type)), None)
+    return _Columns(names, variant, keyed)
 
 
 def _position(declaration: ConnectorDeclaration) -> tuple[str, int, str]:
@@ -71,6 +76,12 @@ def _position(declaration: ConnectorDeclaration) -> tuple[str, int, str]:
 def _transport(declaration: ConnectorDeclaration) -> str:
     transport = declaration.settings.get("transport")
     name = transport.get("name") if isinstance(transport, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _format(declaration: ConnectorDeclaration) -> str:
+    format_ = declaration.settings.get("format")
+    name = format_.get("name") if isinstance(format_, Mapping) else None
     return name if isinstance(name, str) else ""
 
 
@@ -105,6 +116,13 @@ def _connector(
             message = f"{transport!r} brings texts, which can't fill the VARIANT column {variant!r} of {relation.name!r}"
             hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
             into.append(Diagnostic("S281", message, declaration.location, hint))
+        keyed = columns[key].keyed
+        if keyed is not None and transport != "datagen" and _format(declaration) not in _TYPED_FORMATS:
+            message = (
+                f"{transport!r} brings texts, and the MAP in column {keyed!r} of {relation.name!r} has other keys than texts"
+            )
+            hint = "the keys of a JSON object are texts: make those of the MAP STRING, and cast them in a view"
+            into.append(Diagnostic("S283", message, declaration.location, hint))
     name = declaration.name
     if name is None:
         name = f"unnamed-{declaration.ordinal}"

@@ -45,6 +45,7 @@ _DECIMAL: Final = frozenset({"DECIMAL", "NUMERIC", "DEC"})
 _STORED_AS_STRING: Final = re.compile(r"\b(?:VARCHAR|CHAR)\(\d+\)")
 # A field's name stands before a colon.
 _VARIANT: Final = re.compile(r"\bVARIANT\b(?!:)")
+_OTHER_KEYS: Final = re.compile(r"\bMAP<(?!STRING,|VARCHAR\(|CHAR\()")
 _TOKEN: Final = re.compile(r"\s*(?:([A-Za-z_]\w*)|`([A-Za-z_]\w*)`|\"([A-Za-z_]\w*)\"|(\d+)|([<>(),:]))")
 
 MAXIMUM_PRECISION: Final = 38
@@ -238,6 +239,11 @@ def canonical_type(text: str) -> str | None:
 def is_variant(canonical: str) -> bool:
     """Whether values of a type are VARIANTs, or have some among their parts. Spark compares none of them."""
     return _VARIANT.search(canonical) is not None
+
+
+def has_keys_that_are_no_texts(canonical: str) -> bool:
+    """Whether a type is, or has within it, a MAP whose keys are no texts. The keys of a JSON object are."""
+    return _OTHER_KEYS.search(canonical) is not None
 
 
 def storage_type(canonical: str) -> str:
