@@ -1,13 +1,15 @@
 """Values without Spark, for `recording`: literals in statements, and what fits a column.
 
 The rules are Spark's as far as they go (see `spark.conform`): text is parsed, decimals are rounded to their scale, what does
-not fit is X712, NULL in a NOT NULL column X713. Of nested values only the fields are looked at: they are taken by name.
+not fit is X712, NULL in a NOT NULL column X713. Of nested values the fields are taken by name, numbers, truths and moments
+are looked at, and what is a number in the place of a text is a text.
 """
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
@@ -22,6 +24,9 @@ from reconciler.sql.types import canonical_type
 _TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,\s*(\d+))?\))?")
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TEXTS = frozenset({"STRING", "VARCHAR", "CHAR"})
+_LARGEST_FLOAT = 3.4028235677973366e38
+"""What is less is nearer to the largest number of 32 bits than to the next there would be."""
+_DAY = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?=[T ]|$)")
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 
 
@@ -36,7 +41,7 @@ def fitted(value: Any, column: ColumnType) -> Any:
     if found is None or convert is None:
         if not _fits_within(value, canonical_type(column.type) or column.type):
             raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}")
-        return _by_name(value, shape_of(column.type))
+        return _by_name(_with_texts(value, canonical_type(column.type) or column.type), shape_of(column.type))
     try:
         return convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
     except (ValueError, InvalidOperation):
@@ -73,7 +78,7 @@ def _fits_within(value: Any, type_: str) -> bool:
         case "MAP", dict():
             return all(_fits_within(part, parts[1]) for part in value.values())
     found = _TYPE.match(type_)
-    convert = _CONVERSIONS.get(found.group(1)) if found and found.group(1) not in _TEXTS else None
+    convert = _CONVERSIONS.get(found.group(1)) if found and not _is_text(type_) else None
     if found is None or convert is None:
         return True
     try:
@@ -81,6 +86,29 @@ def _fits_within(value: Any, type_: str) -> bool:
     except (ValueError, InvalidOperation):
         return False
     return True
+
+
+def _with_texts(value: Any, type_: str) -> Any:
+    """A value with the numbers in it that stand in the place of texts as these."""
+    kind, _, inner = type_.partition("<")
+    parts = _parts(inner.removesuffix(">"))
+    match kind, value:
+        case "STRUCT", dict():
+            types = {fold(name.strip("`")): of for name, _, of in (part.partition(":") for part in parts)}
+            return {name: _with_texts(part, types.get(fold(name), "")) for name, part in value.items()}
+        case "ARRAY", list():
+            return [_with_texts(part, parts[0]) for part in value]
+        case "MAP", dict():
+            return {key: _with_texts(part, parts[1]) for key, part in value.items()}
+        case _, Decimal() | int() if _is_text(type_) and not isinstance(value, bool):
+            return str(value)
+        case _:
+            return value
+
+
+def _is_text(type_: str) -> bool:
+    found = _TYPE.match(type_)
+    return found is not None and found.group(1) in _TEXTS
 
 
 def _parts(inner: str) -> list[str]:
@@ -196,20 +224,45 @@ def _text(value: Any, kind: list[Any]) -> str:
 def _number(value: Any, kind: list[Any]) -> float:
     if isinstance(value, bool):
         raise ValueError(value)
-    return float(value)
+    number = float(value)
+    most = _LARGEST_FLOAT if kind[0] in ("FLOAT", "REAL") else sys.float_info.max
+    if abs(number) > most and not (isinstance(value, str) and "inf" in value.lower()):
+        raise ValueError(value)
+    return number
 
 
 def _instant(value: Any, kind: list[Any]) -> datetime:
-    if isinstance(value, int | float):
-        raise ValueError(value)
-    read = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    read = _time(value)
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
-def _day(value: Any, kind: list[Any]) -> date:
-    if isinstance(value, int | float):
+def _time_without_zone(value: Any, kind: list[Any]) -> datetime:
+    read = _time(value)
+    if read.tzinfo is not None:
         raise ValueError(value)
-    return value if isinstance(value, date) else date.fromisoformat(str(value))
+    return read
+
+
+def _day(value: Any, kind: list[Any]) -> date:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    read = _time_without_zone(value, kind)
+    if read.time() != time():
+        raise ValueError(value)
+    return read.date()
+
+
+def _time(value: Any) -> datetime:
+    """A day and a time of it, at least a day."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    found = _DAY.match(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(value)
+    year, month, day = map(int, found.groups())
+    return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{value[found.end() :].rstrip()}")
 
 
 def _flag(value: Any, kind: list[Any]) -> bool:
@@ -229,4 +282,6 @@ _CONVERSIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "BOOLEAN": _flag,
     "DATE": _day,
     "TIMESTAMP": _instant,
+    "TIMESTAMP_LTZ": _instant,
+    "TIMESTAMP_NTZ": _time_without_zone,
 }

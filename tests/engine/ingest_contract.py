@@ -5,7 +5,7 @@ Part of contract.py; changes at large: changes_contract.py.
 
 import json
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -695,6 +695,82 @@ class IngestContract(Tables):
         assert sorted(map(len, told.values())) == [len(marks), len(others), len(halves)]
         assert f"not UTF-8, in hexadecimal digits: {others[0].hex().upper()}" in {row[5] for row in rejected}
         assert len(storage.rows(letters.location)) - len(rejected) == 3
+
+    def test_what_has_a_zone_does_not_fit_a_column_without_one(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        inner = "STRUCT<n: TIMESTAMP_NTZ, d: DATE, t: TIMESTAMP, f: FLOAT>"
+        columns = (
+            ColumnType("id", "INT"),
+            ColumnType("n", "TIMESTAMP_NTZ"),
+            ColumnType("d", "DATE"),
+            ColumnType("t", "TIMESTAMP"),
+            ColumnType("f", "FLOAT"),
+            ColumnType("st", inner),
+        )
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        fits: tuple[dict[str, Any], ...] = (
+            {"n": "2024-01-02T23:00:00", "d": "2024-01-02", "t": "2024-01-02T23:00:00-05:00", "f": 3.4e38},
+            {"n": "2024-1-2 23:00", "d": "2024-1-2T00:00:00.000", "t": "2024-01-02 23:00:00Z", "f": "Infinity"},
+            {"n": "2024-01-02", "d": "2024-01-02 00:00", "t": "2024-01-02", "f": "-1e-3"},
+        )
+        zoned = ("2024-01-02T23:00:00-05:00", "2024-01-02T23:00:00Z", "2024-01-02 00:00:00+00:00")
+        does_not: tuple[dict[str, Any], ...] = (
+            *({column: text} for column in "nd" for text in zoned),
+            {"d": "2024-01-02T23:00:00"},
+            *({column: value} for column in "ndt" for value in ("2024", "2024-03", 2024, 19723, "2024-01-02 foo")),
+            {"f": 1e39},
+            {"f": "1e400"},
+        )
+        number, everything = 0, []
+        for good, wanted in ((fits, True), (does_not, False)):
+            for one in good:
+                for row in (one, {"st": one}):
+                    everything.append({"id": number if wanted else -1, **row})
+                    number += 1
+        write(tmp_path / "a.json", *everything)
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        lines = [
+            "id,n,d",
+            "100,2024-01-02T23:00:00Z,",
+            "101,,2024-01-02T00:00:00+01:00",
+            "102,2024-01-02 03:04:05.6,2024-01-02",
+        ]
+        (tmp_path / "b.csv").write_text("\n".join(lines), "utf-8")
+        csv = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "b.csv")}}, "format": {"name": "csv"}}
+
+        rejected = ingest_files(engine, target, json_files(tmp_path / "a.json"), 1, letters).rejected
+        assert ingest_files(engine, target, csv, 2, letters).rejected == 2
+
+        rows = {row[0]: row for row in storage.rows(target.location)}
+        assert sorted(rows) == [*range(2 * len(fits)), 102]
+        assert rejected == 2 * len(does_not)
+        assert rows[0][1:3] == (datetime.fromisoformat("2024-01-02T23:00:00"), date(2024, 1, 2))
+        assert rows[102][1:3] == (datetime.fromisoformat("2024-01-02T03:04:05.600000"), date(2024, 1, 2))
+        assert [str(rows[5][5][name])[:10] for name in "nd"] == ["2024-01-02"] * 2
+        assert {row[4].partition(":")[0] for row in storage.rows(letters.location)} == {"X712"}
+
+    def test_a_number_for_a_text_is_the_number_as_it_was_written(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        columns = (
+            ColumnType("s", "STRING"),
+            ColumnType("st", "STRUCT<i: INT, d: DECIMAL(6,2), s: STRING, ar: ARRAY<STRING>, m: MAP<STRING,VARCHAR(30)>>"),
+        )
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        long, longer = "12345678901234567890.123", "0.1234567890123456789012345678901234567890123"
+        inner = f'{{"i":7,"d":1.50,"S":1.50,"ar":[{long},{longer},"1.50",null,7],"m":{{"k":-1.00}}}}'
+        (tmp_path / "a.json").write_text(f'{{"s":1.50,"st":{inner}}}\n{{"s":{long}}}\n{{"s":1e400}}', "utf-8")
+
+        ingest_files(engine, target, json_files(tmp_path / "a.json"), 1)
+
+        first, other, large = storage.rows(target.location)
+        assert (first[0], other[0], large[0].upper().replace("+", "")) == ("1.50", long, "1E400")
+        nested = first[1]
+        assert (nested["i"], nested["s"], nested["ar"]) == (7, "1.50", [long, longer, "1.50", None, "7"])
+        assert (Decimal(str(nested["d"])), dict(nested["m"])) == (Decimal("1.5"), {"k": "-1.00"})
 
     def test_numbers_lose_no_fraction_where_the_source_has_types(
         self, engine: Engine, storage: Storage, tmp_path: Path

@@ -19,12 +19,23 @@ from dataclasses import dataclass, replace
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, TimestampType
 
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
+from reconciler.engine.spark.json_texts import is_unfit
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import cast_by_name, from_variant, is_time_of_day, misfit, too_long, truncated
+from reconciler.engine.spark.nested import (
+    cast_by_name,
+    from_text,
+    has_zone,
+    is_no_time,
+    is_too_large,
+    misfit,
+    moments_for,
+    too_long,
+    truncated,
+)
 from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
@@ -35,6 +46,8 @@ record's other row says it."""
 _VALUE = "reconcile value "
 _OTHER = "reconcile other value "
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char(?:acter)?\s*\(\s*(\d+)\s*\)\s*$")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_WITHOUT_ZONE = ("date", "timestamp_ntz")
 _NESTED = ("struct<", "array<", "map<")
 TEXT = ("string", "varchar", "char", "character")
 """How types of text begin, in small letters."""
@@ -235,8 +248,17 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         value = f"try_cast({text} AS {column.type})"
         value = value if source.exact is None else f"coalesce({source.exact}, {value})"
         checks = [(f"{_THIS} IS NULL AND {text} IS NOT NULL", message)]
-        if source.is_text and kind.startswith("timestamp"):
-            checks.append((is_time_of_day(text), message))
+        if source.is_text and kind in _TIMES:
+            if kind in _WITHOUT_ZONE:
+                zoned = literal(
+                    f"X712: a value for column {column.name} has a zone, and {column.type} has none (a TIMESTAMP has): "
+                )
+                checks.append((has_zone(text), f"concat({zoned}, {told})"))
+            checks.append((is_no_time(text, kind), message))
+        if source.is_text and kind in ("double", "float", "real"):
+            checks.append((is_too_large(_THIS, text), message))
+        if isinstance(source.kind, TimestampType) and kind in _WITHOUT_ZONE:
+            raise refusal("X712", moments_for(column.name, column.type))
         altered = truncated(text, source.kind, storage_type(column.type)) if source.kind is not None else None
         if altered is not None and not source.is_text:
             checks.append((altered, message))
@@ -252,5 +274,5 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         return f"CAST({text} AS {stored})", lengths
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"
-    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {misfit(parsed, stored)})"
-    return f"CASE WHEN NOT ({wrong}) THEN {from_variant(parsed, stored)} END", ((wrong, message), *lengths)
+    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {is_unfit(text)} OR {misfit(parsed, stored)})"
+    return f"CASE WHEN NOT ({wrong}) THEN {from_text(text, parsed, stored)} END", ((wrong, message), *lengths)

@@ -2,10 +2,12 @@
 fit, one that does not try stops the query, and none looks at the length of a text. And the fields of structures taken by
 name, since a cast takes them by position.
 
-NULL fits everywhere. An object fits STRUCT and MAP, an array ARRAY, a scalar what it can be cast to.
+NULL fits everywhere. An object fits STRUCT and MAP, an array ARRAY, a scalar what it can be cast to. A number in the place
+of a text is that text, as it was written.
 """
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
@@ -30,9 +32,23 @@ from pyspark.sql.types import (
 
 from reconciler.engine.fields import no_common_field
 from reconciler.engine.spark.failures import refusal
+from reconciler.engine.spark.json_texts import marked, unmarked
 from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.texts import FOR_NUMBERS
 from reconciler.names import fold
 from reconciler.sql.structures import Elements, Entries, Shape, Structure, without_common_field
+
+_DAY: Final = r"\s*[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
+_CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
+_MIDNIGHT: Final = r"0{1,2}:0{1,2}(:0{1,2}(\.0*)?)?"
+_TIMES: Final = {
+    "date": rf"^{_DAY}([T ]({_MIDNIGHT})?)?\s*$",
+    "timestamp": rf"^{_DAY}([T ]|\s*$)",
+    "timestamp_ntz": rf"^{_DAY}([T ]({_CLOCK})?)?\s*$",
+}
+_ZONED: Final = rf"^{_DAY}[T ]{_CLOCK}\s*[^\s0-9:.]"
+_INFINITE: Final = "double('Infinity')"
+_INFINITE_TEXT: Final = r"(?i)^\s*[+-]?inf"
 
 
 def misfit(variant: str, type_: str) -> str:
@@ -57,8 +73,8 @@ def cast_by_name(value: str, source: DataType, type_: str, column: str) -> str:
     """The value, of the source's type, as the type that SQL writes so; fields of structures are taken by name, without
     regard to case, and those that the source lacks are NULL. `column` is what messages call the value.
 
-    Raises an exception as `refusal` makes it where a structure has no field of the type's, and where keys of a map would
-    have to be made anew.
+    Raises an exception as `refusal` makes it where a structure has no field of the type's, where keys of a map would have to
+    be made anew, and where a moment would have to become a day or a time without a zone.
     """
     target = _read(type_)
     nowhere = without_common_field(shape(source), shape(target), column)
@@ -88,8 +104,16 @@ def _by_name(value: str, source: DataType, target: DataType, path: str, depth: i
                 raise refusal("X712", f"{told}: they are of type {source.keyType.simpleString()}")
             inner = _by_name(part, source.valueType, target.valueType, path, depth + 1)
             return value if inner == part else f"transform_values({value}, (key{depth}, {part}) -> {inner})"
+        case TimestampType(), (DateType() | TimestampNTZType()):
+            raise refusal("X712", moments_for(path, target.simpleString().upper()))
         case _:
             return value
+
+
+def moments_for(column: str, type_: str) -> str:
+    """Why a column of the source, a TIMESTAMP, fits no column of the type, which has no zone."""
+    told = f"the values for column {column} do not fit {type_}: they are of type timestamp"
+    return f"{told}, moments, which have no day and no time without a zone (declare TIMESTAMP, and cast it in a view)"
 
 
 def _fields_by_name(value: str, source: StructType, target: StructType, path: str, depth: int) -> str:
@@ -163,8 +187,14 @@ def _truncated(value: str, source: DataType, target: DataType, depth: int) -> st
             return _any_of(f"exists({side}({value}), {part} -> coalesce({one}, false))" for side, one in found if one)
         case ((FloatType() | DoubleType() | DecimalType()), (ByteType() | ShortType() | IntegerType() | LongType())):
             return f"{value} <> floor({value})"
-        case StringType(), (TimestampType() | TimestampNTZType()):
-            return is_time_of_day(value)
+        case ((DoubleType() | DecimalType()), FloatType()):
+            return f"abs({value}) <> {_INFINITE} AND abs(CAST({value} AS FLOAT)) = {_INFINITE}"
+        case TimestampNTZType(), DateType():
+            return f"{value} <> date_trunc('DAY', {value})"
+        case StringType(), (DateType() | TimestampType() | TimestampNTZType()):
+            return is_no_time(value, target.simpleString())
+        case StringType(), (FloatType() | DoubleType()):
+            return is_too_large(f"CAST({value} AS {target.simpleString()})", value)
         case _:
             return None
 
@@ -203,22 +233,36 @@ def _altered(variant: str, kind: DataType) -> Iterator[str]:
         case ByteType() | ShortType() | IntegerType() | LongType():
             yield f"{made_of} = 'BOOLEAN'"
             yield f"try_cast({variant} AS DECIMAL(38,18)) <> try_cast({variant} AS {kind.simpleString()})"
-        case DecimalType() | FloatType() | DoubleType():
+        case DecimalType():
             yield f"{made_of} = 'BOOLEAN'"
+        case FloatType() | DoubleType():
+            yield f"{made_of} = 'BOOLEAN'"
+            text = f"if({made_of} = 'STRING', try_cast({variant} AS STRING), '')"
+            yield is_too_large(f"try_cast({variant} AS {kind.simpleString()})", text)
         case BooleanType():
             yield f"{made_of} NOT IN ('BOOLEAN', 'STRING') AND try_cast({variant} AS DOUBLE) NOT IN (0, 1)"
         case DateType() | TimestampType() | TimestampNTZType():
             yield f"{made_of} <> 'STRING'"
-            yield is_time_of_day(f"try_cast({variant} AS STRING)")
+            yield is_no_time(f"try_cast({variant} AS STRING)", kind.simpleString())
         case _:
             pass
 
 
-def is_time_of_day(text: str) -> str:
-    """An expression that is true where a text has a time without a day: Spark takes it for that of today, and so for another
-    value each day."""
-    pattern = literal(r"^\s*[tT]?[0-9]{1,2}:")
-    return f"coalesce({text} RLIKE {pattern}, false)"
+def is_no_time(text: str, type_: str) -> str:
+    """An expression that is true where Spark would take something else out of a text than it says: a time without a day is
+    that of today, a year or month its first day, a zone is dropped where the type has none, and a date is what stands before
+    a blank."""
+    return f"NOT coalesce({text} RLIKE {literal(_TIMES[type_.strip().lower()])}, true)"
+
+
+def has_zone(text: str) -> str:
+    """An expression that is true where a text is a time with a zone."""
+    return f"coalesce({text} RLIKE {literal(_ZONED)}, false)"
+
+
+def is_too_large(value: str, text: str) -> str:
+    """An expression that is true where a number is infinite that was read of a text which does not say so."""
+    return f"coalesce(abs({value}) = {_INFINITE} AND NOT {text} RLIKE {literal(_INFINITE_TEXT)}, false)"
 
 
 def _either(variant: str, shape: str, inner: str) -> str:
@@ -227,31 +271,67 @@ def _either(variant: str, shape: str, inner: str) -> str:
     )
 
 
-def from_variant(variant: str, type_: str) -> str:
-    """A variant that fits as the type that SQL writes so. Keys are fields without regard to case, as they are columns; a
-    cast would take those alone that are spelled so."""
+def from_text(text: str, parsed: str, type_: str) -> str:
+    """A JSON text, and what it is parsed to, as the type that SQL writes so, where it fits. Keys are fields without regard
+    to case, as they are columns; a cast would take those alone that are spelled so."""
     kind = _read(type_)
-    return f"CAST({_from_variant(variant, kind, 0)} AS {type_})" if _has_fields(kind) else f"CAST({variant} AS {type_})"
+    plain = f"CAST({_from_variant(parsed, kind, 0)} AS {type_})" if _has_fields(kind) else f"CAST({parsed} AS {type_})"
+    numbers = _numbers_as_texts(parsed, kind, 0)
+    if numbers is None:
+        return plain
+    # A variant forgets how its numbers were written, so they are looked at as strings. That is dear, and seldom needed.
+    written = _from_variant(f"try_parse_json({marked(text)})", kind, 0, is_marked=True)
+    return f"CASE WHEN {numbers} THEN CAST({written} AS {type_}) ELSE {plain} END"
 
 
-def _from_variant(variant: str, kind: DataType, depth: int) -> str:
+def _numbers_as_texts(variant: str, kind: DataType, depth: int) -> str | None:
+    """An expression that is true where a variant has a number, or what may hold one, in the place of a text; None where the
+    type has no texts. Never NULL."""
+    part = f"part{depth}"
+    match kind:
+        case StringType() | VarcharType() | CharType():
+            return f"coalesce(schema_of_variant({variant}) NOT IN ('STRING', 'BOOLEAN', 'VOID'), false)"
+        case ArrayType():
+            inner = _numbers_as_texts(part, kind.elementType, depth + 1)
+            found = f"exists(try_cast({variant} AS array<variant>), {part} -> {inner})"
+        case MapType():
+            inner = _numbers_as_texts(part, kind.valueType, depth + 1)
+            found = f"exists(map_values(try_cast({variant} AS map<string,variant>)), {part} -> {inner})"
+        case StructType():
+            given = f"object{depth}"
+            parts = ((one, _numbers_as_texts(part, one.dataType, depth + 1)) for one in kind.fields)
+            inner = _any_of(_with(part, _field(given, one.name), condition) for one, condition in parts if condition)
+            found = _with(given, f"try_cast({variant} AS map<string,variant>)", inner or "")
+        case _:
+            return None
+    return None if inner is None else f"coalesce({found}, false)"
+
+
+def _from_variant(variant: str, kind: DataType, depth: int, is_marked: bool = False) -> str:
+    """`is_marked`: the variant's numbers are strings, `marked`."""
     part = f"part{depth}"
     match kind:
         case StructType():
             given = f"object{depth}"
             values = (
-                _with(part, _field(given, one.name), _from_variant(part, one.dataType, depth + 1)) for one in kind.fields
+                _with(part, _field(given, one.name), _from_variant(part, one.dataType, depth + 1, is_marked))
+                for one in kind.fields
             )
             named = ", ".join(f"{value} AS {quoted(one.name)}" for value, one in zip(values, kind.fields, strict=True))
             made = f"CASE WHEN {given} IS NOT NULL THEN struct({named}) END"
             return _with(given, f"CAST({variant} AS map<string,variant>)", made)
-        case ArrayType() if _has_fields(kind):
-            return (
-                f"transform(CAST({variant} AS array<variant>), {part} -> {_from_variant(part, kind.elementType, depth + 1)})"
-            )
-        case MapType() if _has_fields(kind):
-            inner = _from_variant(part, kind.valueType, depth + 1)
+        case ArrayType() if is_marked or _has_fields(kind):
+            inner = _from_variant(part, kind.elementType, depth + 1, is_marked)
+            return f"transform(CAST({variant} AS array<variant>), {part} -> {inner})"
+        case MapType() if is_marked or _has_fields(kind):
+            inner = _from_variant(part, kind.valueType, depth + 1, is_marked)
             return f"transform_values(CAST({variant} AS map<string,variant>), (key{depth}, {part}) -> {inner})"
+        case StringType() | VarcharType() | CharType() if is_marked:
+            return unmarked(f"CAST({variant} AS STRING)")
+        case _ if is_marked:
+            text = f"try_cast({variant} AS STRING)"
+            number = f"try_parse_json(substring({text}, {len(FOR_NUMBERS) + 1}))"
+            return f"CAST(if(startswith({text}, '{FOR_NUMBERS}'), {number}, {variant}) AS {kind.simpleString()})"
         case _:
             return f"CAST({variant} AS {kind.simpleString()})"
 

@@ -180,7 +180,9 @@ def _kept(read: str, column: ColumnType) -> tuple[str, ...]:
         return (f"{read} IS NULL OR abs({read}) <> double('Infinity')",)
     if kind.startswith(_TEXT):
         number = f"{_begins_as_number(read)} AND contains({read}, '.')"
-        return (f"{read} IS NULL OR NOT ({number} OR ascii({read}) = 91 OR ascii({read}) = 123)",)
+        # A number that is too large for a double is read as a text with quotes of its own.
+        others = " OR ".join(f"ascii({read}) = {ord(first)}" for first in '["{')
+        return (f"{read} IS NULL OR NOT ({number} OR {others})",)
     return ()
 
 

@@ -373,7 +373,8 @@ def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnT
             conditions.append(f"{point} > 0 AND ({fits} AND instr({value}, 'E') = 0) IS NOT TRUE")
         elif kind.startswith(("string", "varchar", "char", "struct", "array", "map", "variant", "binary")):
             number = f"ascii({value}) BETWEEN 45 AND 57 AND instr({value}, '.') > 0"
-            conditions.append(f"{number} OR ascii({value}) IN (91, 123)")
+            # A number that is too large for a double is read as a text with quotes of its own (34).
+            conditions.append(f"{number} OR ascii({value}) IN (34, 91, 123)")
     return f"coalesce({' OR '.join(f'({one})' for one in conditions)}, false)" if conditions else "false"
 
 
