@@ -1,13 +1,14 @@
 """What fits a column, on Spark, where the recording engine is no measure: empty fields of CSV, texts within values."""
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from reconciler.engine.protocol import ColumnType, Engine, Selection, StoredSource, TableBuild, TableTarget
+from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, StoredSource, TableBuild, TableTarget
 from reconciler.errors import EngineError
 from tests.engine.asking import change, ingest_files, json_files, write
 from tests.engine.engines import DeltaStorage
@@ -55,6 +56,40 @@ def test_quotes_with_nothing_between_them_are_the_empty_text(engine: Engine, sto
         (5, None, None, None),
         (6, None, None, None),
     ]
+
+
+def test_fields_with_line_breaks_hold_texts_only(engine: Engine, storage: DeltaStorage, tmp_path: Path) -> None:
+    target = table(storage, tmp_path, ColumnType("id", "INT"), ColumnType("name", "STRING"))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_bytes(b'id,name\n1,"x\ny"\n2,"a\xff\nb"\n3,"a\0"\n4,\xc3\xa9\n')
+    (tmp_path / "in" / "b.csv").write_bytes('\ufeffid,name\n5,"\ufffd\n"\n6,""\n'.encode())
+    transport = {"name": "file_input", "config": {"path": str(tmp_path / "in")}}
+    settings = {"transport": transport, "format": {"name": "csv", "config": {"multi_line": True}}}
+    letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+    assert ingest_files(engine, target, settings, 1, letters).rejected == 2
+
+    assert storage.rows(target.location) == [(1, "x\ny"), (4, "é"), (5, "\ufffd\n"), (6, "")]
+    assert sorted(row[4] for row in storage.rows(letters.location)) == [
+        "X714: a line holds the character NUL",
+        "X714: the text is not UTF-8",
+    ]
+
+
+def test_a_time_of_day_is_not_dropped_where_the_source_has_types(
+    engine: Engine, storage: DeltaStorage, session: SparkSession, tmp_path: Path
+) -> None:
+    target = table(storage, tmp_path, ColumnType("id", "INT"), ColumnType("v", "DATE"), ColumnType("ar", "ARRAY<DATE>"))
+    day, hour = "TIMESTAMP_NTZ '2024-01-02 00:00:00'", "TIMESTAMP_NTZ '2024-01-02 00:00:00.1'"
+    rows = (
+        f"SELECT {n} AS id, {v} AS v, array({a}) AS ar" for n, (v, a) in enumerate([(day, day), (hour, day), (day, hour)])
+    )
+    parquet(session, tmp_path, "1", " UNION ALL ".join(rows))
+    settings = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "in")}}, "format": {"name": "parquet"}}
+    letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+    assert ingest_files(engine, target, settings, 1, letters).rejected == 2
+    assert storage.rows(target.location) == [(0, date(2024, 1, 2), [date(2024, 1, 2)])]
 
 
 NESTED = (
@@ -146,6 +181,12 @@ def test_fields_within_columns_of_parquet_files_are_taken_by_name(
             "named_struct('a', array(1))",
             "STRUCT<a: INT>",
             "do not fit STRUCT<a: INT>: they are of type struct<a:array<int>>",
+        ),
+        ("TIMESTAMP '2024-01-02 00:00:00Z'", "DATE", "for column v do not fit DATE: they are of type timestamp, moments"),
+        (
+            "array(named_struct('a', TIMESTAMP '2024-01-02 00:00:00Z'))",
+            "ARRAY<STRUCT<a: TIMESTAMP_NTZ>>",
+            r"for column v\.a do not fit TIMESTAMP_NTZ: they are of type timestamp, moments",
         ),
     ],
 )
