@@ -213,11 +213,16 @@ def _apply_under_lease(
         return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
     _require_planned_engine(target, desired)
     head = applied.head.value if applied.head is not None else None
+    commit = found.commit()
     approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
+    if found.commit() != commit:
+        # What is recorded as applied is what was judged.
+        applying.tell(f"another commit was checked out while the plan of {pipeline} was judged; planning again")
+        return _apply_under_lease(target, pipeline, wanted, applying, beside, check)
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
-    stored = _open_journal(target, plan, approval, applied, found, applying, wanted.promotes)
+    stored = _open_journal(target, plan, approval, applied, desired, commit, applying, wanted.promotes)
     work = OpenJournal(target.registry, stored, applying.boundary, check)
     try:
         _require_still_newest(target, plan, head, found)
@@ -281,11 +286,11 @@ def _open_journal(
     plan: Plan,
     approval: Approval,
     applied: AppliedState,
-    found: Desired,
+    desired: Snapshot | None,
+    commit: str,
     applying: Applying,
     promotes: str,
 ) -> Stored[Head]:
-    desired = found.snapshot
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
     home = head.applied.home if head.applied is not None else None
@@ -302,7 +307,7 @@ def _open_journal(
         record=desired.record if desired else None,
         approval=approval,
         by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
-        commit=found.commit(),
+        commit=commit,
         opened_at=_now(),
         summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,

@@ -1,6 +1,6 @@
 """How far along its branch a pipeline has come is remembered, and nothing older is applied or promoted after that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -154,6 +154,32 @@ def test_nothing_to_do_is_not_said_beside_a_journal_that_was_opened_meanwhile(ce
     assert result.finished
     assert not result.did_nothing
     assert newer.pipeline("free").plan().changes_nothing
+
+
+def test_what_is_recorded_as_applied_is_the_commit_that_was_judged(cell: Cell) -> None:
+    """Somebody checks another branch out, on which the pipeline has the same files, before the journal is opened."""
+    on_side(cell, THINGS["a description"])
+    cell.merge("side", "--ff-only")
+    judged = cell.git("rev-parse", "HEAD")
+    cell.git("checkout", "-q", "side")
+    cell.commit("beside main")
+    cell.git("checkout", "-q", "main")
+    project = cell.project()
+
+    class Judged(DeltaRegistry):
+        """The program is written down once it may be applied."""
+
+        def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
+            cell.git("checkout", "-q", "side")
+            super().write_snapshot(pipeline, record, objects)
+
+    target: Any = project.target
+    object.__setattr__(target, "registry", Judged(target.warehouse))
+    assert not project.pipeline("shop").apply().did_nothing
+    head = project.target.registry.head("shop")
+    assert head is not None
+    assert head.value.applied is not None
+    assert head.value.applied.commit == judged
 
 
 class Slow(DeltaRegistry):
