@@ -257,6 +257,7 @@ def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lak
     assert {"connector recovered"} <= {event for event, subject, _ in lake.happened() if subject == "many.output"}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_an_unknown_topic_is_read_as_soon_as_it_is_there(lake: Lake) -> None:
     lake.resume("later")
@@ -294,8 +295,8 @@ def parquet_cut_in_half(lake: Lake) -> Callable[[], None]:
     ("table", "spoil", "code", "word"),
     [
         ("strict", csv_without_a_column, "X713", "amount"),
-        ("typed", delta_of_other_types, "X712", "array<bigint>"),
-        ("cut", parquet_cut_in_half, "X714", "1.parquet"),
+        pytest.param("typed", delta_of_other_types, "X712", "array<bigint>", marks=pytest.mark.slow),
+        pytest.param("cut", parquet_cut_in_half, "X714", "1.parquet", marks=pytest.mark.slow),
     ],
     ids=["csv without a NOT NULL column", "delta of other types", "parquet cut in half"],
 )
@@ -335,6 +336,7 @@ def test_bad_records_go_to_the_dead_letters_and_too_many_stop_the_connector(lake
     assert lake.status("letters").rows == 2
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_followed_table_whose_files_were_vacuumed_goes_on_from_where_its_user_says(lake: Lake) -> None:
     source = lake.write_delta("followed", {"id": numbers(1, 2, 3), "amount": numbers(10, 20, 30)})

@@ -4,6 +4,7 @@ the digest of their plan, the order of applies, who is named when something is t
 import json
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from reconciler.reconcile.boundaries import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.test_reading_pipelines import CENTS, views_built
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
@@ -239,9 +241,19 @@ def test_what_is_staged_is_not_promoted_over_something_else(pair: Pair, said: Sa
     assert "no changes" in said("plan", "grades")
 
 
-@pytest.mark.parametrize("moves", [True, False])
 @pytest.mark.parametrize(
-    "point", ["stage_view:effected", "stage:intended", "stage:recorded", "open:recorded", "publish_view:effected"]
+    ("point", "moves"),
+    mostly_slow(
+        list(
+            product(
+                ["stage_view:effected", "stage:intended", "stage:recorded", "open:recorded", "publish_view:effected"],
+                [True, False],
+            )
+        ),
+        ("stage_view:effected", True),
+        ("stage:recorded", False),
+        ("publish_view:effected", True),
+    ),
 )
 def test_killed_while_it_is_staged_or_promoted_it_ends_the_same(pair: Pair, said: Said, point: str, moves: bool) -> None:
     pair.write("grades", LESS)

@@ -30,6 +30,7 @@ from tests.acceptance.shop import (
     stored_rows,
     write_shop,
 )
+from tests.cells import mostly_slow
 
 pytestmark = pytest.mark.spark
 
@@ -52,12 +53,6 @@ STEP_BOUNDARIES = [
     "step:before",
     "step:recorded",
 ]
-
-
-def _places(boundaries: list[str]) -> list[Any]:
-    """As parameters. In every run after the first effect of each kind, where a repeat has most to tell; the other places in
-    the slow suite (and in every run those without Spark: tests/reconcile)."""
-    return [place if place.endswith(":effected") else pytest.param(place, marks=pytest.mark.slow) for place in boundaries]
 
 
 INSERT = "INSERT INTO kept VALUES (4, 1.00), (5, NULL)"
@@ -85,7 +80,9 @@ def test_undisturbed_it_gives_the_expected_rows(undisturbed: dict[str, Any]) -> 
     assert len(found["added"]) == 3
 
 
-@pytest.mark.parametrize("boundary", _places(APPLY_BOUNDARIES))
+# In every run after the effects that Spark has most to do with, where a repeat has most to tell. The other places are in the
+# slow suite, and without Spark in tests/reconcile.
+@pytest.mark.parametrize("boundary", mostly_slow(APPLY_BOUNDARIES, "bootstrap_view:effected", "publish_view:effected"))
 def test_an_apply_killed_there_and_applied_again_ends_the_same(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:
@@ -129,11 +126,7 @@ def _held_by_a_run(root: Path, engine: Engine) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "boundary",
-    [
-        "",
-        "prebuild:effected#2",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("prebuild:recorded", "bootstrap_view:effected")),
-    ],
+    mostly_slow(["", "prebuild:effected#2", "prebuild:recorded", "bootstrap_view:effected"], "prebuild:effected#2"),
 )
 def test_an_apply_beside_a_run_killed_there_and_applied_again_ends_the_same(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
@@ -177,6 +170,7 @@ def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
     assert len(applies) == 3
 
 
+@pytest.mark.slow
 def test_a_journal_is_finished_though_the_files_are_broken(
     baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:
@@ -201,7 +195,7 @@ def test_queries_are_answered_from_the_published_step_while_an_apply_is_open(
     assert [(str(row["total"]), row["n"]) for row in rows] == [("61.50", 2)]
 
 
-@pytest.mark.parametrize("boundary", [STEP_BOUNDARIES[0], *_places(STEP_BOUNDARIES[1:])])
+@pytest.mark.parametrize("boundary", mostly_slow(STEP_BOUNDARIES, "table:effected"))
 def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_doubled(
     boundary: str, baseline: Path, tmp_path: Path, spark_engine: Engine
 ) -> None:
@@ -218,6 +212,7 @@ def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_do
     assert state(root, spark_engine)["intent"] is None
 
 
+@pytest.mark.slow
 def test_an_apply_replays_a_step_that_was_left_open_first(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
@@ -297,7 +292,14 @@ def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engi
     return {"state": state(root, spark_engine), "contents": contents(root)}
 
 
-@pytest.mark.parametrize("boundary", _places([f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS]))
+@pytest.mark.parametrize(
+    "boundary",
+    mostly_slow(
+        [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS],
+        "evolve_table:effected",
+        "publish_table:effected",
+    ),
+)
 def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(
     boundary: str, evolving: Path, evolved: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:

@@ -2,6 +2,7 @@
 written for it, and that nothing is read a second time."""
 
 import json
+import shutil
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,18 @@ class Shop:
         return [(field.name, str(field.type.type), field.nullable) for field in fields]
 
 
-@pytest.fixture
-def shop(tmp_path: Path, spark_engine: Engine) -> Shop:
-    found = Shop(tmp_path, spark_engine)
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path:
+    """The pipeline, applied, with its two rows. Copy it; don't change it."""
+    found = Shop(tmp_path_factory.mktemp("filled"), spark_engine)
     found.apply(ORDERS + TOTAL)
     found.pipeline.execute("INSERT INTO orders VALUES (1, 1.50, 'a'), (2, NULL, NULL)")
-    return found
+    return found.root
+
+
+@pytest.fixture
+def shop(filled: Path, tmp_path: Path, spark_engine: Engine) -> Shop:
+    return Shop(Path(shutil.copytree(filled, tmp_path / "shop")), spark_engine)
 
 
 def test_columns_at_the_end_are_one_commit_that_touches_no_row(shop: Shop) -> None:

@@ -191,6 +191,7 @@ def test_history_then_live_as_printed(tmp_path: Path, spark_engine: Engine, kafk
     assert project.pipeline("shop").plan().is_empty
 
 
+@pytest.mark.slow
 def test_history_then_three_partitions(tmp_path: Path, spark_engine: Engine, kafka_broker: Broker) -> None:
     topic = kafka_broker.create_topic(partitions=3)
     live: dict[int, list[Mapping[str, Any]]] = {}
@@ -206,6 +207,7 @@ def test_history_then_three_partitions(tmp_path: Path, spark_engine: Engine, kaf
     assert_views_agree(project)
 
 
+@pytest.mark.slow
 def test_the_broker_dies_on_the_way_and_comes_back(tmp_path: Path, spark_engine: Engine, kafka_broker: Broker) -> None:
     topic = kafka_broker.create_topic()
     kafka_broker.produce(topic, inserts(range(SYNCED)))

@@ -34,6 +34,7 @@ def jobs() -> int:
     return max(tracker.getJobIdsForGroup(None))
 
 
+@pytest.mark.slow
 def test_going_back_and_forth_runs_no_job_where_nothing_moved(
     tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:

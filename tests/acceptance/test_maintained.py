@@ -18,6 +18,7 @@ from reconciler.reconcile.versions.rolling_back import roll_back
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
 from tests.acceptance.shop import open_shop, stored_rows
 from tests.acceptance.versioned_shop import READS
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 
@@ -204,7 +205,14 @@ def test_copies_that_somebody_took_are_computed_after_all(maintained: Shop, firs
     assert stored_rows(maintained.root, "total") == first("(3, 30)")
 
 
-@pytest.mark.parametrize("point", [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view") for point in POINTS])
+@pytest.mark.parametrize(
+    "point",
+    mostly_slow(
+        [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view") for point in POINTS],
+        "bootstrap_view:effected",
+        "publish_view:effected",
+    ),
+)
 def test_a_rollback_to_one_that_dies_is_finished_by_the_next(maintained: Shop, first: First, point: str) -> None:
     maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
     maintained.built()
@@ -301,7 +309,13 @@ def test_what_was_kept_is_read_after_a_prune(maintained: Shop, first: First) -> 
 
 
 @pytest.mark.parametrize(
-    "point", [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view", "commit_snapshot") for point in POINTS]
+    "point",
+    mostly_slow(
+        [f"{kind}:{point}" for kind in ("bootstrap_view", "publish_view", "commit_snapshot") for point in POINTS],
+        "bootstrap_view:effected",
+        "publish_view:effected",
+        "commit_snapshot:effected",
+    ),
 )
 def test_an_apply_that_dies_is_finished_by_the_next(shop: Shop, first: First, point: str) -> None:
     shop.write(SECOND)

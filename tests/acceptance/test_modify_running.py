@@ -454,6 +454,7 @@ def test_outputs_added_modified_removed_and_renamed_by_a_lock_file(shop: Shop) -
     assert len(shop.broker.messages(shop.topics["out"])) == messages
 
 
+@pytest.mark.slow
 def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_new_view(shop: Shop) -> None:
     """Nobody stops anything: steps are published while the new view is built beside the run, which then goes on with it."""
     shop.program = PROGRAM + "CREATE MATERIALIZED VIEW large AS SELECT id FROM notes WHERE id >= 2;\n"

@@ -9,6 +9,7 @@ from reconciler.engine.recording import RecordingEngine
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.shop import write_shop
 from tests.acceptance.versioned_shop import VersionedShop, made_once
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 TABLE = "CREATE TABLE orders (id BIGINT, price INT);\n"
@@ -187,7 +188,10 @@ BOUNDARIES = [
 ]
 
 
-@pytest.mark.parametrize("name", BOUNDARIES)
+@pytest.mark.parametrize(
+    "name",
+    mostly_slow(BOUNDARIES, "open:recorded", "bootstrap_view:effected", "publish_view:effected", "commit_snapshot:effected"),
+)
 def test_a_pin_whose_apply_dies_anywhere_is_in_force_after_the_next(shop: Shop, name: str) -> None:
     shop.pin("v1")
     pipeline = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,12 @@ def root(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> Path
 
 
 @pytest.fixture
+def copied(root: Path, tmp_path: Path) -> Path:
+    """A repository to change."""
+    return Path(shutil.copytree(root, tmp_path / "copy"))
+
+
+@pytest.fixture
 def shop(root: Path, spark_engine: Engine) -> Pipeline:
     return Project.open(root, engine=spark_engine).pipeline("shop")
 
@@ -103,9 +110,8 @@ def test_a_version_at_a_past_step(shop: Pipeline) -> None:
     assert "was not active at step 1" in caught.value.message
 
 
-def test_a_version_that_came_back_goes_on(apply: Apply) -> None:
-    shop = build(apply)
-    apply(FIRST)
+def test_a_version_that_came_back_goes_on(copied: Path, spark_engine: Engine) -> None:
+    shop = applying(copied, spark_engine)(FIRST)
     shop.execute("INSERT INTO orders VALUES (4, 1)")
     assert rows(shop, "SELECT * FROM total@v0") == [{"total": 531}]
     assert rows(shop, "SELECT * FROM total@v1") == [{"total": 1060, "n": 3}]
@@ -149,12 +155,12 @@ def test_the_command_says_as_of_which_step(root: Path, spark_engine: Engine, cap
     assert json.loads(capsys.readouterr().out) == {"step": 3, "versions": {"total@v0": 1}, "rows": [{"total": 30}]}
 
 
-def test_rows_that_are_gone_are_said_to_be(apply: Apply, tmp_path: Path) -> None:
-    shop = build(apply)
+def test_rows_that_are_gone_are_said_to_be(copied: Path, spark_engine: Engine) -> None:
+    shop = Project.open(copied, engine=spark_engine).pipeline("shop")
     head = shop._project.target.registry.head("shop")
     assert head is not None
     assert head.value.published is not None
-    folder = tmp_path / "warehouse" / head.value.published.relations["total"].location
+    folder = copied / "warehouse" / head.value.published.relations["total"].location
     for path in folder.rglob("*.parquet"):
         if "_delta_log" not in path.parts:
             path.unlink()
@@ -164,11 +170,11 @@ def test_rows_that_are_gone_are_said_to_be(apply: Apply, tmp_path: Path) -> None
     assert "total@v0 can't be read at step 1" in caught.value.message
 
 
-def test_what_was_replaced_long_ago_is_read(apply: Apply, tmp_path: Path) -> None:
+def test_what_was_replaced_long_ago_is_read(copied: Path, spark_engine: Engine) -> None:
     """Delta by itself refuses what was replaced more than a week ago, though its files are there."""
-    shop = build(apply)
+    shop = Project.open(copied, engine=spark_engine).pipeline("shop")
     long_ago = time.time() - 400 * 86400
-    for log in tmp_path.rglob("total/_delta_log"):
+    for log in copied.rglob("total/_delta_log"):
         for number, path in enumerate(sorted(log.iterdir())):
             os.utime(path, (long_ago + number, long_ago + number))
     assert rows(shop, "SELECT * FROM total@v0") == [{"total": 30}]

@@ -182,7 +182,7 @@ def refused(root: Path, capsys: pytest.CaptureFixture[str], codes: set[str], *ar
         assert word not in shown.out
 
 
-@pytest.mark.parametrize("program", [CHANGED, PROGRAM], ids=["changed", "unchanged"])
+@pytest.mark.parametrize("program", [CHANGED, pytest.param(PROGRAM, marks=pytest.mark.slow)], ids=["changed", "unchanged"])
 @pytest.mark.parametrize("damage", HEAD_DAMAGES)
 def test_a_damaged_head_is_an_error(damage: str, program: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     do_damage, codes = HEAD_DAMAGES[damage]

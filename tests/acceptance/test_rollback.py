@@ -22,6 +22,7 @@ from reconciler.reconcile.versions.rolling_back import plan_rollback
 from reconciler.registry.codec import head_from_json, head_to_json
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.versioned_shop import VersionedShop, held_by_a_run
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 BASE = """\
@@ -473,7 +474,7 @@ def test_beside_a_live_run_it_is_at_once_as_well(shop: Shop) -> None:
     assert shop.active() == "v1 active (rolled back)"
 
 
-@pytest.mark.parametrize("on_bootstrap", ["changes", "full", "truncate", "silent"])
+@pytest.mark.parametrize("on_bootstrap", mostly_slow(["changes", "full", "truncate", "silent"], "changes", "silent"))
 def test_outputs_get_what_a_bootstrap_of_the_same_rows_would_give_them(shop: Shop, on_bootstrap: str) -> None:
     output = f"""  connectors:
     - name: out
@@ -519,13 +520,16 @@ BOUNDARIES = ["open:before", "open:recorded", *(f"{kind}:{point}" for kind in KI
 
 
 def _places() -> list[Any]:
-    """Every place in every run with one of the two that may come next, by turns; with the other in the slow suite."""
+    """Each place with either that may come next; in every run once a journal is open, and after effects."""
     places = [*BOUNDARIES, "bootstrap_view:effected#2", "publish_view:effected#2"]
-    return [
-        pytest.param(then, place, marks=() if (number + turn) % 2 == 0 else pytest.mark.slow)
-        for number, place in enumerate(places)
-        for turn, then in enumerate(("rollback", "apply"))
-    ]
+    return mostly_slow(
+        [(then, place) for place in places for then in ("rollback", "apply")],
+        ("rollback", "open:recorded"),
+        ("apply", "bootstrap_view:effected"),
+        ("rollback", "publish_view:effected"),
+        ("apply", "publish_view:effected#2"),
+        ("rollback", "commit_snapshot:effected"),
+    )
 
 
 @pytest.mark.parametrize(("then", "boundary"), _places())

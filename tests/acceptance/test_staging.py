@@ -4,6 +4,7 @@ is read and computed, who approves, and that killed anywhere it ends the same.""
 import json
 import shutil
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.protocol import History
 from tests.acceptance.shop import stored_rows, write_shop
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 BASE = """\
@@ -400,7 +402,7 @@ def is_right(shop: Shop) -> None:
     assert "no changes" in shop("plan", "shop")
 
 
-@pytest.mark.parametrize("point", [*STAGING, *RECORDED])
+@pytest.mark.parametrize("point", mostly_slow([*STAGING, *RECORDED], "stage_view:effected", "stage:recorded"))
 def test_staging_that_dies_is_done_again_or_done(shop: Shop, point: str) -> None:
     before, head = shop.rows(), shop.head()
     shop.write(SECOND)
@@ -417,7 +419,7 @@ def test_staging_that_dies_is_done_again_or_done(shop: Shop, point: str) -> None
     is_right(shop)
 
 
-@pytest.mark.parametrize("point", [*STAGING, *RECORDED])
+@pytest.mark.parametrize("point", mostly_slow([*STAGING, *RECORDED], "stage:intended", "stage:told"))
 def test_staging_that_dies_is_promoted_by_an_apply(shop: Shop, point: str) -> None:
     shop.write(SECOND)
     name, _, occurrence = point.partition("#")
@@ -449,14 +451,16 @@ PROMOTING = [
 ]
 
 
-# At each point by one of the two in every run, by turns; by the other in the slow suite.
 @pytest.mark.parametrize(
     ("point", "again"),
-    [
-        pytest.param(point, again, marks=() if (number + turn) % 2 == 0 else pytest.mark.slow)
-        for number, point in enumerate(PROMOTING)
-        for turn, again in enumerate(("apply", "promote"))
-    ],
+    mostly_slow(
+        list(product(PROMOTING, ("apply", "promote"))),
+        ("open:recorded", "promote"),
+        ("bootstrap_view:effected", "apply"),
+        ("publish_view:effected#2", "promote"),
+        ("commit_snapshot:intended", "apply"),
+        ("commit_snapshot:recorded", "promote"),
+    ),
 )
 def test_a_promotion_that_dies_is_finished(staged: Shop, point: str, again: str) -> None:
     name, _, occurrence = point.partition("#")
@@ -469,9 +473,18 @@ def test_a_promotion_that_dies_is_finished(staged: Shop, point: str, again: str)
     assert views == []
 
 
-@pytest.mark.parametrize("moved", [True, False])
 @pytest.mark.parametrize(
-    "point", ["open:recorded", "bootstrap_view:intended", "bootstrap_view:effected", "publish_view:intended"]
+    ("point", "moved"),
+    mostly_slow(
+        list(
+            product(
+                ["open:recorded", "bootstrap_view:intended", "bootstrap_view:effected", "publish_view:intended"],
+                [True, False],
+            )
+        ),
+        ("open:recorded", False),
+        ("bootstrap_view:effected", True),
+    ),
 )
 def test_an_open_promotion_is_finished_before_anything_is_staged_or_dropped(staged: Shop, point: str, moved: bool) -> None:
     if moved:

@@ -9,6 +9,7 @@ from reconciler import Project
 from reconciler.engine.protocol import FunctionSource, InlineSource, PythonModule, Selection, ViewBuild
 from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
+from tests.cells import mostly_slow
 
 NO_CHANGES = "no changes"
 BOUNDARIES = [f"{kind}:{point}" for kind in ("bootstrap_view", "commit_snapshot") for point in POINTS]
@@ -257,7 +258,7 @@ def test_a_function_in_python_goes_along_with_the_modules_that_it_imports(
     assert function.body.sources["lib/rates.py"] == "RATE = 2\n"
 
 
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("boundary", mostly_slow(BOUNDARIES, "bootstrap_view:effected", "commit_snapshot:effected"))
 def test_a_crash_while_a_function_changes_under_a_pin(shop: Shop, boundary: str) -> None:
     shop.insert()
     shop.write(program("x * 9"), PIN)

@@ -1,8 +1,8 @@
 """The consent matrix: each thing that an apply can put in force × each place that it may come from.
 
 `THINGS` says what each takes, `PLACES` what each has; a cell is applied where it has what it takes, else refused, with every
-byte of the warehouse as it was. Each place and each thing stands in several cells of the quick part; the whole product is
-slow.
+byte of the warehouse as it was. Each place stands in the quick part, where it has consent with a thing of either kind; each
+thing stands in several of its cells. The whole product is slow.
 """
 
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ def is_given(thing: Thing, place: Place) -> bool:
 
 
 def quick() -> Iterator[tuple[str, str]]:
-    """Each place with a thing of either kind, each thing with several places: in turns."""
+    """Each place with a thing of either kind, or with one where it has consent to none; each thing with several places."""
     by_kind = [[name for name, thing in THINGS.items() if thing.takes is takes] for takes in Takes]
-    for number, place in enumerate(PLACES):
-        for names in by_kind:
-            yield names[number % len(names)], place
+    for number, (name, place) in enumerate(PLACES.items()):
+        for things in by_kind if place.merged else [by_kind[number % len(by_kind)]]:
+            yield things[number // len(by_kind) % len(things)], name
 
 
 QUICK = sorted(set(quick()))

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from tests.cells import is_slow
 from tests.consent.places import PLACES
 from tests.consent.things import THINGS
 
@@ -41,6 +42,17 @@ def test_every_row_is_shown_by_tests_that_exist() -> None:
     assert [row for row in rows() if row.count(" | ") != 2] == []
     assert [row for row in rows() if not NAMED.search(row.rpartition(" | ")[2])] == []
     assert [wrong for _, name in NAMED.findall(PAGE) if name.count("/") > 1 and (wrong := problem(name)) is not None] == []
+
+
+def is_in_every_run(name: str) -> bool:
+    path, _, test = name.partition("[")[0].partition("::")
+    return not test or not is_slow(ROOT / path, test)
+
+
+def test_every_row_is_shown_in_every_run() -> None:
+    """By one of its tests at least: what else it names may be slow."""
+    shown = [[name for _, name in NAMED.findall(row.rpartition(" | ")[2])] for row in rows()]
+    assert [names for names in shown if not any(map(is_in_every_run, names))] == []
 
 
 def test_no_threat_is_told_twice() -> None:

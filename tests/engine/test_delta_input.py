@@ -180,10 +180,12 @@ def worn(request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory
     return source
 
 
-def test_from_any_version_to_any_later_one_the_changes_are_the_difference(worn: Source) -> None:
+@pytest.mark.parametrize("until", ["the next", pytest.param("the last", marks=pytest.mark.slow)])
+def test_from_any_version_to_any_later_one_the_changes_are_the_difference(worn: Source, until: str) -> None:
     states = [worn.rows(version) for version in range(worn.version + 1)]
-    pairs = [(at, at + 1) for at in range(worn.version)] + [(at, worn.version) for at in range(0, worn.version - 1, 3)]
-    for first, last in pairs:
+    later = {"the next": lambda at: at + 1, "the last": lambda at: worn.version}[until]
+    for first in range(0, worn.version - (until == "the last"), 1 if until == "the next" else 3):
+        last = later(first)
         incoming = told(worn, worn.range(first, last))
         given = [] if incoming is None else changes(incoming)
         assert applied(states[first], given) == states[last], (first, last)
@@ -351,6 +353,7 @@ def test_what_a_vacuum_took_is_an_error_that_says_how_to_go_on(session: SparkSes
     assert says_nothing(source, source.range(source.version - 1, source.version))
 
 
+@pytest.mark.slow
 def test_what_log_clean_up_took_is_the_same_error(session: SparkSession, tmp_path: Path) -> None:
     source = Source(session, tmp_path / "t", "delta.checkpointInterval=4")
     for number in range(6):
@@ -442,7 +445,7 @@ def test_a_source_without_checksums_is_known_by_its_commits(session: SparkSessio
     assert refused(lambda: reading(source, other)).code == "X748"
 
 
-@pytest.mark.parametrize("key", [(), ("Id",)])
+@pytest.mark.parametrize("key", [pytest.param((), marks=pytest.mark.slow), ("Id",)])
 def test_a_table_that_follows_becomes_what_the_source_is(
     key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
 ) -> None:
@@ -499,7 +502,8 @@ def test_a_column_of_a_type_that_does_not_fit_is_named(
     assert (error.code, error.message) == ("X712", message)
 
 
-@pytest.mark.parametrize("key", [(), pytest.param(("Id",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [(), ("Id",)])
 def test_fields_within_columns_are_followed_by_name_whatever_order_the_source_gives_them(
     key: tuple[str, ...], spark_engine: Engine, session: SparkSession, tmp_path: Path
 ) -> None:

@@ -131,7 +131,7 @@ def record(chance: random.Random, number: int) -> str:
     return chance.choice(WHOLE).format(text) if chance.random() < 0.1 else text
 
 
-@pytest.mark.parametrize("records", [800, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("records", [300, pytest.param(3000, marks=pytest.mark.slow)])
 def test_ordinary_records_are_what_they_are_anyway(records: int, spark_engine: Engine, tmp_path: Path) -> None:
     chance = random.Random(7)
     lines = [*(record(chance, number) for number in range(records)), *SHORT]

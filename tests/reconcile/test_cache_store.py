@@ -24,6 +24,7 @@ from reconciler.reconcile.cache_store import StoredCache, open_cache
 from reconciler.reconcile.desired import read_desired
 from reconciler.reconcile.planning import plan_pipeline
 from reconciler.reconcile.target import Target, open_target
+from tests.cells import mostly_slow
 
 VIEWS = 30
 _PLAN = "import sys; from reconciler.cli.main import main; main(['plan', '--repo', sys.argv[1], '--all'])"
@@ -122,7 +123,12 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    mostly_slow(
+        list(DAMAGES), *(name for name in DAMAGES if not name.startswith("cut to ")), "cut to 0 tenths", "cut to 5 tenths"
+    ),
+)
 def test_damage_is_not_believed_and_mended(damage: str, changed: Path, folder: Path, right: str) -> None:
     assert planned(changed) == right
     DAMAGES[damage](file_of(folder))
@@ -149,7 +155,7 @@ class Interrupted:
 @pytest.mark.parametrize(
     "damage", ["gone", "gone with its folder", "random bytes", "cut to 5 tenths", "a folder in its place"]
 )
-@pytest.mark.parametrize("at", [1, 20, 60])
+@pytest.mark.parametrize("at", mostly_slow([1, 20, 60], 20))
 def test_the_file_may_be_lost_while_it_is_used(damage: str, at: int, changed: Path, folder: Path, right: str) -> None:
     planned(changed)
     file = file_of(folder)

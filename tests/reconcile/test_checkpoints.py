@@ -20,6 +20,7 @@ from reconciler.reconcile.restoring import _outputs
 from reconciler.reconcile.target import open_target
 from reconciler.registry.model import Lease, OutputState
 from reconciler.registry.protocol import History
+from tests.cells import mostly_slow
 from tests.reconcile.recorded import (
     PROGRAM,
     YAML,
@@ -204,7 +205,9 @@ BOUNDARIES = (
 )
 
 
-@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize(
+    "boundary", mostly_slow(BOUNDARIES, "step:intended", "restore:effected", "restore:before#3", "history:recorded")
+)
 def test_killed_anywhere_a_restore_is_finished_by_whoever_comes_next(
     boundary: str, shop: Path, past: dict[str, Any]
 ) -> None:

@@ -19,6 +19,7 @@ from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from tests.acceptance.shop import contents, stored_columns, stored_rows
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\
@@ -215,12 +216,15 @@ def test_data_where_a_second_folder_would_be_is_not_taken(shop: Path) -> None:
 
 @pytest.mark.parametrize(
     "boundary",
-    [
-        *(f"{kind}:{point}" for kind in KINDS for point in POINTS),
-        "evolve_table:effected#2",
-        "publish_table:effected#2",
-        "rename_relation:effected#4",
-    ],
+    mostly_slow(
+        [
+            *(f"{kind}:{point}" for kind in KINDS for point in POINTS),
+            "evolve_table:effected#2",
+            "publish_table:effected#2",
+            "rename_relation:effected#4",
+        ],
+        *(f"{kind}:effected" for kind in KINDS),
+    ),
 )
 def test_an_apply_killed_there_and_applied_again_ends_the_same(
     boundary: str, shop: Path, undisturbed: dict[str, Any]

@@ -31,6 +31,7 @@ from reconciler.errors import EngineError, ReconcileError
 from reconciler.reconcile.api import Project
 from reconciler.reconcile.lease import Holder, hold_lease
 from reconciler.reconcile.withdrawing import ingest_transaction
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.late_driver import LEASE_SECONDS
 from tests.reconcile.recorded import everything, feed, head_of, open_project, steps_recorded, write_project
@@ -51,13 +52,6 @@ POINTS = (
     "history:recorded",
 )
 INSIDE = ("inside:ingest", "inside:build_view")
-REPEATED = {"table:before#2", "table:effected#2", "view:before#3", "view:effected#3"}
-"""The same as the first time, of another relation: in the slow suite."""
-
-
-def places(*slow: str) -> list[Any]:
-    """As parameters: each kind of point in every run, all but these."""
-    return [pytest.param(one, marks=pytest.mark.slow) if one in {*REPEATED, *slow} else one for one in (*POINTS, *INSIDE)]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +124,7 @@ def goes_on_as_if_nothing_had_happened(root: Path, undisturbed: dict[str, Any]) 
 
 
 # Who looks at the lease is stopped by it wherever that is; who does not has more to tell, below.
-@pytest.mark.parametrize("point", places("table:before", "view:before", "view:effected", "step:before"))
+@pytest.mark.parametrize("point", mostly_slow([*POINTS, *INSIDE], "table:effected", "inside:build_view", "history:recorded"))
 def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
     point: str, root: Path, undisturbed: dict[str, Any]
 ) -> None:
@@ -145,7 +139,13 @@ def test_a_driver_that_comes_back_notices_and_nothing_of_it_lands(
     assert head_of(root).epoch > 0
 
 
-@pytest.mark.parametrize("point", ["intent:before", *places("step:before")])
+@pytest.mark.parametrize(
+    "point",
+    mostly_slow(
+        ["intent:before", *POINTS, *INSIDE],
+        *("intent:before", "step:intended", "inside:ingest", "view:intended", "view:effected", "history:recorded"),
+    ),
+)
 def test_a_driver_that_does_not_look_is_stopped_by_what_it_finds_on_the_tables(
     point: str, root: Path, undisturbed: dict[str, Any]
 ) -> None:

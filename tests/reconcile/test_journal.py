@@ -1,6 +1,7 @@
 """The journal's records: each step by itself in short journals, several at a time in long ones, and none lost."""
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
 from reconciler.reconcile.journal import OpenJournal
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Approval, EntryState, Head, Journal, JournalEntry, Stored
+from tests.cells import mostly_slow
 
 
 class Counting(MemoryRegistry):
@@ -70,7 +72,7 @@ def test_a_short_journal_records_each_step_by_itself() -> None:
     assert states(registry) == {EntryState.DONE: 40, EntryState.PENDING: 1}
 
 
-@pytest.mark.parametrize("views", [300, 600])
+@pytest.mark.parametrize("views", mostly_slow([300, 600], 300))
 def test_a_long_journal_is_written_no_more_often_than_one_of_hundreds(views: int) -> None:
     registry = Counting()
     opened(registry, views)
@@ -82,11 +84,11 @@ def test_a_long_journal_is_written_no_more_often_than_one_of_hundreds(views: int
 
 @pytest.mark.parametrize(
     ("kind", "boundary"),
-    [
-        *(("bootstrap_view", point) for point in ("before", "intended", "effected", "recorded")),
-        *(pytest.param("publish_view", point, marks=pytest.mark.slow) for point in ("before", "intended", "recorded")),
+    mostly_slow(
+        list(product(("bootstrap_view", "publish_view"), ("before", "intended", "effected", "recorded"))),
+        ("bootstrap_view", "intended"),
         ("publish_view", "effected"),
-    ],
+    ),
 )
 def test_who_dies_among_steps_recorded_together_leaves_what_can_be_finished(kind: str, boundary: str) -> None:
     registry = Counting()

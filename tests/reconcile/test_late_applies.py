@@ -24,6 +24,7 @@ from reconciler.reconcile.snapshots import read_snapshot
 from reconciler.reconcile.taking_back import take_back
 from reconciler.registry.model import EntryState, Head, Journal, JournalEntry, Stored
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 # Of AFTER, the rows of `kept` are written anew, too.
@@ -102,7 +103,7 @@ def intended_of(journal: Journal, kind: str) -> JournalEntry:
     return next(e for e in journal.entries if e.step["kind"] == kind and e.state is EntryState.INTENDED)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, "evolve_table", "publish_view", "drop_relation"))
 def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> None:
     if kind == "clear_table":
         write_shop(shop, AFTER)

@@ -80,16 +80,14 @@ BOUNDARIES = [
     "publish_view:effected#3",
 ]
 IN_EVERY_RUN = {
-    "prebuild:before",
     "prebuild:effected#4",
     "prebuild:recorded",
     "open:recorded",
-    "create_table:before",
     "publish_table:intended",
-    "publish_view:recorded",
-    *(f"{kind}:effected" for kind in KINDS),
+    "publish_view:effected",
+    "commit_snapshot:effected",
 }
-"""After each effect, where a repeat has most to tell, and each other point once. The others are in the slow suite."""
+"""While it builds, once its journal is open, in the switch and after it. The others are in the slow suite."""
 
 
 class Hooked(RecordingEngine):

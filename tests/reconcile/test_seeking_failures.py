@@ -1,12 +1,15 @@
 """Outputs that are put somewhere after half of an emission, across a crash at any point, and after a vacuum took what they
 needed."""
 
+from itertools import product
+
 import pytest
 
 from reconciler.errors import EngineError
 from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.controls import read_controls
 from reconciler.reconcile.running import Running, run_pipeline
+from tests.cells import mostly_slow
 from tests.reconcile.emissions import lake, topic
 from tests.reconcile.sea import EVERY_SINK, SINKS, FilesGone, Sea, lagging, vacuum
 
@@ -51,9 +54,20 @@ def test_a_dropped_emission_of_which_a_sink_has_something_is_never_taken_for_the
 # Crashes.
 
 
-@pytest.mark.parametrize("name", ["seek:before", "seek:effected"])
-@pytest.mark.parametrize(("to", "held"), [("snapshot", [1, 2, 2, 4, 5]), ("latest", [1, 2])])
-@EVERY_SINK
+@pytest.mark.parametrize(
+    ("output", "to", "held", "name"),
+    mostly_slow(
+        [
+            (output, to, held, name)
+            for output, (to, held), name in product(
+                SINKS, [("snapshot", [1, 2, 2, 4, 5]), ("latest", [1, 2])], ["seek:before", "seek:effected"]
+            )
+        ],
+        ("v.lake", "snapshot", [1, 2, 2, 4, 5], "seek:before"),
+        ("v.files", "snapshot", [1, 2, 2, 4, 5], "seek:effected"),
+        ("v.topic", "latest", [1, 2], "seek:effected"),
+    ),
+)
 def test_a_command_that_dies_is_finished_once_by_the_next_run(
     sea: Sea, output: str, to: str, held: list[int], name: str
 ) -> None:
@@ -72,8 +86,15 @@ def test_a_command_that_dies_is_finished_once_by_the_next_run(
     assert len([one for one in sea.emissions(output) if one.before is None]) == 1 + (to == "snapshot")
 
 
-@pytest.mark.parametrize("name", ["seek:before", "seek:effected", "emit:before", "emit:effected"])
-@EVERY_SINK
+@pytest.mark.parametrize(
+    ("output", "name"),
+    mostly_slow(
+        list(product(SINKS, ["seek:before", "seek:effected", "emit:before", "emit:effected"])),
+        ("v.lake", "seek:effected"),
+        ("v.files", "emit:before"),
+        ("v.topic", "emit:effected"),
+    ),
+)
 def test_a_run_that_dies_over_a_snapshot_sends_it_once_and_nothing_of_the_backlog(sea: Sea, output: str, name: str) -> None:
     lagging(sea, output)
     sea.wipe(output)
@@ -118,9 +139,15 @@ def test_a_wish_that_comes_to_nothing_costs_nothing_that_was_written(sea: Sea) -
 # What a vacuum took.
 
 
-@pytest.mark.parametrize("log", [True, False])
-@pytest.mark.parametrize("to", ["snapshot", "latest"])
-@EVERY_SINK
+@pytest.mark.parametrize(
+    ("output", "to", "log"),
+    mostly_slow(
+        list(product(SINKS, ["snapshot", "latest"], [True, False])),
+        ("v.lake", "snapshot", True),
+        ("v.topic", "latest", False),
+        ("v.files", "snapshot", False),
+    ),
+)
 def test_an_output_whose_versions_are_gone_is_brought_back(sea: Sea, output: str, to: str, log: bool) -> None:
     lagging(sea, output)
     vacuum(sea, log=log)

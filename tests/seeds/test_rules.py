@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cells import is_slow
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGES = sorted(HERE.glob("*.txt"))
@@ -48,3 +50,11 @@ def test_each_sentence_is_shown_or_says_why_not(page: Path) -> None:
                     assert re.search(rf"^ *def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), answer
                 case _:
                     raise AssertionError(answer)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_sentence_is_shown_in_every_run(page: Path) -> None:
+    """By one of its tests at least: what else it names may be slow."""
+    for sentence, answers in rules(page):
+        tests = [answer.split("::") for answer in answers if answer.startswith("tests/")]
+        assert not tests or not all(len(one) == 2 and is_slow(ROOT / one[0], one[1]) for one in tests), sentence

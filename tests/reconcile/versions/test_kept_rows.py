@@ -15,6 +15,7 @@ from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.registry.model import Head
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.versioned_shop import held_by_a_run
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 
 SQL = """\
@@ -204,7 +205,15 @@ def test_other_settings_that_decide_results_make_another_version(shop: Shop) -> 
     assert "v" not in shop.apply(SQL)
 
 
-@pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in BEFORE_SWITCH for point in POINTS])
+@pytest.mark.parametrize(
+    "boundary",
+    mostly_slow(
+        [f"{kind}:{point}" for kind in BEFORE_SWITCH for point in POINTS],
+        "bootstrap_view:recorded",
+        "publish_view:effected",
+        "commit_snapshot:effected",
+    ),
+)
 def test_killed_anywhere_it_ends_the_same(shop: Shop, boundary: str) -> None:
     before = shop.rows()
     shop.apply(SQL.replace(*CHANGES["view"]))

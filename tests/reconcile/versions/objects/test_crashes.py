@@ -16,6 +16,7 @@ from reconciler.reconcile.versions.looking import find_object, list_versions, ve
 from reconciler.registry.protocol import History
 from tests.acceptance.faults import WRITES, Fault, Faults, Faulty, Style
 from tests.acceptance.shop import write_shop
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.versions.objects.numbered import (
     EVOLVE,
@@ -121,7 +122,7 @@ def dies_and_applies_again(name: str, occurrence: int, style: Style, root: Path,
     )
 
 
-@pytest.mark.parametrize("style", [Style.BEFORE, Style.AFTER])
+@pytest.mark.parametrize("style", mostly_slow([Style.BEFORE, Style.AFTER], Style.AFTER))
 def test_killed_where_versions_are_recorded_and_applied_again_each_is_recorded_once(
     style: Style, shop: Path, tmp_path: Path, undisturbed: dict[str, Any]
 ) -> None:

@@ -15,6 +15,7 @@ from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.reconcile.lease import hold_lease, this_process
 from reconciler.reconcile.running import Running, run_pipeline
 from tests.acceptance.shop import write_shop
+from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import wait_until
 from tests.reconcile.versions.pruning.shop import FIRST, SECOND, SHORT, THIRD, Shop, files_at, pruned, remaining
@@ -32,7 +33,9 @@ BOUNDARIES = (
 )
 
 
-@pytest.mark.parametrize("name", BOUNDARIES)
+@pytest.mark.parametrize(
+    "name", mostly_slow(BOUNDARIES, "prune:intended", "prune:recorded", "vacuum:effected", "prune:effected")
+)
 def test_whoever_dies_leaves_what_is_readable_or_said_to_be_pruned(shop: Shop, name: str) -> None:
     shop.apply(THIRD.replace("price INT)", "price INT, more INT)"))
     now = shop.rows("total")
