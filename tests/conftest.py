@@ -36,10 +36,15 @@ _NEED_JAVA = frozenset({"spark_engine", "kafka_broker"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for Spark or the broker has the marker, so that `-m "not spark"` never starts a JVM."""
+    """Whatever asks for Spark or the broker has the marker, so that `-m "not spark"` never starts a JVM.
+
+    Files with such tests come first: they take longest, and one of them at the end would keep the other processes waiting.
+    """
     for item in items:
         if not _NEED_JAVA.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
+    long = {item.path for item in items if item.get_closest_marker("spark") and not item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session", autouse=True)
