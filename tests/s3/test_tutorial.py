@@ -25,6 +25,7 @@ with Project.open(".") as project:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_history_on_s3_then_live(tmp_path: Path, bucket: Bucket, kafka_broker: Broker) -> None:
     install(lambda message: None, s3=True)

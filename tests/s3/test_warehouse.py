@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import arro3.core
 import pytest
+from deltalake import write_deltalake
 
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
@@ -21,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 PROGRAM = """\
 CREATE TABLE orders (id BIGINT NOT NULL PRIMARY KEY, customer STRING, total DECIMAL(10, 2));
+CREATE TABLE history (id BIGINT);
 CREATE MATERIALIZED VIEW totals AS SELECT customer, sum(total) AS total FROM orders GROUP BY customer;
 """
 PIPELINE = """\
@@ -35,6 +38,11 @@ spec:
       table: orders
       transport: {{name: file_input, config: {{path: "s3://{bucket}/incoming"}}}}
       format: {{name: json}}
+    - name: past
+      table: history
+      transport:
+        name: delta_table_input
+        config: {{uri: "s3://{bucket}/history", mode: snapshot, aws_skip_signature: "true"}}
 """
 # One Spark for all of it. Each call reads files and registry anew, as commands do.
 WORK = """
@@ -47,6 +55,7 @@ with Project.open(".") as project:
     shop.apply()
     steps = [len(shop.run_once().steps), len(shop.run_once().steps)]
     totals = list(shop.query("SELECT customer, total FROM totals ORDER BY customer"))
+    history = list(shop.query("SELECT id FROM history ORDER BY id"))
     shop.execute("DELETE FROM orders WHERE customer = 'Bob'")
     program = Path("pipelines/shop/program.sql")
     program.write_text(program.read_text().replace("AS total", "AS total, count(*) AS orders"))
@@ -63,7 +72,7 @@ with Project.open(".") as project:
         refused = "nothing"
     except ReconcileError as error:
         refused = str(error)
-    json.dump([steps, totals, changed, refused], sys.stdout, default=str)
+    json.dump([steps, totals, history, changed, refused], sys.stdout, default=str)
 """
 
 
@@ -94,6 +103,10 @@ def planned(folder: Path, bucket: Bucket) -> str:
 def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> None:
     install(lambda message: None, s3=True)
     shop = repository(tmp_path, bucket)
+    # What anybody may read needs no signature.
+    rows = arro3.core.Table.from_pydict({"id": arro3.core.Array([3, 4], type=arro3.core.DataType.int64())})
+    write_deltalake(f"s3://{bucket.name}/history", rows)
+    bucket.publish()
     bucket.put("incoming/one.json", '{"id": 1, "customer": "Ann", "total": 5}\n{"id": 2, "customer": "Bob", "total": 7.5}\n')
 
     assert "+ view totals" in planned(shop, bucket)
@@ -103,7 +116,7 @@ def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> 
     assert worked.returncode == 0, worked.stderr
     ann, bob = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
     *found, refused = json.loads(worked.stdout)
-    assert found == [[1, 0], [ann, bob], [{**ann, "orders": 1}]]
+    assert found == [[1, 0], [ann, bob], [{"id": 3}, {"id": 4}], [{**ann, "orders": 1}]]
     assert f"its sink lies within the warehouse s3://{bucket.name}/other," in refused
     assert not bucket.keys("other/shop/")
     assert bucket.keys("lake/totals/_delta_log/"), "the other output goes on"
