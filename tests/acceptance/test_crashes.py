@@ -292,14 +292,9 @@ def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engi
     return {"state": state(root, spark_engine), "contents": contents(root)}
 
 
-@pytest.mark.parametrize(
-    "boundary",
-    mostly_slow(
-        [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS],
-        "evolve_table:effected",
-        "publish_table:effected",
-    ),
-)
+# Without Spark in every run: tests/reconcile/test_evolving.py.
+@pytest.mark.slow
+@pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS])
 def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(
     boundary: str, evolving: Path, evolved: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:

@@ -291,6 +291,7 @@ def test_views_added_modified_and_removed(shop: Shop) -> None:
     assert [next(iter(one)) for one in sent[3:]] == ["delete", "insert", "insert"]
 
 
+@pytest.mark.slow
 def test_tables_added_modified_renamed_and_removed(shop: Shop) -> None:
     """A table added: empty, then filled by its connector. A table modified: cleared, with the views over it, its connectors
     begin anew. A table renamed without a declared move: another one. A table removed: with all that it held."""
@@ -402,6 +403,7 @@ def test_inputs_added_modified_removed_and_renamed(shop: Shop) -> None:
     assert not any("nobody" in row for row in shop.rows("notes"))
 
 
+@pytest.mark.slow
 def test_outputs_added_modified_removed_and_renamed_by_a_lock_file(shop: Shop) -> None:
     """Of outputs of views that stay: an added one gets what changes from now on, or all there is if it says so; a modified
     one begins as if it were new; a removed one gets nothing more; a renamed one is new, unless the move is declared. What

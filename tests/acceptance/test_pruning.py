@@ -53,6 +53,7 @@ def files_of(root: Path, relation: str, *versions: int) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_what_stays_reads_as_before_and_what_went_is_gone(call: Call, tmp_path: Path) -> None:
     def apply(program: str, more: str = MORE) -> None:
         write_shop(tmp_path, program, more=more)

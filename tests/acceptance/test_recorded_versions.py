@@ -76,17 +76,17 @@ def shop(applied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> S
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
-        ("id BIGINT, price INT", "id BIGINT, price INT, note STRING", {"orders"}),
+        pytest.param("id BIGINT, price INT", "id BIGINT, price INT, note STRING", {"orders"}, marks=pytest.mark.slow),
         ("price INT)", "price BIGINT)", {"orders", "l"}),
-        ("(id BIGINT,", "(id BIGINT NOT NULL PRIMARY KEY,", {"orders"}),
-        ("SUM(f(price))", "MAX(f(price))", {"total"}),
-        ("SELECT id, price FROM", "SELECT id, price * 2 AS price FROM", {"l"}),
+        pytest.param("(id BIGINT,", "(id BIGINT NOT NULL PRIMARY KEY,", {"orders"}, marks=pytest.mark.slow),
+        pytest.param("SUM(f(price))", "MAX(f(price))", {"total"}, marks=pytest.mark.slow),
+        pytest.param("SELECT id, price FROM", "SELECT id, price * 2 AS price FROM", {"l"}, marks=pytest.mark.slow),
         # Its query is as it was, and its columns are not.
         ("AS total FROM l", "AS total, COUNT(*) AS n FROM l", {"total", "everything"}),
         ("x + 1", "x + 2", {"f", "total"}),
-        ("RETURNS INT", "RETURNS BIGINT", {"f", "total"}),
+        pytest.param("RETURNS INT", "RETURNS BIGINT", {"f", "total"}, marks=pytest.mark.slow),
     ],
-)
+)  # Each of them in every run by the functions beneath: tests/reconcile/versions/objects/test_numbers.py
 def test_a_change_of_meaning_is_the_next_version_of_what_it_changes(
     shop: Shop, before: str, after: str, changed: set[str]
 ) -> None:

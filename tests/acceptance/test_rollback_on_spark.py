@@ -13,6 +13,7 @@ from reconciler.reconcile.boundaries import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.test_kept_rows import jobs
+from tests.cells import mostly_slow
 
 pytestmark = pytest.mark.spark
 
@@ -75,6 +76,7 @@ def test_it_takes_no_job_and_stays(said: CommandLine, before: dict[str, Any]) ->
     assert "42.50" in answer
 
 
+@pytest.mark.slow
 def test_rows_that_are_stale_are_computed_from_the_tables_as_they_stand(said: CommandLine, before: dict[str, Any]) -> None:
     said("execute", "shop", "INSERT INTO orders VALUES (4, 'Eve', 1.00)")
     ran = jobs()
@@ -88,7 +90,10 @@ def test_rows_that_are_stale_are_computed_from_the_tables_as_they_stand(said: Co
     assert {row[0] for row in contents(said.root)["revenue"][1]} == {"Bob", "Eve"}
 
 
-@pytest.mark.parametrize("boundary", ["bootstrap_view:effected", "publish_view:effected", "publish_view:effected#2"])
+@pytest.mark.parametrize(
+    "boundary",
+    mostly_slow(["bootstrap_view:effected", "publish_view:effected", "publish_view:effected#2"], "publish_view:effected"),
+)
 def test_killed_on_the_way_it_ends_the_same(
     boundary: str, said: CommandLine, before: dict[str, Any], spark_engine: Engine
 ) -> None:

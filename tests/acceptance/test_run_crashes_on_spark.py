@@ -1,8 +1,8 @@
 """A run on Spark with a real Kafka broker that crashes, or is killed, and is started again ends as if nothing had happened:
 what `test_run_crashes` shows at every place without Spark, and what `test_run_kills` shows at fifty moments.
 
-Here a selection of places, and in the slow suite the first and the last of each; and one kill at a random moment. All start
-from the same river, which is why they stand together.
+Here one kill at a random moment; and in the slow suite crashes at a selection of places, and at the first and the last of
+each. All start from the same river, which is why they stand together.
 """
 
 import json
@@ -131,6 +131,7 @@ def quick_faults(reached: Sequence[tuple[str, int]]) -> list[Fault]:
     return [Fault("emit:effected", count["emit:effected"] - 1, Style.BEFORE)]
 
 
+@pytest.mark.slow
 def test_on_spark_a_run_ends_the_same_where_it_crashes(
     river_half_way: OnSpark, half_way: Undisturbed, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:

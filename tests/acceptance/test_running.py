@@ -128,7 +128,7 @@ def test_history_first_then_live_and_nothing_is_read_twice(files: Path, spark_en
 
 
 @pytest.mark.skipif(installation().has_s3, reason="what S3 needs is installed")
-@pytest.mark.parametrize("place", ["s3://lake/live/*.json", "s3://lake/live/"])
+@pytest.mark.parametrize("place", ["s3://lake/live/*.json", pytest.param("s3://lake/live/", marks=pytest.mark.slow)])
 def test_an_input_on_s3_fails_alone_where_the_jars_for_it_are_missing(files: Path, spark_engine: Engine, place: str) -> None:
     manifest = files / "pipelines/shop/pipeline.yaml"
     manifest.write_text(CONNECTORS.replace("path: source/live", f'path: "{place}"'))
@@ -180,6 +180,7 @@ def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(
     assert len(stored_rows(read_files, "events") or []) == 4
 
 
+@pytest.mark.slow
 def test_a_connector_that_fails_does_not_stop_the_others(files: Path, spark_engine: Engine) -> None:
     write_lines(files, "bad.json", [{"id": 9, "kind": "c", "amount": "not a number"}])
     pipeline = open_shop(files, spark_engine)

@@ -109,6 +109,7 @@ def test_the_command(root: Path, spark_engine: Engine, capsys: pytest.CaptureFix
     assert (found["rows"]["added"], found["rows"]["removed"], len(found["rows"]["sample"])) == (2, 2, 4)
 
 
+@pytest.mark.slow
 def test_a_version_that_is_kept_up_to_date_is_compared_as_it_is(
     tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:

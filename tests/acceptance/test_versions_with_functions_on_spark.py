@@ -30,6 +30,7 @@ def write(root: Path, rate: int, more: str) -> None:
     (udf / "taxes.py").write_text("from rates import RATE\n\n\ndef tax(x):\n    return x * RATE\n")
 
 
+@pytest.mark.slow
 def test_two_bodies_of_one_function_serve_side_by_side(
     tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
 ) -> None:

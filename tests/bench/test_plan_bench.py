@@ -103,6 +103,7 @@ def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
     assert measure(command, tmp_path, {}, fine=(0, 3)).output == "why\n"
 
 
+@pytest.mark.slow
 def test_the_whole_measurement_gives_sane_numbers(tmp_path: Path) -> None:
     costs = measure_plan(VIEWS, tmp_path, runs=1)
     assert set(costs) == {"floor", "floor changed", "plan cold", "plan warm", "plan changed", "sqlglot"}

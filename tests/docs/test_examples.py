@@ -13,6 +13,7 @@ import pytest
 
 from reconciler.cli.main import cli, run
 from reconciler.engine.protocol import Engine
+from tests.cells import mostly_slow
 from tests.docs.pages import Digests, blocks, commands, pages
 
 ROOT = Path(__file__).parents[2]
@@ -144,7 +145,10 @@ def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["functions.md", "getting-started.md", "pipelines.md", "versions.md"])
+@pytest.mark.parametrize(
+    "name",
+    mostly_slow(["functions.md", "getting-started.md", "pipelines.md", "versions.md"], "getting-started.md", "versions.md"),
+)
 def test_the_walk_runs_as_it_is_printed(
     name: str, tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_changed_columns_overwrite_the_sink(versions: Versions) -> None:
     assert sorted(versions.rows("SELECT * FROM sink")) == [(10, 0), (11, 2), (12, 4)]
 
 
+@pytest.mark.slow
 def test_a_sink_that_was_not_told_of_other_columns_gets_all_rows_with_the_next_difference(versions: Versions) -> None:
     versions.engine.emit(versions.emission(None, "SELECT id, 'a' AS name FROM range(3)"))
     skipped, after = "SELECT id, id * 2 AS twice FROM range(2)", "SELECT id, id * 2 AS twice FROM range(1, 3)"
@@ -110,8 +111,8 @@ def test_full_contents_under_other_columns_overwrite_what_the_connector_wrote(ve
     ("mode", "query", "code", "expected"),
     [
         ("append", "SELECT id FROM range(2)", None, [(0,), (0,), (1,)]),
-        ("append", "SELECT 'x' AS other", "X753", None),
-        ("truncate", "SELECT 'x' AS other", None, [("x",)]),
+        pytest.param("append", "SELECT 'x' AS other", "X753", None, marks=pytest.mark.slow),
+        pytest.param("truncate", "SELECT 'x' AS other", None, [("x",)], marks=pytest.mark.slow),
         ("error_if_exists", "SELECT id FROM range(2)", "X752", None),
     ],
 )
@@ -170,7 +171,7 @@ def endings(folder: Path) -> set[str]:
             (1, 1, 0),
         ),
         ("json", {"update_format": "raw"}, ['{"id":0,"n":null}', '{"id":1,"n":null}'], ['{"id":2,"n":null}'], (1, 0, 1)),
-        ("csv", {"header": False, "delimiter": ";"}, ["0;", "1;"], ["2;"], (1, 0, 1)),
+        pytest.param("csv", {"header": False, "delimiter": ";"}, ["0;", "1;"], ["2;"], (1, 0, 1), marks=pytest.mark.slow),
         ("csv", {}, ["0,", "1,", "id,n", "id,n"], ["2,", "id,n"], (1, 0, 1)),
     ],
 )

@@ -79,7 +79,7 @@ class TestWhereItBegins:
 
         assert connector(topic, {"offsets": [4, 0, 0]}).refusal().code == "X745"
 
-    @pytest.mark.parametrize("early", [2_000, 1_700_000_000_000])
+    @pytest.mark.parametrize("early", [pytest.param(2_000, marks=pytest.mark.slow), 1_700_000_000_000])
     def test_a_time_is_the_first_record_from_then_on(self, connector: Connector, kafka_broker: Broker, early: int) -> None:
         topic = kafka_broker.create_topic(partitions=3)
         kafka_broker.produce(topic, objects(0, 5), partition=0, timestamp=early - 1_000)
@@ -106,11 +106,11 @@ class TestWhereItBegins:
     @pytest.mark.parametrize(
         ("to", "expected"),
         [
-            ("earliest", EVERYTHING),
+            pytest.param("earliest", EVERYTHING, marks=pytest.mark.slow),
             ("latest", []),
             ({"offsets": [8, 4, 0]}, [8, 9, 104]),
-            ({"0": 9, "1": 3, "2": 0}, [9, 103, 104]),
-            ({"timestamp": 0}, EVERYTHING),
+            pytest.param({"0": 9, "1": 3, "2": 0}, [9, 103, 104], marks=pytest.mark.slow),
+            pytest.param({"timestamp": 0}, EVERYTHING, marks=pytest.mark.slow),
         ],
     )
     def test_a_user_may_put_it_elsewhere(self, connector: Connector, topic: str, to: Any, expected: list[int]) -> None:

@@ -28,6 +28,7 @@ def test_records_expire_and_partitions_come(kafka_broker: Broker) -> None:
     assert kafka_broker.end_offsets(topic) == {0: 3, 1: 0, 2: 0}
 
 
+@pytest.mark.slow
 def test_it_comes_back_with_address_and_data(kafka_broker: Broker) -> None:
     topic, address = kafka_broker.create_topic(), kafka_broker.bootstrap
     kafka_broker.produce(topic, ["a"])

@@ -41,7 +41,7 @@ def running(sea: Sea) -> Iterator[None]:
     ("output", "to"),
     [
         ("v.lake", "snapshot"),
-        ("v.topic", "latest"),
+        pytest.param("v.topic", "latest", marks=pytest.mark.slow),
         pytest.param("v.lake", "latest", marks=pytest.mark.slow),
         pytest.param("v.topic", "snapshot", marks=pytest.mark.slow),
     ],
