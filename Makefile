@@ -29,8 +29,8 @@ check: $(STAMPS)/project ## Lint, format, types, import rules
 test: setup check ## Checks, then all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(BY_FILE)
 
-test-slow: setup ## The slow tests only
-	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load
+test-slow: setup ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
+	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load $(TESTS)
 
 demo: setup ## Walk through a change, from pull request to applied
 	bash demo/run
