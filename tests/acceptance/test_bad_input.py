@@ -290,6 +290,7 @@ def parquet_cut_in_half(lake: Lake) -> Callable[[], None]:
     return lambda: lake.put("cut", "1.parquet", data)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("table", "spoil", "code", "word"),

@@ -51,6 +51,9 @@ def _killed_apply_ends_the_same(
     assert open_shop(root, engine).apply().did_nothing
 
 
+# Without Spark an apply is killed in every run by tests/acceptance/test_versions_killed.py, a run on Spark by
+# test_run_crashes_on_spark.
+@pytest.mark.slow
 @pytest.mark.parametrize("boundary", QUICK)
 def test_an_apply_that_was_killed_is_finished_by_the_next(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine

@@ -41,6 +41,7 @@ def state(root: Path) -> str:
     return str(shown["pipelines"][0]["state"])
 
 
+@pytest.mark.slow
 def test_run_pause_resume_and_stop_by_force_of_a_real_run(tmp_path: Path, spark_engine: Engine) -> None:
     write_shop(tmp_path, PROGRAM, more=CONNECTORS)
     source = tmp_path / "source"

@@ -45,6 +45,7 @@ def of_bob(said: CommandLine, relation: str) -> list[object]:
     return [row[1] for row in rows if row[0] == "Bob"]
 
 
+@pytest.mark.slow
 def test_both_are_served_while_rows_come_and_change_places_without_a_job(said: CommandLine) -> None:
     before = stored_rows(said.root, "revenue")
     write_shop(said.root, SECOND + BELOW, "allow", MAINTAINED)

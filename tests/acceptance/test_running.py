@@ -166,6 +166,7 @@ def test_another_checkout_of_the_repository_reads_no_file_again(
     assert str(drained) not in str(open_shop(elsewhere, spark_engine).status())
 
 
+@pytest.mark.slow
 def test_a_file_that_does_not_fit_stops_the_step_and_nothing_of_it_is_written(
     read_files: Path, spark_engine: Engine
 ) -> None:

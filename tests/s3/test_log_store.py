@@ -38,6 +38,7 @@ def numbers(location: str) -> list[int]:
     return list(found["n"].to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_commit_of_spark_replaces_none_that_was_made_meanwhile(tmp_path: Path, bucket: Bucket) -> None:
     install(lambda line: None, s3=True)
