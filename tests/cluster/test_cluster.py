@@ -12,6 +12,7 @@ import yaml
 from reconciler import Project
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.installation import spark_home
+from tests.cells import mostly_slow
 from tests.cluster.standalone import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -105,32 +106,43 @@ def contents(folder: Path, environment: str, engine: Engine) -> dict[str, list[o
 
 
 @pytest.mark.spark
-def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, cluster: Cluster, spark_engine: Engine) -> None:
+@pytest.mark.parametrize(
+    "started", mostly_slow(["by spark-submit", "by reconcile, then by spark-submit"], "by spark-submit")
+)
+def test_a_cluster_gives_what_one_machine_gives(
+    started: str, tmp_path: Path, cluster: Cluster, spark_engine: Engine
+) -> None:
     folder = repository(tmp_path, cluster.master)
     for environment in ("near", "far"):
         Project.open(folder, environment, spark_engine).pipeline("shop").apply()
+    earlier = set(cluster.executors())
 
-    arrive(folder, 1)
-    assert "100 row(s)" in reconcile(folder, "run", "shop", "--once")
-    (first,) = cluster.executors().values()
-    arrive(folder, 2)
-    submit = [
-        *(str(spark_home() / "bin" / "spark-submit"), "--master", cluster.master, "--driver-memory", "600m"),
-        *("--driver-java-options", _JAVA_OPTIONS),
-        *("--jars", reconcile(folder, "setup", "--jars").strip(), reconcile(folder, "setup", "--job").strip()),
-    ]
-    ran = _output([*submit, "run", "shop", "--once"], folder, PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
-    assert "100 row(s)" in ran
-    _, second = cluster.executors().values()
+    ways = started.split(", then ")
+    for number, way in enumerate(ways, 1):
+        arrive(folder, number)
+        ran = reconcile(folder, "run", "shop", "--once") if way == "by reconcile" else submitted(folder, cluster)
+        assert "100 row(s)" in ran
 
     near = Project.open(folder, "near", spark_engine).pipeline("shop")
     near.run_once()
     assert contents(folder, "far", spark_engine) == contents(folder, "near", spark_engine)
-    assert len(contents(folder, "far", spark_engine)["bills"]) == 200
+    assert len(contents(folder, "far", spark_engine)["bills"]) == 100 * len(ways)
     # The work was done by executors, one a worker, with the memory that the pipeline asks for.
-    for logs in (first, second):
+    applications = [logs for name, logs in cluster.executors().items() if name not in earlier]
+    assert len(applications) == len(ways)
+    for logs in applications:
         texts = [log.read_text("utf-8", "replace") for log in logs]
         assert len(texts) == 2
         assert all("Running task" in text for text in texts)
         assert all('"-Xmx512M"' in text for text in texts)
         assert any(re.search(r"Python\w*Runner: Starting", text) for text in texts)
+
+
+def submitted(folder: Path, cluster: Cluster) -> str:
+    """A run that is started by `spark-submit`."""
+    submit = [
+        *(str(spark_home() / "bin" / "spark-submit"), "--master", cluster.master, "--driver-memory", "600m"),
+        *("--driver-java-options", _JAVA_OPTIONS),
+        *("--jars", reconcile(folder, "setup", "--jars").strip(), reconcile(folder, "setup", "--job").strip()),
+    ]
+    return _output([*submit, "run", "shop", "--once"], folder, PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
