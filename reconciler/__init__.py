@@ -9,10 +9,11 @@ The Python interface is imported lazily, so that `import reconciler` costs nothi
 
 from typing import TYPE_CHECKING, Any
 
+from reconciler.version import __version__
+
 if TYPE_CHECKING:
     from reconciler.reconcile.api import Pipeline, Project
 
-__version__ = "0.1.0"
 __all__ = ["Pipeline", "Project", "__version__"]
 
 

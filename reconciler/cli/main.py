@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reconciler import __version__
 from reconciler.cli.output import note, show_error
 from reconciler.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
+from reconciler.version import __version__
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine

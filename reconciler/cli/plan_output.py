@@ -5,7 +5,6 @@ Apart from the command, because most runs find that nothing changed and need not
 
 from collections.abc import Mapping
 
-from reconciler import __version__
 from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
 from reconciler.commands import in_environment
 from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
@@ -14,6 +13,7 @@ from reconciler.plan.model import Plan
 from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
 from reconciler.reconcile.source import lock_path, read_optional, write_text
 from reconciler.reconcile.target import Target
+from reconciler.version import __version__
 
 _GRAPHS = ("mermaid", "dot")
 

@@ -17,9 +17,7 @@ def command(s3: bool, jars: bool, job: bool) -> int:
     Example: reconcile setup
     """
     if job:
-        from reconciler import job as program
-
-        say(str(Path(program.__file__).resolve()))
+        say(str(Path(__file__).resolve().parents[1] / "job.py"))
     elif jars:
         from reconciler.engine.spark.installation import installation
 

@@ -26,7 +26,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from reconciler import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
 from reconciler.digest import JsonObject, canonical_json
@@ -85,6 +84,7 @@ from reconciler.registry.model import (
 from reconciler.registry.protocol import History
 from reconciler.snapshot.codec import encode_program
 from reconciler.snapshot.model import Snapshot
+from reconciler.version import __version__
 
 # How long a run may take to come to the end of its step: all that was built by then waits for it.
 _HANDOVER_WAIT_SECONDS = 1800.0

@@ -20,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, assert_never
 
-from reconciler import __version__
 from reconciler.digest import short
 from reconciler.errors import ApprovalRequired, PlanRejected, ReconcileError
 from reconciler.manifest.model import BootstrapPolicy
@@ -37,6 +36,7 @@ from reconciler.reconcile.source import PIPELINES_FOLDER, PROJECT_FILE, lock_pat
 from reconciler.reconcile.target import Target
 from reconciler.registry.model import Approval
 from reconciler.registry.protocol import History
+from reconciler.version import __version__
 
 
 def require_approval(

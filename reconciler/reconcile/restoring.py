@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from reconciler import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import restore
 from reconciler.delta.tables import publish, statistics
@@ -53,6 +52,7 @@ from reconciler.registry.codec import foreign_from_json, placement_from_json
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
 from reconciler.snapshot.model import Snapshot
+from reconciler.version import __version__
 
 
 def is_kept(program: Program, key: str) -> bool:

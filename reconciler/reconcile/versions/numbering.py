@@ -22,7 +22,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from reconciler import __version__
 from reconciler.diff.model import Diff
 from reconciler.diff.moves import resolve_moves
 from reconciler.diff.objects import ObjectChanges, changed_objects
@@ -37,6 +36,7 @@ from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
 from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.model import Snapshot
 from reconciler.snapshot.objects import VersionedObject, object_key, object_keys, versioned_objects
+from reconciler.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from reconciler import __version__
 from reconciler.digest import JsonObject
 from reconciler.names import is_version, without_version
 from reconciler.program.model import Program
@@ -17,6 +16,7 @@ from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History, Registry
 from reconciler.snapshot.functions import called_closely
 from reconciler.snapshot.objects import VersionedObject, object_key, versioned_objects
+from reconciler.version import __version__
 
 _FEW: Final = 20
 """So many objects are looked up one by one; more of them in one go through the whole history."""
