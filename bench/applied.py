@@ -11,13 +11,13 @@ from pathlib import Path
 
 from bench.programs import PIPELINE, column_types, make_program
 from reconciler import __version__
-from reconciler.digest import digest_text
+from reconciler.base.digest import digest_text
 from reconciler.engine.protocol import ColumnType
-from reconciler.program.model import Program
-from reconciler.reconcile.desired import read_desired
-from reconciler.reconcile.target import open_target
+from reconciler.environment.target import open_target
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.codec import encode_program
 from reconciler.registry.model import Applied, Approval, Head, Placement, Published
-from reconciler.snapshot.codec import encode_program
+from reconciler.workspace.desired import read_desired
 
 _AT = "2025-01-01T00:00:00.000+00:00"
 _ROWS = 1000

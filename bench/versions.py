@@ -25,14 +25,14 @@ import click
 from bench.measure import measure
 from bench.plan import ROOT, Ratio
 from reconciler import __version__
-from reconciler.digest import canonical_json, digest_text
-from reconciler.reconcile.desired import read_desired
-from reconciler.reconcile.target import Target, open_target
+from reconciler.base.digest import canonical_json, digest_text
+from reconciler.environment.target import Target, open_target
+from reconciler.project.snapshot.codec import encode_program
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.project.snapshot.objects import VersionedObject, versioned_objects
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Placement, Published
 from reconciler.registry.protocol import History
-from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.objects import VersionedObject, versioned_objects
+from reconciler.workspace.desired import read_desired
 
 RESULTS: Final = ROOT / "bench" / "results" / "versions.json"
 _FEW: Final = 100

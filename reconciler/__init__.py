@@ -9,17 +9,17 @@ The Python interface is imported lazily, so that `import reconciler` costs nothi
 
 from typing import TYPE_CHECKING, Any
 
-from reconciler.version import __version__
+from reconciler.base.version import __version__
 
 if TYPE_CHECKING:
-    from reconciler.reconcile.api import Pipeline, Project
+    from reconciler.service.api import Pipeline, Project
 
 __all__ = ["Pipeline", "Project", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     if name in ("Pipeline", "Project"):
-        from reconciler.reconcile import api
+        from reconciler.service import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'reconciler' has no attribute {name!r}")

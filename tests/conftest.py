@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from reconciler.base.secret_values import forget_secrets
 from reconciler.engine.protocol import Engine
-from reconciler.secret_values import forget_secrets
 
 if TYPE_CHECKING:
     from tests.kafka.broker import Broker

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from reconciler.codes import CODES
+from reconciler.base.codes import CODES
 
 ROOT = Path(__file__).parents[1]
 HEADING = re.compile(r"^### ([A-Z]\d{3}) (.+)$", re.MULTILINE)

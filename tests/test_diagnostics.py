@@ -1,6 +1,6 @@
 """Of very many problems the first are listed, and how many more there are."""
 
-from reconciler.diagnostics import Diagnostic, Location, Severity, listed
+from reconciler.base.diagnostics import Diagnostic, Location, Severity, listed
 
 
 def problems(count: int, severity: Severity) -> list[Diagnostic]:

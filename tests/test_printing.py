@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.errors import ReconcileError
+from reconciler.base.printing import printable, printable_json, printable_lines
 from reconciler.cli.main import run
 from reconciler.cli.output import as_text, note, say, show_csv, show_error, show_json, show_table
-from reconciler.errors import ReconcileError
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
 from reconciler.plan.escaping import code, entities, inline
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 from reconciler.plan.json_form import plan_to_json
@@ -23,9 +23,9 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_comment
 from reconciler.plan.model import Policies
 from reconciler.plan.text_form import query_difference, render_text
-from reconciler.printing import printable, printable_json, printable_lines
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 HIDDEN = "\xa0\u034f\u1160\u180b\u2007\u200d\u2800\u3000\u3164\ue000\ufe0f\ufff9\uffa0"
 HIDDEN += "\U00013430\U0001bca0\U0001d173\U000e0041\U0010fffd"

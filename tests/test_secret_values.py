@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.base.errors import EngineError, ReconcileError
+from reconciler.base.printing import printable, printable_json, printable_lines
+from reconciler.base.secret_values import forget_secrets, remember_secret, without_secrets, without_secrets_within
 from reconciler.engine.secrets import remember_credentials, resolved
-from reconciler.errors import EngineError, ReconcileError
-from reconciler.printing import printable, printable_json, printable_lines
-from reconciler.secret_values import forget_secrets, remember_secret, without_secrets, without_secrets_within
 
 SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ \n\tü€😀"
 SECRETS = st.text("ABCdefghijk0123" + SIGNS, min_size=4, max_size=24).map(lambda text: f"Zq{text}Xv")

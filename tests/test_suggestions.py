@@ -2,7 +2,7 @@
 
 import time
 
-from reconciler.names import bounded_suggestions, closest
+from reconciler.base.names import bounded_suggestions, closest
 
 
 def test_the_one_that_was_meant_is_found_among_very_many() -> None:

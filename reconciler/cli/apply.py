@@ -4,16 +4,16 @@ import os
 
 import click
 
+from reconciler.apply.applying import ApplyResult
+from reconciler.apply.staging import StageResult
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.base.names import is_version
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import ProgressLines, note, say, show_error, show_json
-from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
-from reconciler.names import is_version
 from reconciler.plan.words import summarise
-from reconciler.reconcile.applying import ApplyResult
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.versions.staged import staged_names
-from reconciler.reconcile.versions.staging import StageResult
+from reconciler.state.staged import staged_names
+from reconciler.workspace.pipelines import require_known
 
 
 @click.command()

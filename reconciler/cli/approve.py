@@ -4,12 +4,12 @@ import getpass
 
 import click
 
+from reconciler.apply.approvals import record_approval
+from reconciler.apply.approving import missing_approvals
+from reconciler.base.digest import short
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say
-from reconciler.digest import short
 from reconciler.plan.words import summarise
-from reconciler.reconcile.approvals import record_approval
-from reconciler.reconcile.approving import missing_approvals
 
 
 @click.command()

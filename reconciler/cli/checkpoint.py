@@ -5,11 +5,11 @@ import os
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json, show_table
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.checkpoints import Checkpoint
+from reconciler.service.api import Pipeline
+from reconciler.state.checkpoints import Checkpoint
 
 
 @click.command()

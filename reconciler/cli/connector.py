@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import note, say
 from reconciler.connectors.transport import Direction
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.emitting import Place
-from reconciler.reconcile.pausing import Put, pause_connector, put_connector, skip_file
-from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.seeking import seek_value
+from reconciler.run.emitting import Place
+from reconciler.run.pausing import Put, pause_connector, put_connector, skip_file
+from reconciler.run.seeking import seek_value
+from reconciler.workspace.pipelines import require_known
 
 
 @click.command()

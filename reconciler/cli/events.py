@@ -4,11 +4,11 @@ from dataclasses import asdict
 
 import click
 
+from reconciler.base.digest import canonical_json
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
 from reconciler.cli.output import show_json, show_table
-from reconciler.digest import canonical_json
-from reconciler.reconcile.events import read_events
-from reconciler.reconcile.pipelines import require_known
+from reconciler.state.events import read_events
+from reconciler.workspace.pipelines import require_known
 
 
 @click.command()

@@ -4,9 +4,9 @@ import os
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
-from reconciler.reconcile.boundaries import boundary_from_environment
 
 
 @click.command()

@@ -2,11 +2,11 @@
 
 import click
 
+from reconciler.apply.explaining import Explanation, explain
+from reconciler.base.errors import EXIT_DONE
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
 from reconciler.cli.output import note, paint, say_painted, show_json, terminal_width
-from reconciler.errors import EXIT_DONE
 from reconciler.plan.words import summarise
-from reconciler.reconcile.explaining import Explanation, explain
 
 
 @click.command()

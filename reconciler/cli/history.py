@@ -5,15 +5,15 @@ from typing import Any
 
 import click
 
+from reconciler.base.digest import canonical_json
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.connectors.catalogue import shown_settings
-from reconciler.digest import canonical_json
-from reconciler.manifest.spark_values import shown_program_settings
-from reconciler.reconcile.commits import short_commit
-from reconciler.reconcile.history import PastObject, PastProgram, list_applies, programs_at, time_of
-from reconciler.reconcile.pipelines import require_known
+from reconciler.environment.commits import short_commit
+from reconciler.project.manifest.spark_values import shown_program_settings
 from reconciler.sql.shown_definitions import without_connectors
+from reconciler.versions.history import PastObject, PastProgram, list_applies, programs_at, time_of
+from reconciler.workspace.pipelines import require_known
 
 _NOT_SHOWN = ("sql", "name")
 
@@ -43,7 +43,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         found = programs_at(target, chosen, time, all_of_them=bool(pipelines))
         if form == "json":
             programs = [_as_json(one) for one in found]
-            show_json({"form": "reconciler/program/v1", "at": time.isoformat(), "pipelines": programs})
+            show_json({"form": "reconciler/project/program/v1", "at": time.isoformat(), "pipelines": programs})
         else:
             for program in found:
                 _show(program)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconciler.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
+from reconciler.base.version import __version__
 from reconciler.cli.output import note, show_error
-from reconciler.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
-from reconciler.version import __version__
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
@@ -78,7 +78,7 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from reconciler.names import did_you_mean
+            from reconciler.base.names import did_you_mean
 
             hint = did_you_mean(args[0], _COMMANDS) if args else None
             raise click.UsageError(f"{error.message} ({hint})" if hint else error.message, error.ctx) from None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler.reconcile.source import find_root, pipeline_names
-from reconciler.reconcile.target import Target, open_target
+from reconciler.environment.source import find_root, pipeline_names
+from reconciler.environment.target import Target, open_target
 
 if TYPE_CHECKING:
-    from reconciler.reconcile.api import Project
+    from reconciler.service.api import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -61,7 +61,7 @@ def pipeline_argument(command: Command) -> Command:
 
 def project_of(repo: str, environment: str | None) -> "Project":
     """The project that --repo and --env name, on the engine that the command was run with, if any."""
-    from reconciler.reconcile.api import Project
+    from reconciler.service.api import Project
 
     return Project(target_of(repo, environment), click.get_current_context().obj)
 

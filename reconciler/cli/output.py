@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from reconciler.commands import in_environment
-from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.printing import printable, printable_json, printable_lines
-from reconciler.redaction import masked_in_code, masked_within
+from reconciler.base.commands import in_environment
+from reconciler.base.errors import ManifestInvalid, ReconcileError
+from reconciler.base.printing import printable, printable_json, printable_lines
+from reconciler.base.redaction import masked_in_code, masked_within
 
 if TYPE_CHECKING:
-    from reconciler.reconcile.applying import Progress
+    from reconciler.apply.applying import Progress
 
 _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green"},
@@ -89,7 +89,7 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
     """An error on stderr: its diagnostics if it has them, its message and hint. `environment` is the one that was asked for,
     where no command runs any more that could tell."""
     if isinstance(error, ManifestInvalid):
-        from reconciler.diagnostics import listed, render_diagnostic
+        from reconciler.base.diagnostics import listed, render_diagnostic
 
         for diagnostic in listed(error.diagnostics):
             note(render_diagnostic(diagnostic), environment)

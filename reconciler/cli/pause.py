@@ -6,9 +6,9 @@ import click
 
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say
-from reconciler.reconcile.controls import pause
-from reconciler.reconcile.pipelines import require_known
-from reconciler.reconcile.stopping import live_run
+from reconciler.state.controls import pause
+from reconciler.state.stopping import live_run
+from reconciler.workspace.pipelines import require_known
 
 
 @click.command()

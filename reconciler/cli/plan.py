@@ -5,14 +5,14 @@ Where nothing changed, which is told by a glance at files and head, next to noth
 
 import click
 
+from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import choose_colour, paint, say_painted
-from reconciler.errors import EXIT_DONE, ReconcileError
+from reconciler.environment.source import files_of
+from reconciler.environment.target import Target
 from reconciler.plan.unchanged_text import render_unchanged
-from reconciler.reconcile.outlines import find_unchanged
-from reconciler.reconcile.pipelines import known_pipelines, require_known
-from reconciler.reconcile.source import files_of
-from reconciler.reconcile.target import Target
+from reconciler.workspace.outlines import find_unchanged
+from reconciler.workspace.pipelines import known_pipelines, require_known
 
 
 @click.command()

@@ -5,15 +5,15 @@ Apart from the command, because most runs find that nothing changed and need not
 
 from collections.abc import Mapping
 
+from reconciler.apply.planning import Planned, plan_or_programs, plan_with_programs
+from reconciler.base.commands import in_environment
+from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.base.version import __version__
 from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
-from reconciler.commands import in_environment
-from reconciler.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.environment.source import lock_path, read_optional, write_text
+from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
-from reconciler.reconcile.planning import Planned, plan_or_programs, plan_with_programs
-from reconciler.reconcile.source import lock_path, read_optional, write_text
-from reconciler.reconcile.target import Target
-from reconciler.version import __version__
 
 _GRAPHS = ("mermaid", "dot")
 
@@ -90,7 +90,7 @@ def _measured(target: Target, found: Plan | Planned) -> tuple[Plan, Impact | Non
         return found, None
     if found.plan.is_empty:
         return found.plan, None
-    from reconciler.reconcile.impact import impact_of_planned
+    from reconciler.apply.impact import impact_of_planned
 
     return found.plan, impact_of_planned(target, found)
 
@@ -114,8 +114,8 @@ def _lock_is_good(target: Target, plan: Plan) -> bool:
         return False
     if not plan.needs_approval:
         return True
+    from reconciler.apply.approving import describe_lock, read_lock_state
     from reconciler.plan.lock import Matches
-    from reconciler.reconcile.approving import describe_lock, read_lock_state
 
     state = read_lock_state(target, plan)
     if isinstance(state, Matches):

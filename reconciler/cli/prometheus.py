@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from reconciler.reconcile.lifecycle import State
-from reconciler.reconcile.orchestration import Activity
-from reconciler.reconcile.status import ConnectorStatus, PipelineStatus
+from reconciler.run.orchestration import Activity
+from reconciler.service.status import ConnectorStatus, PipelineStatus
+from reconciler.state.lifecycle import State
 
 
 @dataclass(frozen=True, slots=True)

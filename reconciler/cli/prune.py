@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json, show_table
-from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.plan.impact_words import bytes_words
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.versions.pruning import Pruning
-from reconciler.reconcile.versions.retention import KnownVersion
+from reconciler.retention.pruning import Pruning
+from reconciler.retention.rules import KnownVersion
 
 
 @click.command()

@@ -2,10 +2,10 @@
 
 import click
 
+from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import as_text, note, say, show_csv, show_json, show_rows
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.history import time_of
+from reconciler.versions.history import time_of
 
 
 @click.command()

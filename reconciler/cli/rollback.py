@@ -5,21 +5,21 @@ import os
 
 import click
 
+from reconciler.apply.applying import Applying, ApplyResult
+from reconciler.apply.approvals import give_approval
+from reconciler.apply.impact import impact_of_planned
+from reconciler.apply.planning import Planned
+from reconciler.apply.rolling_back import plan_rollback, roll_back
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import ProgressLines, choose_colour, note, paint, say, say_painted, show_json, terminal_width
-from reconciler.errors import EXIT_DONE, ReconcileError
+from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
-from reconciler.reconcile.applying import Applying, ApplyResult
-from reconciler.reconcile.approvals import give_approval
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.impact import impact_of_planned
-from reconciler.reconcile.planning import Planned
-from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.looking import versioned_name
-from reconciler.reconcile.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
-from reconciler.reconcile.versions.rolling_back import plan_rollback, roll_back
-from reconciler.snapshot.objects import KINDS
+from reconciler.project.snapshot.objects import KINDS
+from reconciler.versions.looking import versioned_name
+from reconciler.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
 
 
 @click.command()

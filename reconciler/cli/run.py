@@ -7,13 +7,13 @@ from typing import NoReturn
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import EXIT_DONE, EXIT_INTERRUPTED
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
-from reconciler.errors import EXIT_DONE, EXIT_INTERRUPTED
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.forced_stops import REPLAYED
-from reconciler.reconcile.running import Running, run_pipeline
-from reconciler.reconcile.stopping import end_this_process
+from reconciler.run.forced_stops import REPLAYED
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.stopping import end_this_process
 
 
 @click.command()

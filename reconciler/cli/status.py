@@ -7,15 +7,15 @@ from itertools import count
 
 import click
 
+from reconciler.base.digest import JsonObject, canonical_json, short
+from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import clear_screen, say, say_painted, show_error, show_json, show_table
-from reconciler.digest import JsonObject, canonical_json, short
-from reconciler.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
-from reconciler.reconcile.commits import short_commit
-from reconciler.reconcile.pipelines import known_pipelines
-from reconciler.reconcile.progress import in_failed_calls
-from reconciler.reconcile.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
-from reconciler.reconcile.target import Target
+from reconciler.environment.commits import short_commit
+from reconciler.environment.progress import in_failed_calls
+from reconciler.environment.target import Target
+from reconciler.service.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
+from reconciler.workspace.pipelines import known_pipelines
 
 _PLAN_EVERY = 10
 """While it watches, status plans in each tenth round only."""

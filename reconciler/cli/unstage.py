@@ -4,14 +4,14 @@ import os
 
 import click
 
+from reconciler.apply.applying import Applying
+from reconciler.apply.promoting import drop_staged
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import EXIT_DONE
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import note, say, show_json
 from reconciler.cli.promote import staged_of
-from reconciler.errors import EXIT_DONE
-from reconciler.reconcile.applying import Applying
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.versions.promoting import drop_staged
-from reconciler.reconcile.versions.staged import staged_names
+from reconciler.state.staged import staged_names
 
 
 @click.command()

@@ -2,16 +2,16 @@
 
 import click
 
+from reconciler.base.commands import in_environment
+from reconciler.base.diagnostics import Diagnostic, Severity, diagnostic_to_json, listed, render_diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import asked_environment, say, show_json
-from reconciler.commands import in_environment
-from reconciler.diagnostics import Diagnostic, Severity, diagnostic_to_json, listed, render_diagnostic
-from reconciler.digest import JsonObject
-from reconciler.errors import EXIT_DONE, EXIT_ERROR
-from reconciler.manifest.verdicts import POLICY_FILE
-from reconciler.reconcile.desired import validate_pipelines
-from reconciler.reconcile.policies import validate_policy
-from reconciler.reconcile.source import pipeline_names, require_pipeline
+from reconciler.environment.policies import validate_policy
+from reconciler.environment.source import pipeline_names, require_pipeline
+from reconciler.project.manifest.verdicts import POLICY_FILE
+from reconciler.workspace.desired import validate_pipelines
 
 
 @click.command()

@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reconciler.base.printing import printable
+from reconciler.base.redaction import masked_in_code
 from reconciler.cli.output import as_text, note, paint, say, say_painted
-from reconciler.printing import printable
-from reconciler.reconcile.versions.looking import ColumnDifference, VersionDifference
-from reconciler.reconcile.versions.rows import RowDifference
-from reconciler.redaction import masked_in_code
+from reconciler.query.rows import RowDifference
+from reconciler.versions.looking import ColumnDifference, VersionDifference
 
 
 def show_difference(difference: VersionDifference, rows: RowDifference | None) -> None:

@@ -8,16 +8,22 @@ from typing import Any, Final
 
 import click
 
+from reconciler.apply.refreshing import refresh_version
+from reconciler.base.boundaries import boundary_from_environment
+from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, project_of, target_of, target_options
 from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.cli.version_differences import show_difference
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.boundaries import boundary_from_environment
-from reconciler.reconcile.commits import short_commit
-from reconciler.reconcile.progress import Applying
-from reconciler.reconcile.target import Target
-from reconciler.reconcile.versions.aliases import alias_moves, put_alias, take_alias_away
-from reconciler.reconcile.versions.looking import (
+from reconciler.environment.commits import short_commit
+from reconciler.environment.progress import Applying
+from reconciler.environment.target import Target
+from reconciler.project.snapshot.objects import KINDS, object_key
+from reconciler.query.rows import RowDifference, compare_rows
+from reconciler.registry.model import AliasMove
+from reconciler.state.pruned import Pruned
+from reconciler.state.staged import staged_number
+from reconciler.versions.aliases import alias_moves, put_alias, take_alias_away
+from reconciler.versions.looking import (
     FoundObject,
     ObjectVersion,
     VersionDifference,
@@ -32,12 +38,6 @@ from reconciler.reconcile.versions.looking import (
     version_number,
     versioned_name,
 )
-from reconciler.reconcile.versions.pruned import Pruned
-from reconciler.reconcile.versions.refreshing import refresh_version
-from reconciler.reconcile.versions.rows import RowDifference, compare_rows
-from reconciler.reconcile.versions.staged import staged_number
-from reconciler.registry.model import AliasMove
-from reconciler.snapshot.objects import KINDS, object_key
 
 _ACTIONS: Final = ("list", "show", "diff", "alias", "unalias", "refresh")
 

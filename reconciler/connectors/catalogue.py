@@ -18,6 +18,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from reconciler.base.diagnostics import Diagnostic, Severity, errors_among, in_order
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import did_you_mean
+from reconciler.base.places import Path, Places
+from reconciler.base.redaction import MASK, Plain, is_secret_name, plain_value, shown_address
+from reconciler.base.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
+from reconciler.base.schema_walk import is_secret, plainness, with_defaults
 from reconciler.connectors import (
     datagen,
     delta_table_input,
@@ -32,13 +39,6 @@ from reconciler.connectors.code_options import code_problems
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.transport import Direction, Transport, config_of
-from reconciler.diagnostics import Diagnostic, Severity, errors_among, in_order
-from reconciler.digest import JsonObject
-from reconciler.names import did_you_mean
-from reconciler.places import Path, Places
-from reconciler.redaction import MASK, Plain, is_secret_name, plain_value, shown_address
-from reconciler.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
-from reconciler.schema_walk import is_secret, plainness, with_defaults
 
 TRANSPORTS: Final[Mapping[str, Transport]] = {
     module.TRANSPORT.name: module.TRANSPORT

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Path, Places
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Path, Places
 from reconciler.sql.forbidden import forbidden
 
 _CODE: Final = "M132"

@@ -9,8 +9,8 @@ itself (`datagen`) has no fields with names, nor have lines of CSV without a hea
 
 from collections.abc import Mapping
 
-from reconciler.digest import JsonObject
-from reconciler.names import fold
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
 
 COLUMNS = "columns"
 _WITHOUT_FIELDS = frozenset({"datagen"})

@@ -6,10 +6,10 @@ seed and its number, so that whatever is read again is the same. Whether the col
 
 from collections.abc import Mapping, Sequence
 
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Path, Places
 from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Path, Places
 
 _PLAN: Path = ("transport", "config", "plan")
 

@@ -5,10 +5,10 @@ It reads the table as it stands at one version (named, by time, or the newest wh
 (`snapshot_and_follow`). A table of change records in rows (`cdc`) is refused, not ignored.
 """
 
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Places
 from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Places
 
 _CONFIG = ("transport", "config")
 _TIMES = ("timestamp", "datetime")

@@ -3,6 +3,7 @@
 Files that change after they were read are an error. JSON holds rows (`raw`) or changes (`insert_delete`, `debezium`).
 """
 
+from reconciler.base.digest import JsonObject
 from reconciler.connectors.transport import (
     INPUT_SETTINGS_THAT_RESET_NOTHING,
     Direction,
@@ -10,7 +11,6 @@ from reconciler.connectors.transport import (
     config_of,
     records_bring_deletes,
 )
-from reconciler.digest import JsonObject
 
 _PATTERN = frozenset("*?[")
 

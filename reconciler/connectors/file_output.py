@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from reconciler.base.digest import JsonObject
 from reconciler.connectors.registry_folder import registry_problems
 from reconciler.connectors.transport import (
     OUTPUT_SETTINGS_THAT_RESET_NOTHING,
@@ -9,7 +10,6 @@ from reconciler.connectors.transport import (
     Transport,
     tells_deletions,
 )
-from reconciler.digest import JsonObject
 
 
 def _can_delete(settings: JsonObject) -> bool:

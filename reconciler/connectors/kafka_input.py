@@ -4,10 +4,10 @@ Where reading begins (`start_from`), what of the topic is read (`partitions`) an
 of the Kafka client that would say it otherwise are refused.
 """
 
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Path, Places
 from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, records_bring_deletes
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Path, Places
 
 _CONFIG: Path = ("transport", "config")
 

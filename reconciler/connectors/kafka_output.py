@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from reconciler.base.places import Path
 from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, tells_deletions
-from reconciler.places import Path
 
 _CONFIG: Final[Path] = ("transport", "config")
 TRANSPORT = Transport(

@@ -2,11 +2,11 @@
 
 import re
 
+from reconciler.base.diagnostics import Diagnostic, Severity
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Path, Places
 from reconciler.connectors.references import holds_reference
 from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, always_ends
-from reconciler.diagnostics import Diagnostic, Severity
-from reconciler.digest import JsonObject
-from reconciler.places import Path, Places
 
 _CONFIG: Path = ("transport", "config")
 _PASSWORD = re.compile(r"^[a-z]+://[^/@:]*:(?P<password>[^@]*)@")

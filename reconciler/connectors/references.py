@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.names import did_you_mean
-from reconciler.places import Path, Places
-from reconciler.redaction import is_secret_name, masked
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.names import did_you_mean
+from reconciler.base.places import Path, Places
+from reconciler.base.redaction import is_secret_name, masked
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}?")
 _WELL_FORMED: Final = re.compile(r"\$\{(var|secret):([A-Za-z_][A-Za-z0-9_]*)\}")

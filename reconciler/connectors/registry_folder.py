@@ -7,9 +7,9 @@ Where it leads, and whether that lies in a warehouse, is judged where files and 
 from typing import Final
 from urllib.parse import unquote
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Places
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Places
 
 REGISTRY_FOLDER: Final = "_registry"
 _HINT: Final = "name a folder outside of every warehouse"

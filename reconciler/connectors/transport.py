@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.digest import JsonObject
-from reconciler.places import Path, Places
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.places import Path, Places
 
 
 class Direction(StrEnum):

@@ -6,8 +6,8 @@ compare-and-set would take them for a write of somebody else.
 
 from typing import TYPE_CHECKING
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import remove_objects
-from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -11,8 +11,8 @@ Rules:
 import os
 from typing import TYPE_CHECKING, Final
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import is_local, join_location, local_path, open_table
-from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

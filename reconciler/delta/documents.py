@@ -20,11 +20,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import first_line, is_local, local_path, open_table
 from reconciler.delta.writing import writing
-from reconciler.digest import JsonObject, canonical_json
-from reconciler.errors import RegistryConflict, RegistryError
 
 if TYPE_CHECKING:
     from arro3.core import Table

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import open_table
 from reconciler.delta.writing import writing
-from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from arro3.core import Table

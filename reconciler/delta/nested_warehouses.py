@@ -13,11 +13,11 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from reconciler.base.errors import RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.objects import stored_objects
 from reconciler.delta.opening import is_local, is_on_s3, join_location, local_path
 from reconciler.delta.warehouse_places import REGISTRY_MARK, holds_registry, is_same_folder, places_of_registries, upwards
-from reconciler.errors import RegistryError
 
 
 def warehouse_around_or_within(warehouse: str, others: Iterable[str]) -> str | None:

@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import first_line, is_local, is_on_s3, local_path
-from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from reconciler.errors import RegistryError
+from reconciler.base.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -16,12 +16,12 @@ Rules:
 import os
 import shutil
 
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.objects import remove_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import remove_local
 from reconciler.engine.stored import Transaction
-from reconciler.errors import RegistryConflict, RegistryError
 
 
 def table_identity(location: str) -> str | None:

@@ -9,13 +9,13 @@ with that writer's transactions: what that writer still commits conflicts with t
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reconciler.base.errors import EngineError, RegistryConflict, RegistryError
 from reconciler.delta.contents import has_missing_files
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import table_version
 from reconciler.delta.transactions import commit_properties, has_transaction, marking_properties
 from reconciler.delta.writing import writing
 from reconciler.engine.stored import Transaction
-from reconciler.errors import EngineError, RegistryConflict, RegistryError
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from reconciler.base.digest import json_lines
+from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import StoredObject, read_objects, stored_objects
 from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.delta.tables import KEEPS_ITS_LOG
 from reconciler.delta.writing import writing
-from reconciler.digest import json_lines
-from reconciler.errors import RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

@@ -19,7 +19,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from reconciler.delta.warehouse_places import folder_identity, local_readings
-from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3
+from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant_for_s3
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
 

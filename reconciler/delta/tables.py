@@ -21,14 +21,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from reconciler.base.digest import JsonObject, digest_text
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import commit_properties, has_transaction
 from reconciler.delta.writing import writing
-from reconciler.digest import JsonObject, digest_text
 from reconciler.engine.stored import ColumnType, Transaction
-from reconciler.errors import RegistryConflict, RegistryError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema

@@ -7,9 +7,9 @@ after: whoever asks for an earlier one was taken over, and is told so (G605).
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reconciler.digest import JsonObject, canonical_json
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import RegistryConflict
 from reconciler.engine.stored import Transaction
-from reconciler.errors import RegistryConflict
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.opening import is_local, local_path, path_of
-from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3
+from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant_for_s3
 
 _LOG: Final = "_delta_log"
 REGISTRY_MARK: Final = ("pipelines", _LOG)

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NoReturn
 
+from reconciler.base.errors import ReconcileError, RegistryConflict, RegistryError
 from reconciler.delta.opening import first_line, is_local, local_path, open_table
-from reconciler.errors import ReconcileError, RegistryConflict, RegistryError
 
 ROOM: Final = 65_536
 """What a commit takes, with a checkpoint of its log now and then; more than the data of most."""

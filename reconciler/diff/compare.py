@@ -23,6 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.extent import (
     ANY_ROW,
@@ -71,11 +73,9 @@ from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import has_the_same_text, own_causes, own_extent, under_desired_names
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
-from reconciler.program.model import Program, Read, View
-from reconciler.snapshot.fingerprint import table_content
-from reconciler.snapshot.model import Snapshot
+from reconciler.project.program.model import Program, Read, View
+from reconciler.project.snapshot.fingerprint import table_content
+from reconciler.project.snapshot.model import Snapshot
 from reconciler.sql.scopes import ALL_COLUMNS
 
 

@@ -8,14 +8,14 @@ difference says that they changed. So no later part of the program ever sees wha
 from collections.abc import Mapping
 from typing import Any
 
+from reconciler.base.digest import canonical_json
+from reconciler.base.names import fold
+from reconciler.base.redaction import MASK
 from reconciler.connectors.catalogue import canonical_settings, shown_settings, told_address
 from reconciler.diff.model import Action, ConnectorChange, SettingDifference
 from reconciler.diff.moves import Renames
-from reconciler.digest import canonical_json
-from reconciler.names import fold
-from reconciler.program.model import Connector
-from reconciler.redaction import MASK
-from reconciler.snapshot.model import Snapshot
+from reconciler.project.program.model import Connector
+from reconciler.project.snapshot.model import Snapshot
 
 
 def compare_connectors(applied: Snapshot, desired: Snapshot, renames: Renames) -> tuple[ConnectorChange, ...]:

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from reconciler.names import fold
-from reconciler.program.model import Read, View
+from reconciler.base.names import fold
+from reconciler.project.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
 from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.lineage import Lineage

@@ -6,10 +6,10 @@ source that goes on with a name that no column takes any more loses these values
 
 from dataclasses import dataclass
 
+from reconciler.base.names import fold
 from reconciler.connectors.columns import has_fields, sources_by_key
 from reconciler.diff.moves import Renames
-from reconciler.names import fold
-from reconciler.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program
 
 
 @dataclass(frozen=True, slots=True)

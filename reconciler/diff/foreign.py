@@ -12,9 +12,9 @@ Rules:
 
 from dataclasses import dataclass, replace
 
+from reconciler.base.declarations import ForeignRelation
 from reconciler.diff.extent import ANY_ROW, NOTHING, Extent
 from reconciler.diff.model import Action, Cause, MeaningChanged, ReadsChanged, RelationChange, RelationKind, TableCause
-from reconciler.manifest.model import ForeignRelation
 
 
 @dataclass(frozen=True, slots=True)

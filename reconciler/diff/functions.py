@@ -10,13 +10,13 @@ is reached.
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from reconciler.base.declarations import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
+from reconciler.base.names import fold, is_version
 from reconciler.diff.model import Action, FunctionChange
-from reconciler.manifest.model import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
-from reconciler.names import fold, is_version
-from reconciler.program.model import Function
-from reconciler.snapshot.fingerprint import function_content
-from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.python_meaning import python_meaning
+from reconciler.project.program.model import Function
+from reconciler.project.snapshot.fingerprint import function_content
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.project.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
 from reconciler.sql.spelling import Spelling
 

@@ -5,15 +5,15 @@ Of a table or view that is new, only what guards it is told: whoever approves it
 
 from collections.abc import Iterator
 
+from reconciler.base.declarations import Held, Pin, Retention
+from reconciler.base.names import fold
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
 from reconciler.diff.moves import Renames
 from reconciler.diff.recorded import Told, untold_changes
 from reconciler.diff.settings import compare_settings
 from reconciler.diff.weights import NOT_SET, told_values
-from reconciler.manifest.model import Held, Pin, Retention
-from reconciler.names import fold
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def compare_metadata(applied: Program, desired: Program, told: Told, renames: Renames) -> tuple[MetadataChange, ...]:

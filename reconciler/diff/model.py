@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.digest import JsonObject
 from reconciler.connectors.transport import Direction
-from reconciler.digest import JsonObject
-from reconciler.manifest.model import ViewKind
 
 
 class RelationKind(StrEnum):

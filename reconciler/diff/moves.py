@@ -22,11 +22,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.model import Move
-from reconciler.manifest.trades import Trade, trades_of
-from reconciler.names import closest, fold
-from reconciler.program.model import Program
+from reconciler.base.declarations import Move
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.names import closest, fold
+from reconciler.project.manifest.trades import Trade, trades_of
+from reconciler.project.program.model import Program
 
 # Names of moves times names that go; each move counts as some.
 _COMPARISONS: Final = 100_000

@@ -13,6 +13,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from reconciler.base.names import fold, is_version
 from reconciler.diff.model import (
     Action,
     Cause,
@@ -25,10 +26,9 @@ from reconciler.diff.model import (
     RelationRenamed,
     SettingsChanged,
 )
-from reconciler.names import fold, is_version
-from reconciler.program.model import Program, View
-from reconciler.snapshot.functions import call_closures
-from reconciler.snapshot.objects import object_key, object_keys
+from reconciler.project.program.model import Program, View
+from reconciler.project.snapshot.functions import call_closures
+from reconciler.project.snapshot.objects import object_key, object_keys
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from reconciler.base.names import fold
 from reconciler.diff.model import MetadataChange
-from reconciler.names import fold
-from reconciler.program.model import Program
-from reconciler.snapshot.codec import encode_program
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.codec import encode_program
 
 _TEXTS: Final = frozenset({"sql", "query", "body"})
 _WORDS: Final[Mapping[str, str]] = {

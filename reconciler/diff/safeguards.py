@@ -26,13 +26,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
+from reconciler.base.declarations import DEFAULT_STEPS_SECONDS, Retention, Settings, stricter
+from reconciler.base.names import first_of, fold
 from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.diff.model import Safeguard, SafeguardLoosened
 from reconciler.diff.moves import Renames
 from reconciler.diff.weights import in_force
-from reconciler.manifest.model import DEFAULT_STEPS_SECONDS, Retention, Settings, stricter
-from reconciler.names import first_of, fold
-from reconciler.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program
 
 
 def safeguards_loosened(applied: Program, desired: Program, renames: Renames) -> tuple[SafeguardLoosened, ...]:

@@ -6,12 +6,12 @@ Values are told where they are plain (`manifest.spark_values`).
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.base.declarations import Settings
 from reconciler.diff.model import MetadataChange
-from reconciler.manifest.model import Settings
-from reconciler.manifest.spark_settings import is_harmless, is_neutral
-from reconciler.manifest.spark_values import shown_value
-from reconciler.program.model import Program
-from reconciler.program.settings import SPARK, differing_settings
+from reconciler.project.manifest.spark_settings import is_harmless, is_neutral
+from reconciler.project.manifest.spark_values import shown_value
+from reconciler.project.program.model import Program
+from reconciler.project.program.settings import SPARK, differing_settings
 
 _NOT_SET = "not set"
 

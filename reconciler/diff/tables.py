@@ -20,6 +20,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
+from reconciler.base.declarations import ColumnDeclaration, Evolution, TableDeclaration
+from reconciler.base.names import fold
 from reconciler.diff.extent import ANY_ROW, Extent, OnlyColumns
 from reconciler.diff.model import (
     ColumnAdded,
@@ -36,9 +38,7 @@ from reconciler.diff.model import (
     RelationRenamed,
     TableCause,
 )
-from reconciler.manifest.model import ColumnDeclaration, Evolution, TableDeclaration
-from reconciler.names import fold
-from reconciler.program.model import Table
+from reconciler.project.program.model import Table
 from reconciler.sql.spelling import Spelling
 
 

@@ -8,6 +8,8 @@ output columns, these (`sql.query_difference`). A query that merely follows a de
 from collections.abc import Mapping
 from dataclasses import replace
 
+from reconciler.base.declarations import Settings
+from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union, unrepeatable
 from reconciler.diff.model import (
     ColumnNamesChanged,
@@ -21,13 +23,11 @@ from reconciler.diff.model import (
     ViewCause,
 )
 from reconciler.diff.moves import Renames
-from reconciler.manifest.model import Settings
-from reconciler.manifest.spark_settings import is_harmless
-from reconciler.manifest.spark_values import shown_value
-from reconciler.names import fold, is_version, without_version
-from reconciler.program.model import Program, Read, Table, View
-from reconciler.program.settings import DEFAULTS, SPARK, differing_settings, minor
-from reconciler.snapshot.functions import call_closures
+from reconciler.project.manifest.spark_settings import is_harmless
+from reconciler.project.manifest.spark_values import shown_value
+from reconciler.project.program.model import Program, Read, Table, View
+from reconciler.project.program.settings import DEFAULTS, SPARK, differing_settings, minor
+from reconciler.project.snapshot.functions import call_closures
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.redaction import MASK
+from reconciler.base.schema_files import schema
 from reconciler.connectors.catalogue import SCHEMA_FILE, on_bootstrap, shown_settings
-from reconciler.digest import JsonObject
-from reconciler.redaction import MASK
-from reconciler.schema_files import schema
 
 NOT_SET: Final = "not set"
 

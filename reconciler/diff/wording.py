@@ -1,10 +1,13 @@
 """Causes in words: one clause each, without a subject, for every form in which a plan is shown.
 
-What users wrote stands in these clauses, made printable (`reconciler.printing`).
+What users wrote stands in these clauses, made printable (`reconciler.base.printing`).
 """
 
 from typing import assert_never
 
+from reconciler.base.names import fold
+from reconciler.base.printing import printable
+from reconciler.base.redaction import MASK, masked_in_code
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import (
     Cause,
@@ -31,9 +34,6 @@ from reconciler.diff.model import (
     Spared,
     StorageChanged,
 )
-from reconciler.names import fold
-from reconciler.printing import printable
-from reconciler.redaction import MASK, masked_in_code
 
 
 def describe_cause(cause: Cause) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
 from reconciler.connectors.columns import sources_by_key
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import TableTarget
-from reconciler.names import fold
 from reconciler.sql.structures import Shape, shape_of, without_taker
 
 _NO_SHAPES: Final[Mapping[str, Shape]] = {}

@@ -20,10 +20,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.connectors.file_input import is_pattern
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available
-from reconciler.errors import EngineError
 
 _SKIPPED = -1
 

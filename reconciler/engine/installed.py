@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from reconciler.manifest.model import FIRST_SPARK
+from reconciler.base.declarations import FIRST_SPARK
 
 _VERSION: Final = re.compile(r"^__version__[^=\n]*=\s*[\"']([^\"'\n]+)[\"']", re.MULTILINE)
 

@@ -13,10 +13,10 @@ from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any
 
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.statement import Delete, Insert
-from reconciler.errors import EngineError
-from reconciler.names import fold
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 from reconciler.sql.structures import Elements, Entries, Shape, Structure, shape_of
 from reconciler.sql.types import canonical_type

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType as ColumnType
 from reconciler.engine.stored import FailedCalls as FailedCalls
 from reconciler.engine.stored import Transaction as Transaction

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from reconciler.digest import JsonObject, canonical_json, digest_json
+from reconciler.base.digest import JsonObject, canonical_json, digest_json
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.fields import missing_fields, no_common_field, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
@@ -46,8 +48,6 @@ from reconciler.engine.records import Change, Record, fitting, missing_from, rea
 from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
-from reconciler.errors import EngineError
-from reconciler.names import fold
 from reconciler.sql.structures import Shape, shape_of, without_common_field
 
 Row = tuple[Any, ...]

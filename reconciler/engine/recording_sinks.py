@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted, StoredSource
 from reconciler.engine.sink_places import require_outside_of_warehouses
-from reconciler.errors import EngineError
 
 if TYPE_CHECKING:
     from reconciler.engine.recording import Contents, Writer

@@ -12,7 +12,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.literals import fitted, matching
 from reconciler.engine.protocol import TableTarget
@@ -28,8 +30,6 @@ from reconciler.engine.texts import (
     from_bytes,
     is_half,
 )
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 Row = tuple[Any, ...]
 

@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from reconciler.digest import JsonObject
-from reconciler.errors import EngineError
-from reconciler.manifest.spark_values import may_be_credential
-from reconciler.redaction import is_secret_name
-from reconciler.secret_values import remember_secret
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.redaction import is_secret_name
+from reconciler.base.secret_values import remember_secret
+from reconciler.project.manifest.spark_values import may_be_credential
 
 _REFERENCE = re.compile(r"\$\{secret:([^}]*)\}")
 _SHORTEST = 4

@@ -1,9 +1,9 @@
 """Where no engine lets an output write: within a warehouse. Plans refuse it (C418); but secrets are resolved, and links are
 followed, only when a sink is written."""
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.warehouse_places import warehouse_around
 from reconciler.engine.protocol import Emission
-from reconciler.errors import EngineError
 
 
 def require_outside_of_warehouses(emission: Emission, location: str) -> None:

@@ -6,7 +6,7 @@ Query and condition are handed on as written: nothing is printed anew from a syn
 
 from dataclasses import dataclass
 
-from reconciler.errors import EngineError
+from reconciler.base.errors import EngineError
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 
 _FORMS = "INSERT INTO t [(columns)] VALUES … | SELECT …, or DELETE FROM t [WHERE …]"

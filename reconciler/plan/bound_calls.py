@@ -4,10 +4,10 @@ rolled back or pinned call what was recorded with them. Without a word a reader 
 Versions of views that are kept up to date are what they were by their very name, and are not told.
 """
 
+from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.model import Diff
-from reconciler.names import fold, is_version, without_version
 from reconciler.plan.model import BoundCall
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def bound_calls(diff: Diff, desired: Program) -> tuple[BoundCall, ...]:

@@ -22,16 +22,16 @@ A connector or relation that was only renamed (`moved`) is unchanged.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from reconciler.base.names import fold
 from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.connectors.columns import COLUMNS
 from reconciler.connectors.transport import Direction
 from reconciler.diff.fields import describe_fields, field_changes
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
 from reconciler.diff.moves import Renames
-from reconciler.names import fold
 from reconciler.plan.model import ConnectorOutcome, Outcome
 from reconciler.plan.unchanged import UNCHANGED_REASONS
-from reconciler.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program
 
 _OF_A_BOOTSTRAP = {
     "changes": (Outcome.SENDS_DIFFERENCE, "only what differs between old and new contents, retractions included"),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reconciler.digest import digest_json
+from reconciler.base.digest import digest_json
 from reconciler.plan.model import Policies
 from reconciler.plan.policy import policy_content
 

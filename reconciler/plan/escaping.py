@@ -7,7 +7,7 @@ readable; whatever is of the second sort can't begin a part, end one, or call an
 
 import re
 
-from reconciler.printing import printable
+from reconciler.base.printing import printable
 
 # Underscores and hyphens only within words: elsewhere they emphasise, rule lines, or begin lists.
 _PLAIN = re.compile(r"(?!.*(?:www\.|ftp:|https?:|mailto:|xmpp:|GH-\d|:[\w-]+:))[\w ,.:;()'/→…·%?-]*", re.IGNORECASE)

@@ -18,14 +18,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
+from reconciler.base.printing import printable
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationChange
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
 from reconciler.plan.changes import is_affected_only
 from reconciler.plan.model import Plan
-from reconciler.printing import printable
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 MOST = 500
 

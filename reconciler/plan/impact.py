@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from reconciler.base.names import fold, is_foreign
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, RelationKind
-from reconciler.names import fold, is_foreign
 from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, Outcome, Plan
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 MANY_ROWS = 10_000
 """From here on the time of a bootstrap is taken to depend on its rows."""

@@ -2,9 +2,9 @@
 
 from typing import TypeGuard
 
+from reconciler.base.printing import printable
 from reconciler.plan.impact import Impact, ReadImpact, TableImpact, ViewImpact
 from reconciler.plan.model import Plan
-from reconciler.printing import printable
 
 _FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "written anew"}
 

@@ -9,9 +9,10 @@ from dataclasses import asdict, fields, replace
 from enum import Enum
 from typing import Any, assert_never, get_args
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.redaction import masked_in_code
 from reconciler.diff.model import Cause, ColumnAdded, DefaultChanged, RelationKind, approval_diff
 from reconciler.diff.wording import describe_cause, describe_difference
-from reconciler.digest import JsonObject
 from reconciler.plan.changes import rows_of
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import (
@@ -32,7 +33,6 @@ from reconciler.plan.model import (
 )
 from reconciler.plan.policy import describe_demand
 from reconciler.plan.words import describe_approval, describe_step, summarise
-from reconciler.redaction import masked_in_code
 
 FORM = "reconciler/plan/v1"
 

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from reconciler.base.redaction import masked_in_code
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.model import Judgement, Plan
 from reconciler.plan.policy import describe_demand, describe_judgement
@@ -26,7 +27,6 @@ from reconciler.plan.words import (
     describe_step,
     summarise,
 )
-from reconciler.redaction import masked_in_code
 
 _HEADER = "# The plan that merging this file approves. Written by `reconcile plan --write-lock`; edits make it void.\n"
 _SECTION = re.compile(r"^\[([a-z0-9_-]+) / ([A-Za-z0-9_.-]+)\]$", re.MULTILINE)

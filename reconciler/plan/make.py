@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.diff.compare import compare
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.metadata import guards_of_new
 from reconciler.diff.model import Action, Diff, Fate, QueryChanged
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.weights import BESIDE_THE_MEANING, in_force
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
 from reconciler.plan.bound_calls import bound_calls
 from reconciler.plan.connectors import connector_outcomes, say_what_is_sent_again
 from reconciler.plan.digest import plan_digest
@@ -24,8 +24,8 @@ from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
-from reconciler.program.model import Program, empty_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.program.model import Program, empty_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 
 def make_plan(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Diff, RelationKind
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.verdicts import Policy, Verdict
+from reconciler.project.manifest.verdicts import Policy, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ has exactly one judgement.
 
 from collections.abc import Iterable, Sequence
 
-from reconciler.digest import JsonObject
-from reconciler.manifest.verdicts import BUILT_IN, Policy, Rule, Verdict
+from reconciler.base.digest import JsonObject
 from reconciler.plan.model import Hazard, Judgement
+from reconciler.project.manifest.verdicts import BUILT_IN, Policy, Rule, Verdict
 
 
 def judge(hazards: Sequence[Hazard], policy: Policy | None, pipeline: str) -> tuple[Judgement, ...]:

@@ -34,10 +34,10 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
 
+from reconciler.base.declarations import ForeignRelation
+from reconciler.base.digest import digest_json
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
-from reconciler.digest import digest_json
-from reconciler.manifest.model import ForeignRelation
-from reconciler.names import fold
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -52,9 +52,9 @@ from reconciler.plan.model import (
     RenameRelation,
     Step,
 )
-from reconciler.program.model import Program, Table, View
-from reconciler.program.settings import decisive_settings
-from reconciler.snapshot.fingerprint import function_content
+from reconciler.project.program.model import Program, Table, View
+from reconciler.project.program.settings import decisive_settings
+from reconciler.project.snapshot.fingerprint import function_content
 from reconciler.sql.canonicalise import canonical_query, canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.scopes import ALL_COLUMNS

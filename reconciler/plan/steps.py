@@ -34,8 +34,8 @@ against its staged rows; those over an extended one against its rows with NULL i
 
 from typing import Final, assert_never
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, ColumnAdded, ColumnRenamed, Diff, Fate, RelationChange, RelationKind
-from reconciler.names import fold
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -50,7 +50,7 @@ from reconciler.plan.model import (
     RenameRelation,
     Step,
 )
-from reconciler.program.model import Program, Table
+from reconciler.project.program.model import Program, Table
 
 _ORDER: Final = (
     CreateTable,

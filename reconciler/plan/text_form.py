@@ -14,10 +14,12 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from reconciler.base.digest import short
+from reconciler.base.names import first_of
+from reconciler.base.printing import printable, printable_lines
+from reconciler.base.redaction import masked_in_code
 from reconciler.diff.model import Action, ConnectorChange
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
-from reconciler.digest import short
-from reconciler.names import first_of
 from reconciler.plan.changes import Group, Row, divide, rows_of
 from reconciler.plan.impact import Impact
 from reconciler.plan.impact_words import describe_table, describe_totals, describe_view, is_told
@@ -41,8 +43,6 @@ from reconciler.plan.words import (
     told_metadata,
 )
 from reconciler.plan.wrapping import wrap
-from reconciler.printing import printable, printable_lines
-from reconciler.redaction import masked_in_code
 
 Paint = Callable[[str, str], str]
 

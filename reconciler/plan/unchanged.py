@@ -8,7 +8,7 @@ from typing import Final
 from reconciler.diff.model import Diff
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.model import CommitSnapshot, ConnectorOutcome, Outcome, Plan, Policies
-from reconciler.snapshot.outline import Outline
+from reconciler.project.snapshot.outline import Outline
 
 UNCHANGED_REASONS: Final = {
     "input": "neither it nor its table changed; resumes from its position",

@@ -3,6 +3,10 @@
 from itertools import groupby
 from typing import Final, assert_never
 
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.names import fold, without_version
+from reconciler.base.printing import printable
+from reconciler.base.redaction import masked_in_code
 from reconciler.diff.model import (
     Action,
     Diff,
@@ -15,8 +19,6 @@ from reconciler.diff.model import (
     Spared,
 )
 from reconciler.diff.wording import describe_what_is_spared
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.names import fold, without_version
 from reconciler.plan.model import (
     BootstrapView,
     BoundCall,
@@ -37,8 +39,6 @@ from reconciler.plan.model import (
     Step,
 )
 from reconciler.plan.policy import describe_judgement
-from reconciler.printing import printable
-from reconciler.redaction import masked_in_code
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
 

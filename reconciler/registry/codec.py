@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import RegistryError
 from reconciler.engine.stored import ColumnType, FailedCalls
-from reconciler.errors import RegistryError
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.home import home_from_json
 from reconciler.registry.model import (

@@ -24,12 +24,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from reconciler.base.digest import JsonObject, canonical_json, digest_text
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import first_line, join_location
-from reconciler.digest import JsonObject, canonical_json, digest_text
-from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 

@@ -6,9 +6,9 @@ the shape it should is damaged (G602).
 
 from typing import Final
 
-from reconciler.digest import JsonObject
-from reconciler.errors import RegistryError
-from reconciler.names import is_version
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import RegistryError
+from reconciler.base.names import is_version
 from reconciler.registry.home import home_from_json
 from reconciler.registry.protocol import Glance
 

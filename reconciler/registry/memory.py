@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reconciler.digest import JsonObject, canonical_json, digest_text
-from reconciler.errors import RegistryConflict, RegistryError
+from reconciler.base.digest import JsonObject, canonical_json, digest_text
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import (
     aliases_from_json,
     aliases_to_json,

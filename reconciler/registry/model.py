@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import is_version
 from reconciler.engine.stored import ColumnType, FailedCalls
-from reconciler.names import is_version
 from reconciler.registry.home import Home
 
 Value = TypeVar("Value")

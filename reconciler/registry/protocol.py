@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from reconciler.digest import JsonObject
+    from reconciler.base.digest import JsonObject
     from reconciler.registry.home import Home
     from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
 

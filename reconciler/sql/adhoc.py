@@ -8,9 +8,9 @@ Diagnostic without place that says what was expected. Whether the relations exis
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.invisible import first_invisible
-from reconciler.names import fold, is_identifier
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.invisible import first_invisible
+from reconciler.base.names import fold, is_identifier
 from reconciler.sql.cursor import shown
 from reconciler.sql.forbidden import files_problem, forbidden, reads_files
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of

@@ -9,7 +9,7 @@ from itertools import chain
 
 from sqlglot import exp
 
-from reconciler.names import did_you_mean, fold
+from reconciler.base.names import did_you_mean, fold
 from reconciler.sql.expressions import misfit, together
 from reconciler.sql.forbidden import files_problem, reads_files
 from reconciler.sql.grouping import judge_aggregates

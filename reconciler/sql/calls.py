@@ -7,7 +7,7 @@ the name of a CTE with a list of columns looks the same.
 from collections.abc import Collection
 from typing import Final
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.lexer import Dialect, Kind, tokens_of
 from reconciler.sql.spelling import Spelling

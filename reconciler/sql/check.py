@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.names import fold
+from reconciler.base.diagnostics import Diagnostic, Location, in_order
+from reconciler.base.names import fold
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden

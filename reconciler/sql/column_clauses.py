@@ -20,7 +20,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
-from reconciler.diagnostics import Diagnostic, Severity
+from reconciler.base.diagnostics import Diagnostic, Severity
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
 

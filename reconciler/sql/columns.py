@@ -12,8 +12,8 @@ Rules:
 from dataclasses import replace
 from typing import NoReturn
 
-from reconciler.manifest.model import ColumnDeclaration
-from reconciler.names import did_you_mean, fold, is_identifier
+from reconciler.base.declarations import ColumnDeclaration
+from reconciler.base.names import did_you_mean, fold, is_identifier
 from reconciler.sql.column_clauses import CLAUSES, Clauses, check_clauses, read_clause
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote

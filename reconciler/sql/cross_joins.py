@@ -17,7 +17,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.query import Parsed, ParsedQuery
 from reconciler.sql.words import spark_aggregates
 

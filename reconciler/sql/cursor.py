@@ -6,7 +6,7 @@ skips to the next statement and goes on. Nothing else sees that exception.
 
 from typing import NoReturn
 
-from reconciler.diagnostics import Diagnostic, Location
+from reconciler.base.diagnostics import Diagnostic, Location
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token
 from reconciler.sql.limits import HINT, MAXIMUM_PROBLEMS, TOO_MANY_TOKENS
 from reconciler.sql.positions import Positions

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration
+from reconciler.base.declarations import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration
+from reconciler.base.diagnostics import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)

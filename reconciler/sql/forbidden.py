@@ -12,7 +12,7 @@ relations (`reads_files`): there, `json.people` may be relation people of a pipe
 import re
 from typing import Final
 
-from reconciler.names import is_identifier
+from reconciler.base.names import is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Problem
 

@@ -17,9 +17,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, SqlBody
-from reconciler.names import fold, is_identifier
+from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, SqlBody
+from reconciler.base.diagnostics import Diagnostic, Location, in_order
+from reconciler.base.names import fold, is_identifier
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.check import analyse_query

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.places import offset_of, own_offset, written_name
 from reconciler.sql.scopes import Scope
 from reconciler.sql.words import spark_aggregates, spark_functions

@@ -12,7 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.lineage_scope import Beyond, Block, Column, Rows, Scope, Source, Value, united
 from reconciler.sql.lineage_sources import MODIFIERS, PAIRS_OF_A_COLUMN, SORTING, UNREPEATABLE, Named, SourceWalker, renamed
 from reconciler.sql.lineage_values import GENERATORS, only

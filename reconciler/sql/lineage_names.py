@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.lineage_scope import CONSTANT, Beyond, Scope, Value, united
 
 # Units of time stand where a column could.

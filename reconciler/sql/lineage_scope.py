@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.repeatable import Number, together
 
 Sources = frozenset[tuple[str, str]]

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.lineage_scope import CONSTANT, Beyond, Block, Column, Rows, Scope, Source, Sources, Value, united
 from reconciler.sql.lineage_values import GENERATORS, ValueWalker, only
 from reconciler.sql.references import relation_key

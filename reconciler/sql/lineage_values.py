@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.determinism import NON_DETERMINISTIC, moment
 from reconciler.sql.limits import Brought

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.determinism import NON_DETERMINISTIC
 from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.query import Parsed

@@ -6,7 +6,7 @@ made-up names (`count(1)`, `(a + b)`) hold these. A plain or LOCAL view is only 
 
 from sqlglot import exp
 
-from reconciler.names import fold, is_identifier
+from reconciler.base.names import fold, is_identifier
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.limits import MAXIMUM_OUTPUTS
 from reconciler.sql.places import offset_of

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.query import Parsed, ParsedQuery
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from reconciler.diagnostics import Location
+from reconciler.base.diagnostics import Location
 
 
 class Positions:

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from reconciler.manifest.model import ConnectorDeclaration
-from reconciler.names import did_you_mean, is_identifier
+from reconciler.base.declarations import ConnectorDeclaration
+from reconciler.base.names import did_you_mean, is_identifier
 from reconciler.sql.cursor import Cursor, shown
 from reconciler.sql.lexer import Kind, Token, unquote
 from reconciler.sql.limits import MAXIMUM_CONNECTORS

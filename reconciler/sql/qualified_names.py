@@ -10,7 +10,7 @@ their plain names then.
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.places import own_offset
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key

@@ -20,7 +20,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.lineage_values import GENERATORS

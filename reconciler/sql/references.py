@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from reconciler.names import fold, is_identifier
+from reconciler.base.names import fold, is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Parsed, ParsedQuery, Unsure
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.shapes import shapes_of

@@ -10,8 +10,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.names import did_you_mean, fold
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.names import did_you_mean, fold
 from reconciler.sql.limits import (
     HINT_OF_BROUGHT,
     MAXIMUM_BROUGHT,

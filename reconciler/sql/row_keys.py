@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 
 Key: TypeAlias = frozenset[tuple[str, str]]
 """What tells rows apart: columns (source, column), or expressions ("", text)."""

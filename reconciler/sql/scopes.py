@@ -8,7 +8,7 @@ may have any: nothing is said against a name that could be one of its columns.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 
 ALL_COLUMNS = "*"
 """Stands among the columns of a read for: whichever there are."""

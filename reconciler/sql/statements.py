@@ -18,10 +18,16 @@ Not here: whether a query is good SQL (`check`), names across files (`program.co
 
 from dataclasses import dataclass, field
 
-from reconciler.diagnostics import Diagnostic, Location, in_order
-from reconciler.invisible import code_point, first_invisible
-from reconciler.manifest.model import ConnectorDeclaration, FunctionDeclaration, TableDeclaration, ViewDeclaration, ViewKind
-from reconciler.names import did_you_mean, fold, is_identifier
+from reconciler.base.declarations import (
+    ConnectorDeclaration,
+    FunctionDeclaration,
+    TableDeclaration,
+    ViewDeclaration,
+    ViewKind,
+)
+from reconciler.base.diagnostics import Diagnostic, Location, in_order
+from reconciler.base.invisible import code_point, first_invisible
+from reconciler.base.names import did_you_mean, fold, is_identifier
 from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
 from reconciler.sql.declared import SqlFile

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.types import canonical_type
 
 Shape: TypeAlias = "Structure | Elements | Entries | None"

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 
 TIME_WINDOWS: Final = frozenset({"window", "session_window"})
 _CLAUSES: Final = ("expressions", "group", "having", "qualify", "order", "sort")

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.limits import Brought, TooMuch
 from reconciler.sql.lineage import Lineage, OutputLineage
 from reconciler.sql.lineage_blocks import BlockWalker

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 
 from sqlglot import exp
 
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.sql.lineage_values import GENERATORS
 from reconciler.sql.places import written_name
 from reconciler.sql.query import Parsed, parse_query

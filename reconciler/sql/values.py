@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from reconciler.names import did_you_mean, fold
+from reconciler.base.names import did_you_mean, fold
 from reconciler.sql.cast_types import type_of_cast
 from reconciler.sql.expressions import (
     NUMBER,

@@ -4,7 +4,7 @@ Spark knows no such name, so it is quoted before anything else reads the query. 
 (`revenue @ v2` is none); strings and comments stay as they are. A name that is quoted as a whole needs nothing.
 """
 
-from reconciler.names import is_identifier
+from reconciler.base.names import is_identifier
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
 
 

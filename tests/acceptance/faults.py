@@ -13,12 +13,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.boundaries import Crash
+from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
-from reconciler.errors import EngineError, RegistryError
-from reconciler.reconcile.boundaries import Crash
-from reconciler.reconcile.replaying import Running
-from reconciler.reconcile.running import run_pipeline
-from reconciler.reconcile.target import open_target
+from reconciler.environment.target import open_target
+from reconciler.run.replaying import Running
+from reconciler.run.running import run_pipeline
 
 EFFECTS = ("build_view", "ingest", "emit", "remove")
 WRITES = ("replace_head", "replace_controls", "replace_report", "write_snapshot", "record", "append")

@@ -12,8 +12,8 @@ from typing import Any
 
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import Engine
-from reconciler.reconcile.api import Pipeline, Project
 from reconciler.registry.model import Head
+from reconciler.service.api import Pipeline, Project
 
 PIPELINE_YAML = """\
 apiVersion: reconciler/v1

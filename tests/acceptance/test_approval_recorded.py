@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.api import Project
 from reconciler.registry.protocol import History
+from reconciler.service.api import Project
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
 
 

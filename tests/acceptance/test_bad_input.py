@@ -23,9 +23,9 @@ from deltalake import DeltaTable, write_deltalake
 
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.running import Running, run_pipeline
-from reconciler.reconcile.status import ConnectorStatus
+from reconciler.run.running import Running, run_pipeline
+from reconciler.service.api import Pipeline
+from reconciler.service.status import ConnectorStatus
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
 from tests.reconcile import lineitem

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.reconcile.api import Pipeline, Project
+from reconciler.service.api import Pipeline, Project
 
 pytestmark = pytest.mark.spark
 

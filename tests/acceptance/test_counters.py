@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.digest import JsonObject
+from reconciler.base.boundaries import Crash
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError, RegistryError
-from reconciler.reconcile.boundaries import Crash
-from reconciler.reconcile.lease import this_process
-from reconciler.reconcile.reporting import Reporter
 from reconciler.registry.memory import MemoryRegistry
+from reconciler.run.reporting import Reporter
+from reconciler.state.lease import this_process
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import connector, make, opened, put

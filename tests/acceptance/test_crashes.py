@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import POINTS, Crash, crash_at
+from reconciler.base.errors import ManifestInvalid
 from reconciler.engine.protocol import Engine
-from reconciler.errors import ManifestInvalid
 from reconciler.plan.json_form import step_to_json
-from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import (
     AFTER,
     EVOLVE,
@@ -224,7 +224,7 @@ def test_an_apply_replays_a_step_that_was_left_open_first(baseline: Path, tmp_pa
 def test_an_engine_failure_before_the_switch_takes_the_apply_back(
     baseline: Path, tmp_path: Path, spark_engine: Engine
 ) -> None:
-    from reconciler.errors import EngineError
+    from reconciler.base.errors import EngineError
 
     failing = AFTER.replace("MAX(twice) AS total", "MAX(1 / (id - id)) AS total")
     root = copy_of(baseline, tmp_path / "shop", failing)

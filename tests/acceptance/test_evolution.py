@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.plan.json_form import step_to_json
-from reconciler.reconcile.api import Pipeline
+from reconciler.service.api import Pipeline
 from tests.acceptance.shop import open_shop, stored_columns, stored_rows
 
 pytestmark = pytest.mark.spark

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.schema_files import validator
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
-from reconciler.schema_files import validator
+from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from reconciler import Project
+from reconciler.base.boundaries import no_boundary
 from reconciler.engine.protocol import Engine
-from reconciler.reconcile.boundaries import no_boundary
-from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.protocol import History
+from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
 

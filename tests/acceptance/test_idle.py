@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
 from reconciler.engine.protocol import Available, Engine
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.engine.engines import jobs
 from tests.kafka.broker import Broker

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
 from reconciler.delta.restoring import put_back
 from reconciler.delta.tables import create_table
@@ -22,7 +23,6 @@ from reconciler.engine.protocol import (
     Transaction,
     Written,
 )
-from reconciler.errors import EngineError
 
 pytestmark = pytest.mark.spark
 

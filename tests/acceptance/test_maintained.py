@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.apply.rolling_back import roll_back
+from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
-from reconciler.reconcile.progress import Applying
-from reconciler.reconcile.versions.looking import versioned_name
-from reconciler.reconcile.versions.rollbacks import rollback_of
-from reconciler.reconcile.versions.rolling_back import roll_back
+from reconciler.environment.progress import Applying
+from reconciler.versions.looking import versioned_name
+from reconciler.versions.rollbacks import rollback_of
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
 from tests.acceptance.shop import open_shop, stored_rows
 from tests.acceptance.versioned_shop import READS

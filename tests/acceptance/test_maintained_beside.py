@@ -10,7 +10,7 @@ import pytest
 
 from reconciler import Project
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS

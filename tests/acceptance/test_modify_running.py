@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import ApprovalRequired
 from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
 from reconciler.diff.model import Action, RelationKind, approval_diff
 from reconciler.engine.protocol import Engine
-from reconciler.errors import ApprovalRequired
 from reconciler.plan.model import Plan
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.events import LoggedEvent
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
+from reconciler.service.api import Pipeline
+from reconciler.state.events import LoggedEvent
 from tests.kafka.broker import Broker
 from tests.reconcile.lineitem import wait_until
 

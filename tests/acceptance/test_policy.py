@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import PlanRejected
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import PlanRejected
-from reconciler.reconcile.api import Project
 from reconciler.registry.protocol import History
+from reconciler.service.api import Project
 from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

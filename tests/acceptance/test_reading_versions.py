@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
-from reconciler.errors import NotFound, ReconcileError
-from reconciler.reconcile.api import Pipeline
+from reconciler.service.api import Pipeline
 from tests.acceptance.shop import write_shop
 
 FIRST = """\

@@ -12,8 +12,8 @@ import pytest
 
 from reconciler import Project
 from reconciler.cli.version_differences import show_difference
-from reconciler.reconcile.history import time_of
-from reconciler.reconcile.versions.looking import compare_versions
+from reconciler.versions.history import time_of
+from reconciler.versions.looking import compare_versions
 from tests.acceptance.versioned_shop import READS, VersionedShop
 
 PROGRAM = """\

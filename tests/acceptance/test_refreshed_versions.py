@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.apply.refreshing import refresh_version
+from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.protocol import Selection, StoredSource
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.progress import Applying
-from reconciler.reconcile.versions.looking import versioned_name
-from reconciler.reconcile.versions.refreshing import refresh_version
+from reconciler.environment.progress import Applying
+from reconciler.versions.looking import versioned_name
 from tests.acceptance.killed import kill
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.test_versions_with_functions import OLD, bodies

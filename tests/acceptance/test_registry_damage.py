@@ -14,7 +14,7 @@ from deltalake import QueryBuilder, write_deltalake
 from reconciler.cli.main import run
 from reconciler.delta.documents import DocumentTable
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
+from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from reconciler.base.boundaries import Crash
+from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.recording_sinks import Sinks
-from reconciler.errors import EngineError, RegistryError
-from reconciler.reconcile.boundaries import Crash
 from reconciler.registry.protocol import History
 from tests.acceptance.faults import EFFECTS, WRITES, Fault, Faults, Style, run_with
 from tests.acceptance.river import (

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.base.errors import EngineError, LeaseHeld, NotFound, ReconcileError
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.installation import installation
-from reconciler.errors import EngineError, LeaseHeld, NotFound, ReconcileError
-from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
-from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.model import Lease
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import AFTER, BEFORE, copy_of, open_shop, stored_rows, write_shop
 
 pytestmark = pytest.mark.spark

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply.applying import Applying, Desired, Wanted, apply_pipeline
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.applied import AppliedState
-from reconciler.reconcile.applying import Applying, Desired, Wanted, apply_pipeline
-from reconciler.reconcile.desired import compile_desired
-from reconciler.reconcile.source import files_of
-from reconciler.snapshot.model import take_snapshot
+from reconciler.environment.source import files_of
+from reconciler.project.snapshot.model import take_snapshot
+from reconciler.service.api import Project
+from reconciler.state.applied import AppliedState
+from reconciler.workspace.desired import compile_desired
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.schema_files import schema
+from reconciler.base.secret_values import forget_secrets
 from reconciler.engine.protocol import Available, Emission, Emitted
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.secrets import resolved
-from reconciler.errors import EngineError
-from reconciler.schema_files import schema
-from reconciler.secret_values import forget_secrets
 from tests.acceptance.command_line import CommandLine
 from tests.engine.delta_writer import DeltaWriter
 from tests.plan.test_forms_secrets import read

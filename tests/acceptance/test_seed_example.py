@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import ApprovalRequired
 from reconciler.cli.main import run
 from reconciler.diff.model import approval_diff
 from reconciler.engine.protocol import Engine
-from reconciler.errors import ApprovalRequired
 
 pytestmark = pytest.mark.spark
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from reconciler import Project
+from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.protocol import History
 from tests.acceptance.shop import stored_rows, write_shop

@@ -12,7 +12,7 @@ import pytest
 from reconciler import Project
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter
@@ -194,7 +194,7 @@ def test_steps_go_on_while_a_version_is_built_and_it_is_of_the_step_at_which_tha
 
 @pytest.mark.parametrize("point", ["stage:intended", "stage:recorded"])
 def test_who_dies_while_staging_leaves_the_run_going(shop: Shop, point: str) -> None:
-    from reconciler.reconcile.boundaries import Crash, crash_at
+    from reconciler.base.boundaries import Crash, crash_at
 
     with shop.running():
         wait_until(lambda: shop.step() == 1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.commits import authors_since, commit_of
-from reconciler.reconcile.source import files_of
+from reconciler.environment.commits import authors_since, commit_of
+from reconciler.environment.source import files_of
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
+from reconciler.service.api import Project
 from tests.acceptance.shop import PIPELINE_YAML, write_shop
 from tests.engine.delta_writer import DeltaWriter
 

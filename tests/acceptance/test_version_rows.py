@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.versions.rows import ChangedRow
+from reconciler.query.rows import ChangedRow
+from reconciler.service.api import Pipeline
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 

@@ -20,10 +20,10 @@ from bench.programs import (
     write_sqlmesh,
     write_view,
 )
-from reconciler.diagnostics import errors_among
-from reconciler.reconcile.desired import validate_pipeline
-from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.target import open_target
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.diagnostics import errors_among
+from reconciler.environment.target import open_target
+from reconciler.workspace.desired import validate_pipeline
 
 VIEWS = 30
 

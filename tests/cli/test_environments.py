@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
+from reconciler.base.commands import COMMANDS, in_environment
 from reconciler.cli.main import cli
-from reconciler.commands import COMMANDS, in_environment
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.failures import UNADDRESSED
+from reconciler.run.failures import UNADDRESSED
 from tests.acceptance.command_line import CommandLine
 from tests.engine.delta_writer import DeltaWriter
 

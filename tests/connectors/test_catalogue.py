@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.diagnostics import errors_among
+from reconciler.base.places import OnePlace
+from reconciler.base.schema_files import schema, schema_names
 from reconciler.connectors.catalogue import (
     TRANSPORTS,
     canonical_settings,
@@ -13,9 +16,6 @@ from reconciler.connectors.catalogue import (
     sink_can_delete,
 )
 from reconciler.connectors.transport import Direction
-from reconciler.diagnostics import errors_among
-from reconciler.places import OnePlace
-from reconciler.schema_files import schema, schema_names
 
 DELTA = {"transport": {"name": "delta_table_input", "config": {"uri": "/in", "mode": "snapshot"}}}
 FILES = {"transport": {"name": "file_input", "config": {"path": "in"}}, "format": {"name": "csv"}}

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector
-from reconciler.places import OnePlace
 
 _LOGIN = "org.apache.kafka.common.security."
 

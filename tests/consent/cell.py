@@ -15,9 +15,9 @@ from pathlib import Path
 
 from reconciler import __version__
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.source import lock_path, write_text
 from reconciler.plan.lock import with_section
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.source import lock_path, write_text
+from reconciler.service.api import Project
 from tests.engine.delta_writer import DeltaWriter
 
 PROJECT = """\

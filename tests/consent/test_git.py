@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.reconcile.applied import read_applied
-from reconciler.reconcile.applying import from_files
-from reconciler.reconcile.approving import require_approval
-from reconciler.reconcile.bases import branches_under, required_branches
-from reconciler.reconcile.commits import authors_since, commit_of
-from reconciler.reconcile.homes import Homes
-from reconciler.reconcile.planning import plan_between
-from reconciler.reconcile.policies import policy_in_force
-from reconciler.reconcile.repository import MAXIMUM_FILE, open_repository
-from reconciler.reconcile.source import files_of
+from reconciler.apply.applying import from_files
+from reconciler.apply.approving import require_approval
+from reconciler.apply.planning import plan_between
+from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.environment.bases import branches_under, required_branches
+from reconciler.environment.commits import authors_since, commit_of
+from reconciler.environment.homes import Homes
+from reconciler.environment.policies import policy_in_force
+from reconciler.environment.repository import MAXIMUM_FILE, open_repository
+from reconciler.environment.source import files_of
+from reconciler.state.applied import read_applied
 from tests.consent.cell import GIT, Cell
 from tests.consent.places import merged, on_side
 from tests.consent.things import THINGS

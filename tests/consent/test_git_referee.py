@@ -11,7 +11,7 @@ from pathlib import Path
 import git
 import pytest
 
-from reconciler.reconcile.repository import Entry, Repository, open_repository
+from reconciler.environment.repository import Entry, Repository, open_repository
 
 
 def run(root: Path, *words: str) -> None:

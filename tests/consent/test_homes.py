@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired, ReconcileError, RegistryError
-from reconciler.reconcile.bases import required_branches
-from reconciler.reconcile.commits import authors_since
-from reconciler.reconcile.homes import Homes, homes_beside, homes_of
-from reconciler.reconcile.outlines import find_unchanged
-from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.policies import policy_in_force
-from reconciler.reconcile.source import files_of
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.errors import ApprovalRequired, ReconcileError, RegistryError
+from reconciler.environment.bases import required_branches
+from reconciler.environment.commits import authors_since
+from reconciler.environment.homes import Homes, homes_beside, homes_of
+from reconciler.environment.policies import policy_in_force
+from reconciler.environment.source import files_of
 from reconciler.registry.home import Home
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.protocol import Glance
+from reconciler.workspace.outlines import find_unchanged
 from tests.consent.cell import PROGRAM, Cell
 from tests.consent.places import with_origin
 from tests.consent.things import THINGS

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ReconcileError
+from reconciler.base.errors import ReconcileError
 from tests.consent.cell import copy_base
 from tests.consent.places import PLACES, Place
 from tests.consent.things import THINGS, Takes, Thing

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import Crash
+from reconciler.base.errors import ApprovalRequired
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ApprovalRequired
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.boundaries import Crash
-from reconciler.reconcile.commits import Age, age_beside
-from reconciler.reconcile.merged import reach
+from reconciler.environment.commits import Age, age_beside
+from reconciler.environment.merged import reach
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Reached, Stored
+from reconciler.service.api import Project
 from tests.consent.cell import Cell
 from tests.consent.places import on_side
 from tests.consent.things import THINGS

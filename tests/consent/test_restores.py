@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ApprovalRequired
+from reconciler.base.errors import ApprovalRequired
 from tests.consent.cell import Cell, copy_base
 from tests.consent.things import FREE, replaced
 

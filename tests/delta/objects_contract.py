@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import can_be_listed, read_objects, remove_objects, stored_objects
-from reconciler.errors import RegistryError
 from tests.delta.lakes import Lake
 
 

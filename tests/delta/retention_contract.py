@@ -6,6 +6,7 @@ import arro3.core
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.delta.retention import (
     clean_log,
@@ -17,7 +18,6 @@ from reconciler.delta.retention import (
 )
 from reconciler.delta.tables import publish
 from reconciler.engine.protocol import Transaction
-from reconciler.errors import RegistryError
 from tests.delta.lakes import Lake
 
 DAY = 86400

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
-from reconciler.errors import RegistryConflict, RegistryError
 
 
 @pytest.fixture

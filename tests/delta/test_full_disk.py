@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.copying import copy_files
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.histories import HistoryTable
@@ -15,10 +16,9 @@ from reconciler.delta.retention import keep_log
 from reconciler.delta.tables import clear_table, create_table, extend_table, publish, table_version
 from reconciler.delta.writing import require_room
 from reconciler.engine.stored import ColumnType, Transaction
-from reconciler.errors import RegistryConflict, RegistryError
-from reconciler.reconcile.controls import pause
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Controls
+from reconciler.state.controls import pause
 from tests.delta.test_tables import at, rows, stage
 from tests.small_disk import SmallDisk, small_disk
 

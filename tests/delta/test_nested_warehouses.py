@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.nested_warehouses import registry_below, warehouse_around_or_within
 from reconciler.delta.removal import remove_folder, remove_table
-from reconciler.errors import RegistryError
 
 
 @pytest.fixture

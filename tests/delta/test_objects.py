@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import can_be_listed, stored_objects
-from reconciler.errors import RegistryError
 from tests.delta.lakes import Lake, LocalLake
 from tests.delta.objects_contract import ObjectsContract
 

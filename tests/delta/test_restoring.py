@@ -7,11 +7,11 @@ from deltalake import CommitProperties, write_deltalake
 from deltalake import Transaction as DeltaTransaction
 from deltalake.exceptions import DeltaError
 
+from reconciler.base.errors import EngineError, RegistryConflict
 from reconciler.delta.opening import open_table
 from reconciler.delta.restoring import put_back, require_version, restore, take_out_rows
 from reconciler.delta.tables import publish, table_version
 from reconciler.engine.stored import Transaction
-from reconciler.errors import EngineError, RegistryConflict
 from tests.delta.test_tables import at, rows, stage
 
 

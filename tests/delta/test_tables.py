@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import (
     clear_table,
@@ -20,7 +21,6 @@ from reconciler.delta.tables import (
     typed_columns,
 )
 from reconciler.engine.protocol import ColumnType, Transaction
-from reconciler.errors import RegistryConflict, RegistryError
 
 COLUMNS = (
     ColumnType("id", "BIGINT", False),

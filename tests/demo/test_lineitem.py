@@ -5,11 +5,11 @@ How it behaves on a broker, tests/acceptance/test_history_then_live.py shows of 
 
 from pathlib import Path
 
-from reconciler.diagnostics import errors_among
-from reconciler.digest import JsonObject
-from reconciler.manifest.model import Manifest
-from reconciler.manifest.read import read_manifest
-from reconciler.reconcile.source import read_pipeline_files
+from reconciler.base.declarations import Manifest
+from reconciler.base.diagnostics import errors_among
+from reconciler.base.digest import JsonObject
+from reconciler.environment.source import read_pipeline_files
+from reconciler.project.manifest.read import read_manifest
 
 ROOT = Path(__file__).parents[2]
 PRINTED = ROOT / "tests/manifests/good/lineitem-of-the-seed/program.sql"

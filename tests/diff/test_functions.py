@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
 from reconciler.diff.functions import changed_paths, compare_functions
 from reconciler.diff.model import Action, FunctionChange
-from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
-from reconciler.program.model import Function, Program
-from reconciler.snapshot.functions import call_closures
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.program.model import Function, Program
+from reconciler.project.snapshot.functions import call_closures
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.sql.spelling import Spelling
 
 PARAMETERS = (ParameterDeclaration("x", "INT"),)

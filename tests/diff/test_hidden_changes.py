@@ -2,13 +2,13 @@
 
 import pytest
 
-from reconciler.diagnostics import errors_among
+from reconciler.base.diagnostics import errors_among
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
 from reconciler.diff.moves import resolve_moves
-from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 _EVOLVE = "spec: {evolution: evolve}"
 _E_TO_B = "spec: {evolution: evolve, moved: [{from: t.e, to: t.b}]}"

@@ -4,15 +4,15 @@ import time
 
 import pytest
 
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.moves import ResolvedMoves, resolve_moves
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
-from reconciler.manifest.trades import circles
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Policies
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Program
-from reconciler.snapshot.model import take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.manifest.trades import circles
+from reconciler.project.program.compile import compile_program
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.model import take_snapshot
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\nspec:\n  evolution: evolve\n"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.base.declarations import BootstrapPolicy, Retention
 from reconciler.diff.compare import compare
 from reconciler.diff.safeguards import _forgets_sooner, _keeps_less
-from reconciler.manifest.model import BootstrapPolicy, Retention
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Policies
 from tests.diff.test_hidden_changes import snapshot

@@ -2,17 +2,17 @@
 
 import pytest
 
-from reconciler.diagnostics import errors_among
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.diagnostics import errors_among
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Fate
 from reconciler.diff.moves import resolve_moves
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import EvolveTable, Policies
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.codec import decode_program, encode_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 HEAD = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 BEFORE, AFTER = "CREATE TABLE t (id INT, a INT, b INT, c INT);", "CREATE TABLE t (id INT, b INT, a INT, c INT);"

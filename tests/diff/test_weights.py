@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.schema_files import schema
 from reconciler.connectors.catalogue import SCHEMA_FILE, TRANSPORTS
 from reconciler.diff.weights import BESIDE_THE_MEANING, OF_CONNECTORS, OF_PIPELINES, Weight, in_force
-from reconciler.manifest.model import BootstrapPolicy
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
-from reconciler.schema_files import schema
 from tests.diff.test_hidden_changes import snapshot
 
 SQL = """\

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.diagnostics import render_diagnostic
+from reconciler.base.schema_files import schema
 from reconciler.connectors.catalogue import TRANSPORTS, check_connector
-from reconciler.diagnostics import render_diagnostic
-from reconciler.manifest.yaml_text import load_yaml
-from reconciler.schema_files import schema
+from reconciler.project.manifest.yaml_text import load_yaml
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "connectors").glob("*.md"))
 EXAMPLES = [
@@ -46,6 +46,6 @@ def test_a_page_names_every_setting(page: Path) -> None:
 
 @OF_TRANSPORTS
 def test_the_codes_that_a_page_names_are_there(page: Path) -> None:
-    from reconciler.codes import CODES
+    from reconciler.base.codes import CODES
 
     assert sorted(set(re.findall(r"\bX7\d\d\b", page.read_text("utf-8"))) - set(CODES)) == []

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.declarations import Evolution
 from reconciler.diff.model import Fate
 from reconciler.diff.tables import judge_rows, table_causes, widens
-from reconciler.manifest.check import check_pipeline
-from reconciler.manifest.model import Evolution
-from reconciler.manifest.yaml_text import load_yaml
-from reconciler.program.model import Table
+from reconciler.project.manifest.check import check_pipeline
+from reconciler.project.manifest.yaml_text import load_yaml
+from reconciler.project.program.model import Table
 from reconciler.sql.statements import read_sql
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evolution.md").read_text("utf-8")

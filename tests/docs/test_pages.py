@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.codes import CODES
-from reconciler.reconcile.events import Event
+from reconciler.base.codes import CODES
+from reconciler.state.events import Event
 from tests.docs.pages import pages
 
 ROOT = Path(__file__).parents[2]

@@ -12,11 +12,11 @@ import arro3.core
 from deltalake import CommitProperties, QueryBuilder, write_deltalake
 from deltalake import Transaction as DeltaTransaction
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
 from reconciler.delta.schema import delta_schema
 from reconciler.engine.protocol import ColumnType, Transaction
 from reconciler.engine.recording import Contents
-from reconciler.errors import EngineError
 
 _SPARK_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 

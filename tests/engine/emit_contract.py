@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, Emission, Engine, StoredSource, TableTarget, Transaction
-from reconciler.errors import EngineError
 from tests.engine.contract import Storage, change
 
 COLUMNS = (ColumnType("id", "BIGINT"), ColumnType("name", "STRING"))

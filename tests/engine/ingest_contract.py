@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Ingestion, TableTarget, Transaction
-from reconciler.errors import EngineError
 from tests.cells import mostly_slow
 from tests.engine.asking import GRADES, Storage, Tables, change, ingest_files, json_files, write
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.delta.tables import create_table
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import (
     Available,
     ColumnType,
@@ -18,7 +19,6 @@ from reconciler.engine.protocol import (
     Transaction,
     Written,
 )
-from reconciler.errors import EngineError
 from tests.kafka.broker import Broker
 
 COLUMNS = (ColumnType("id", "BIGINT"), ColumnType("Name", "STRING"))

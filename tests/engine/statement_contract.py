@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, EmptySource, Engine, StoredSource, TableBuild, TableTarget, ViewBuild
-from reconciler.errors import EngineError
 from tests.engine.asking import GRADES, Storage, Tables, change, selected
 
 

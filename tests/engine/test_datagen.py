@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
+from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
 from reconciler.engine.spark.ingest import datagen
 from reconciler.engine.spark.ingest.datagen_plan import due, next_rows, plan_at, plans_of
-from reconciler.errors import EngineError
-from reconciler.places import OnePlace
 
 COLUMNS = (
     ColumnType("Id", "BIGINT", nullable=False),

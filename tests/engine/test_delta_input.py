@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import (
     Available,
@@ -30,8 +31,7 @@ from reconciler.engine.protocol import (
 from reconciler.engine.spark.ingest.delta_table import discover, read
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.writes import ORDER
-from reconciler.errors import EngineError
-from reconciler.reconcile.failures import addressed
+from reconciler.run.failures import addressed
 
 pytestmark = pytest.mark.spark
 

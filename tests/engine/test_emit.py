@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
 from reconciler.engine.spark.emit.files import told_of_others
-from reconciler.errors import EngineError
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Engine
-from reconciler.errors import EngineError
 from tests.engine.test_emit import Versions
 
 if TYPE_CHECKING:

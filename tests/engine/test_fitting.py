@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, StoredSource, TableBuild, TableTarget
-from reconciler.errors import EngineError
 from tests.engine.asking import change, ingest_files, json_files, write
 from tests.engine.engines import DeltaStorage
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import Declared, EngineError
 from reconciler.engine.protocol import (
     ColumnType,
     Engine,
@@ -21,7 +22,6 @@ from reconciler.engine.protocol import (
     Transaction,
     ViewBuild,
 )
-from reconciler.errors import Declared, EngineError
 from tests.engine.engines import DeltaStorage
 
 pytestmark = pytest.mark.spark

@@ -9,8 +9,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException, PySparkValueError
 from pyspark.sql.classic.dataframe import DataFrame
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.spark.failures import jvm_watched, translated
-from reconciler.errors import EngineError
 
 GONE = [ConnectionRefusedError(111, "Connection refused"), Py4JNetworkError("Answer from Java side is empty"), EOFError()]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.spark.ingest.kafka_offsets import continued, named_offsets, reached
-from reconciler.errors import EngineError
 
 ENDS = {0: 10, 1: 5, 2: 0}
 NOTHING_EXPIRED = {0: 0, 1: 0, 2: 0}

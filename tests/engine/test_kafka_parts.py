@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Available, ColumnType, DeadLetters, Written
 from reconciler.engine.spark.ingest.json_objects import seems_proven
-from reconciler.errors import EngineError
 from tests.engine import test_json_objects
 from tests.engine.kafka_reading import Connector, Reading, rows_of
 from tests.kafka.broker import Broker

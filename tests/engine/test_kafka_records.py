@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters
-from reconciler.errors import EngineError
 from tests.engine.kafka_reading import Connector, objects, rows_of
 from tests.kafka.broker import Broker
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine, Ingestion, Transaction
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import kafka
-from reconciler.errors import EngineError
 from tests.engine.kafka_reading import Connector, objects
 from tests.kafka.broker import Broker
 

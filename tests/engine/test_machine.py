@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark import setup
 from reconciler.engine.spark.installation import Installation, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
 from reconciler.engine.spark.session import LOG_STORE_SETTING, session_settings, submitted_settings
-from reconciler.errors import SetUpMissing
 
 JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
 
@@ -258,7 +258,7 @@ class TestSetup:
         program = """
 from reconciler.engine.protocol import Selection
 from reconciler.engine.spark.engine import spark_engine
-from reconciler.errors import EngineError
+from reconciler.base.errors import EngineError
 engine = spark_engine({"spark.master": "local[2]"})
 print(engine.select(Selection("SELECT 1", (), {})).rows)
 try:
@@ -281,7 +281,7 @@ import os, threading
 from pyspark import SparkContext
 from reconciler.engine.protocol import Selection
 from reconciler.engine.spark.engine import spark_engine
-from reconciler.errors import EngineError
+from reconciler.base.errors import EngineError
 def kill():
     process = SparkContext._gateway.proc
     process.kill()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.files import File, Listing, files_of, local_listing, unread
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.ingest.storage import storage_options
 from reconciler.engine.statement import Delete, Insert, read_statement
-from reconciler.errors import EngineError
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
+from reconciler.base.places import OnePlace
 from reconciler.connectors.catalogue import check_connector, secret_paths
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
-from reconciler.errors import EngineError
-from reconciler.places import OnePlace
 from tests.postgres.server import PASSWORD, Postgres, running
 
 TABLE = """

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
 from reconciler.engine.recording import Contents, RecordingEngine
-from reconciler.errors import EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change
 from tests.engine.delta_writer import DeltaWriter
 from tests.engine.engines import DeltaStorage, Memory, OnRecording

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Engine, Ingestion, TableTarget, Transaction
-from reconciler.errors import EngineError
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 PEM = "-----BEGIN PRIVATE KEY-----\nHunter88aGVsbG8gd29ybGQ=\n-----END PRIVATE KEY-----"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.errors import Declared, EngineError
 from reconciler.delta.tables import publish
 from reconciler.engine.protocol import (
     Built,
@@ -24,7 +25,6 @@ from reconciler.engine.protocol import (
     ViewBuild,
 )
 from reconciler.engine.spark.engine import SparkEngine
-from reconciler.errors import Declared, EngineError
 from tests.engine.contract import GRADES, EngineContract, Storage, change, json_files, names_below, write
 from tests.engine.vacuum_contract import VacuumContract
 

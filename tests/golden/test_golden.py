@@ -20,23 +20,23 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from reconciler.diagnostics import errors_among
+from reconciler.base.declarations import ForeignRelation, stricter
+from reconciler.base.diagnostics import errors_among
 from reconciler.diff.compare import relation_changes
 from reconciler.diff.foreign import ForeignChange, seen_from_outside
-from reconciler.manifest.model import ForeignRelation, stricter
-from reconciler.manifest.policy import read_policy
-from reconciler.manifest.read import read_manifest
-from reconciler.manifest.verdicts import POLICY_FILE, Policy
 from reconciler.plan.json_form import plan_to_json, step_from_json, step_to_json
 from reconciler.plan.lock import Matches, judge_lock, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.codec import decode_program, encode_program
-from reconciler.snapshot.foreign import foreign_relation
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.policy import read_policy
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.manifest.verdicts import POLICY_FILE, Policy
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.project.snapshot.foreign import foreign_relation
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 HERE = Path(__file__).parent
 CLAIMS = sorted(folder.name for folder in HERE.iterdir() if (folder / "claim.md").is_file())

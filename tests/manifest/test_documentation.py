@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.codes import CODES
+from reconciler.base.codes import CODES
+from reconciler.base.diagnostics import errors_among, render_diagnostic
+from reconciler.base.schema_files import schema
 from reconciler.connectors.catalogue import TRANSPORTS, check_connector
-from reconciler.diagnostics import errors_among, render_diagnostic
-from reconciler.manifest.check import check_pipeline
-from reconciler.manifest.project import read_project
-from reconciler.manifest.yaml_text import load_yaml
-from reconciler.schema_files import schema
+from reconciler.project.manifest.check import check_pipeline
+from reconciler.project.manifest.project import read_project
+from reconciler.project.manifest.yaml_text import load_yaml
 from reconciler.sql.statements import read_sql
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.functions import PYTHON
-from reconciler.manifest.model import FunctionDeclaration, PythonBody
-from reconciler.manifest.read import read_manifest
-from reconciler.reconcile.source import read_pipeline_files
+from reconciler.base.declarations import FunctionDeclaration, PythonBody
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.environment.source import read_pipeline_files
+from reconciler.project.manifest.functions import PYTHON
+from reconciler.project.manifest.read import read_manifest
 
 YAML = """\
 apiVersion: reconciler/v1

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from reconciler.manifest.project import read_project
+from reconciler.project.manifest.project import read_project
 
 HIDDEN = "spark.sql.legacy.setopsPrecedence.enabled"
 

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.diagnostics import Location
-from reconciler.manifest.json_places import places_of_json
-from reconciler.places import Path
+from reconciler.base.diagnostics import Location
+from reconciler.base.places import Path
+from reconciler.project.manifest.json_places import places_of_json
 
 _TEXTS = st.text(st.sampled_from("ab'\"\\{}[]:, \nä"), max_size=5)
 _JSON = st.recursive(

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.modules import Imports, read_modules
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.project.manifest.modules import Imports, read_modules
 
 
 def problems(text: str) -> list[Diagnostic]:

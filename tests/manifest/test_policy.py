@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.diagnostics import render_diagnostic
-from reconciler.manifest.policy import read_policy
-from reconciler.manifest.verdicts import Limits, Policy, Rule, Verdict
+from reconciler.base.diagnostics import render_diagnostic
+from reconciler.project.manifest.policy import read_policy
+from reconciler.project.manifest.verdicts import Limits, Policy, Rule, Verdict
 
 START = "apiVersion: reconciler/v1\nkind: Policy\n"
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")

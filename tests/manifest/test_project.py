@@ -1,7 +1,7 @@
 """reconcile.yaml as values."""
 
-from reconciler.manifest.environment import Environment, Project
-from reconciler.manifest.project import read_project
+from reconciler.project.manifest.environment import Environment, Project
+from reconciler.project.manifest.project import read_project
 
 
 def test_without_the_file_there_is_one_environment() -> None:

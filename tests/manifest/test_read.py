@@ -5,11 +5,11 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.diagnostics import errors_among
-from reconciler.manifest.model import BootstrapPolicy, Evolution, Manifest, Settings
-from reconciler.manifest.project import read_project
-from reconciler.manifest.read import ReadManifest, read_manifest
-from reconciler.manifest.yaml_text import load_yaml
+from reconciler.base.declarations import BootstrapPolicy, Evolution, Manifest, Settings
+from reconciler.base.diagnostics import errors_among
+from reconciler.project.manifest.project import read_project
+from reconciler.project.manifest.read import ReadManifest, read_manifest
+from reconciler.project.manifest.yaml_text import load_yaml
 
 FOLDER = "pipelines/shop"
 HEAD = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"

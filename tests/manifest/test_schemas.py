@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.base.diagnostics import errors_among, render_diagnostic
+from reconciler.base.places import OnePlace
+from reconciler.base.schema_files import BASE, schema, schema_names, validator
 from reconciler.connectors.catalogue import check_connector
-from reconciler.diagnostics import errors_among, render_diagnostic
-from reconciler.places import OnePlace
-from reconciler.schema_files import BASE, schema, schema_names, validator
 
 
 def _parts(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pyspark
 import pytest
 
-from reconciler.manifest.spark_values import is_credential, is_plain, may_be_credential
-from reconciler.program.settings import is_recorded, sealed_environment
+from reconciler.project.manifest.spark_values import is_credential, is_plain, may_be_credential
+from reconciler.project.program.settings import is_recorded, sealed_environment
 
 LISTED = (Path(__file__).parent / "secret_words.txt").read_text("utf-8").splitlines()
 """`C name` is a credential; `P name` is not: it is recorded, and its change is planned."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.manifest.project import read_project
-from reconciler.manifest.warehouses import canonical_warehouse, is_meant_for_s3, spelled_otherwise
+from reconciler.project.manifest.project import read_project
+from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant_for_s3, spelled_otherwise
 
 WH = "s3://lake/wh"
 

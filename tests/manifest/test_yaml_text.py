@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.diagnostics import Location
-from reconciler.manifest.yaml_text import MAXIMUM_SIZE, MAXIMUM_VALUES, load_yaml
+from reconciler.base.diagnostics import Location
+from reconciler.project.manifest.yaml_text import MAXIMUM_SIZE, MAXIMUM_VALUES, load_yaml
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from reconciler.diagnostics import Diagnostic, in_order
-from reconciler.manifest.project import read_project
-from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import compile_program
+from reconciler.base.diagnostics import Diagnostic, in_order
+from reconciler.project.manifest.project import read_project
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
 
 PIPELINE = "shop"
 SMALLEST = """\

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.diagnostics import errors_among, render_diagnostic
+from reconciler.base.diagnostics import errors_among, render_diagnostic
 from tests.manifests.reading import read_case
 
 GOOD = Path(__file__).parent / "good"

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from reconciler.diagnostics import errors_among
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.diagnostics import errors_among
+from reconciler.base.names import fold
 from reconciler.diff.moves import resolve_moves
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
-from reconciler.names import fold
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import (
     BootstrapView,
@@ -27,9 +26,10 @@ from reconciler.plan.model import (
     Policies,
     RenameRelation,
 )
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from tests.plan.wide_programs import WideProgram, edited, program, rows_of
 
 Cells: TypeAlias = tuple[tuple[str, ...], ...]

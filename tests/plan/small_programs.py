@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as some
 
-from reconciler.diagnostics import errors_among
-from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.base.diagnostics import errors_among
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 Row = tuple[int | None, ...]
 Environment = Mapping[str, tuple[str, ...]]

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from reconciler.cache import MemoryCache
-from reconciler.manifest.model import BootstrapPolicy
+from reconciler.base.cache import MemoryCache
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
-from reconciler.snapshot.codec import decode_program, encode_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 Path = tuple[Any, ...]
 

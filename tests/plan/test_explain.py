@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from reconciler.manifest.model import FunctionDeclaration, SqlBody
+from reconciler.base.declarations import FunctionDeclaration, SqlBody
 from reconciler.plan.explain.json_form import explanation_to_json
 from reconciler.plan.explain.make import explain_lines, explain_relation, known_names, sides_of
 from reconciler.plan.explain.model import RelationExplanation, Sides, State
 from reconciler.plan.explain.origins import Origins, trace_origins
 from reconciler.plan.explain.text_form import render_lines, render_relation
 from reconciler.plan.make import make_plan
-from reconciler.program.model import Function, Program
-from reconciler.snapshot.model import take_snapshot
+from reconciler.project.program.model import Function, Program
+from reconciler.project.snapshot.model import take_snapshot
 from tests.plan.test_forms import POLICIES, snapshot
 
 TABLES = "CREATE TABLE Orders (Id BIGINT, Qty INT, note STRING);\nCREATE TABLE prices (id BIGINT, price INT);\n"

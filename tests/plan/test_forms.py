@@ -1,16 +1,16 @@
 """The forms of a plan: limits, escaping, secrets, determinism of sums."""
 
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import approval_diff
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import Differs, Matches, Missing, judge_lock, read_sections, render_section, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import LIMIT, render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import query_difference, render_text
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 TABLE = "CREATE TABLE t (id BIGINT, name VARCHAR);\n"

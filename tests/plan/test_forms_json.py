@@ -6,11 +6,11 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.schema_files import schema
 from reconciler.diff.model import Cause, ColumnAdded, Fate, QueryChanged, ReadsChanged
-from reconciler.manifest.model import ViewKind
 from reconciler.plan.json_form import cause_to_json, step_to_json
 from reconciler.plan.model import ColumnSource, EvolveTable, ExtendTable, Outcome, Step
-from reconciler.schema_files import schema
 
 SCHEMA = schema("plan.schema.json")
 EXAMPLES: dict[str, Any] = {

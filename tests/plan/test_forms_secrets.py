@@ -14,13 +14,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reconciler.base.diagnostics import Diagnostic, errors_among, render_diagnostic
+from reconciler.base.redaction import Plain, masked, masked_in_code, plain_value, shown_address
+from reconciler.base.schema_files import schema
 from reconciler.cli.main import run
 from reconciler.cli.output import show_csv, show_json, show_rows, show_table
 from reconciler.connectors.catalogue import TRANSPORTS, secret_paths
-from reconciler.diagnostics import Diagnostic, errors_among, render_diagnostic
 from reconciler.diff.model import MetadataChange
 from reconciler.engine.recording import RecordingEngine
-from reconciler.manifest.read import read_manifest
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import render_section
@@ -29,12 +30,11 @@ from reconciler.plan.markdown_form import render_comment, render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import query_difference, render_text
 from reconciler.plan.words import describe_metadata
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Program
-from reconciler.reconcile.api import Project
-from reconciler.redaction import Plain, masked, masked_in_code, plain_value, shown_address
-from reconciler.schema_files import schema
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
+from reconciler.service.api import Project
 from tests.plan.test_forms import POLICIES
 
 PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"

@@ -5,23 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.diff.compare import compare
-from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
-from reconciler.manifest.model import (
+from reconciler.base.declarations import (
     FunctionDeclaration,
     PythonBody,
     SqlBody,
 )
-from reconciler.manifest.read import read_manifest
-from reconciler.manifest.verdicts import Limits
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
 from reconciler.plan.model import Hazard
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Function, Program, empty_program
-from reconciler.snapshot.codec import decode_program, encode_program
-from reconciler.snapshot.model import take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.manifest.verdicts import Limits
+from reconciler.project.program.compile import compile_program
+from reconciler.project.program.model import Function, Program, empty_program
+from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.project.snapshot.model import take_snapshot
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 T = "CREATE TABLE t (id BIGINT, name VARCHAR);\n"

@@ -20,8 +20,8 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import BootstrapView, ColumnSource, CommitSnapshot, EvolveTable, Plan, PublishTable
 from reconciler.plan.text_form import render_text
-from reconciler.program.model import empty_program
-from reconciler.snapshot.model import Snapshot
+from reconciler.project.program.model import empty_program
+from reconciler.project.snapshot.model import Snapshot
 from tests.plan.test_forms import POLICIES, YAML, snapshot
 
 TABLES = "CREATE TABLE t (id BIGINT, name VARCHAR);\nCREATE TABLE u (id BIGINT);\n"

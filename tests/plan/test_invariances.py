@@ -8,10 +8,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from reconciler.cache import Cache, MemoryCache
-from reconciler.diagnostics import errors_among
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
+from reconciler.base.cache import Cache, MemoryCache
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.diagnostics import errors_among
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import with_section
 from reconciler.plan.make import make_plan
@@ -19,10 +18,11 @@ from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
 from reconciler.plan.unchanged import make_unchanged_plan
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.codec import decode_program, encode_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
-from reconciler.snapshot.outline import outline_from_json, outline_of, outline_to_json
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.snapshot.outline import outline_from_json, outline_of, outline_to_json
 from tests.plan.small_programs import Edited, SmallProgram, edited
 
 POLICIES = Policies(BootstrapPolicy.AWAIT_APPROVAL)

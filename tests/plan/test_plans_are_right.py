@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as some
 
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.names import fold
 from reconciler.diff.model import QueryChanged
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.names import fold
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import (
     BootstrapView,
@@ -34,7 +34,7 @@ from reconciler.plan.model import (
     RenameRelation,
 )
 from reconciler.plan.simulate import meant_by, simulate, state_of
-from reconciler.program.model import Program, Table
+from reconciler.project.program.model import Program, Table
 from tests.plan.small_programs import Edited, Row, chained, edited, snapshot_of
 
 

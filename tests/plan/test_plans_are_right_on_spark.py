@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 from tests.plan.carried_out import Compute, Given, Tables, Tally, needed, wrong_spares
 from tests.plan.wide_programs import SETTINGS
 

@@ -8,7 +8,6 @@ import os
 import re
 from pathlib import Path
 
-from reconciler.manifest.read import read_manifest
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 from reconciler.plan.impact import Measure, make_impact
 from reconciler.plan.json_form import plan_to_json
@@ -16,8 +15,9 @@ from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Policies
 from reconciler.plan.text_form import render_text
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from tests.docs.pages import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "plans.md"

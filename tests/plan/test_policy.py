@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
-from reconciler.manifest.verdicts import Limits, Policy, Rule, Verdict
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.plan.lock import Matches, judge_lock, render_section, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Hazard, Judgement, Plan, Policies, PolicyOrigin
 from reconciler.plan.policy import describe_demand, describe_judgement, judge, may_stop
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.manifest.verdicts import Limits, Policy, Rule, Verdict
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 TABLES = "CREATE TABLE t (id BIGINT);\nCREATE TABLE u (id BIGINT);\n"

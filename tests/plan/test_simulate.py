@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Action, Diff, Fate, RelationChange
-from reconciler.manifest.model import BootstrapPolicy
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import (
     BootstrapView,
@@ -26,8 +26,8 @@ from reconciler.plan.model import (
     Step,
 )
 from reconciler.plan.simulate import Contents, Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
-from reconciler.program.model import Program, empty_program
-from reconciler.snapshot.model import Snapshot
+from reconciler.project.program.model import Program, empty_program
+from reconciler.project.snapshot.model import Snapshot
 from tests.golden.test_golden import CLAIMS, read_other, read_plan
 from tests.plan.test_steps import snapshot
 

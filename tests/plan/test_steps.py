@@ -2,15 +2,15 @@
 
 import pytest
 
-from reconciler.diagnostics import errors_among
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.manifest.read import read_manifest
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.diagnostics import errors_among
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import EvolveTable, Plan, Policies
 from reconciler.plan.steps import base_reads, stored_reads
 from reconciler.plan.words import describe_step
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 
 HEAD = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 COMMIT = "switch readers and commit the snapshot"
@@ -148,7 +148,7 @@ def test_what_is_read_through_views() -> None:
 
 
 def test_a_table_without_defaults_means_what_it_always_meant() -> None:
-    from reconciler.snapshot.fingerprint import table_content
+    from reconciler.project.snapshot.fingerprint import table_content
 
     def content(sql: str) -> object:
         return table_content(snapshot(sql).program.tables["t"])["columns"]

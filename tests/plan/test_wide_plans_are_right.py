@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from functools import partial
 
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 from tests.plan.carried_out import Given, Tables, Tally, needed, wrong_spares
 
 SEEDS = 650

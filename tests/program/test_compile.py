@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.diagnostics import Location, Severity
-from reconciler.manifest.model import ConnectorDeclaration, Manifest, Settings, ViewKind
-from reconciler.program.compile import Compiled, compile_program
-from reconciler.program.model import Direction, Read
+from reconciler.base.declarations import ConnectorDeclaration, Manifest, Settings, ViewKind
+from reconciler.base.diagnostics import Location, Severity
+from reconciler.project.program.compile import Compiled, compile_program
+from reconciler.project.program.model import Direction, Read
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks
 

@@ -1,8 +1,8 @@
 """Functions of a program: one a name, calls found, circles refused."""
 
-from reconciler.diagnostics import Diagnostic
-from reconciler.program.functions import called_functions, compile_functions, parameter_counts
-from reconciler.program.model import Function
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.project.program.functions import called_functions, compile_functions, parameter_counts
+from reconciler.project.program.model import Function
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks
 

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from reconciler.cache import Cache, NoCache
-from reconciler.diagnostics import Diagnostic
-from reconciler.manifest.model import Manifest
-from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import Compiled, compile_program
-from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.base.cache import Cache, NoCache
+from reconciler.base.declarations import Manifest
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import Compiled, compile_program
+from reconciler.project.snapshot.codec import decode_program, encode_program
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reconciler.manifest.model import Manifest, Settings
-from reconciler.program.compile import compile_program
-from reconciler.snapshot.model import Snapshot, take_snapshot
+from reconciler.base.declarations import Manifest, Settings
+from reconciler.project.program.compile import compile_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.statements import read_sql
 

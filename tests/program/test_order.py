@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reconciler.program.order import cycles, topological
+from reconciler.project.program.order import cycles, topological
 
 GRAPHS = some.dictionaries(
     some.sampled_from("abcdefg"), some.lists(some.sampled_from("abcdefgh"), max_size=3, unique=True), max_size=7

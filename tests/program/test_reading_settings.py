@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.manifest.model import Settings
-from reconciler.manifest.reading_settings import BY_ITSELF, LEAVING_READING_ALONE, leaves_reading_alone
-from reconciler.program.settings import are_read_plainly, comparable_value, recorded_environment, sealed_environment
+from reconciler.base.declarations import Settings
+from reconciler.project.manifest.reading_settings import BY_ITSELF, LEAVING_READING_ALONE, leaves_reading_alone
+from reconciler.project.program.settings import are_read_plainly, comparable_value, recorded_environment, sealed_environment
 
 DEFINED = dict(
     line.split("\t", 1)

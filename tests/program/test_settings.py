@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.manifest.spark_settings import NEUTRAL, NEUTRAL_OF_THE_ENVIRONMENT, is_harmless, is_neutral
-from reconciler.program.settings import is_of_a_call, is_of_queries_only, meaning_settings
+from reconciler.project.manifest.spark_settings import NEUTRAL, NEUTRAL_OF_THE_ENVIRONMENT, is_harmless, is_neutral
+from reconciler.project.program.settings import is_of_a_call, is_of_queries_only, meaning_settings
 
 
 def test_settings_that_change_results_are_kept_and_the_others_not() -> None:

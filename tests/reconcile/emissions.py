@@ -4,16 +4,16 @@ tables."""
 from collections.abc import Callable
 from pathlib import Path
 
+from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.engine.recording_sinks import Message
 from reconciler.plan.model import Outcome
-from reconciler.program.model import Program
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.emitting import EmissionResult, emit_pinned, pin_emissions
-from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
+from reconciler.run.emitting import EmissionResult, emit_pinned, pin_emissions
+from reconciler.service.api import Pipeline, Project
+from reconciler.state.snapshots import read_snapshot
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.errors import ReconcileError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.locations import with_absolute_location, without_root
-from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.stepping import carry_out, unchecked, write_intent
+from reconciler.environment.locations import with_absolute_location, without_root
+from reconciler.run.replaying import program_in_force
+from reconciler.run.stepping import carry_out, unchecked, write_intent
+from reconciler.service.api import Project
+from reconciler.state.lease import hold_lease, this_process
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.recorded import PIPELINE
 

@@ -16,13 +16,13 @@ from typing import Any
 import arro3.core
 from deltalake import write_deltalake
 
+from reconciler.base.digest import JsonObject
 from reconciler.cli.main import run
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.events import LoggedEvent, read_events
-from reconciler.reconcile.status import ConnectorStatus
+from reconciler.service.api import Pipeline, Project
+from reconciler.service.status import ConnectorStatus
+from reconciler.state.events import LoggedEvent, read_events
 from tests.engine.delta_writer import DeltaWriter
 
 PROGRAM = """\

@@ -6,9 +6,9 @@ from typing import Any
 
 from reconciler.engine.protocol import Ingestion
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Pipeline, Project
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
+from reconciler.service.api import Pipeline, Project
 from tests.engine.delta_writer import DeltaWriter
 
 PIPELINE = "shop"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.engine.recording_sinks import Message
-from reconciler.errors import EngineError
-from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.controls import seek_connector
-from reconciler.reconcile.events import read_events
-from reconciler.reconcile.pausing import Put, put_connector
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.pausing import Put, put_connector
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.controls import seek_connector
+from reconciler.state.events import read_events
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.emissions import Shop, files, lake, topic
 

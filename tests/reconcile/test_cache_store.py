@@ -17,13 +17,13 @@ import pytest
 
 from bench.applied import write_applied
 from bench.programs import PIPELINE, column_types, make_program, write_pipeline, write_view
-from reconciler.cache import MemoryCache
-from reconciler.errors import ManifestInvalid
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.cache import MemoryCache
+from reconciler.base.errors import ManifestInvalid
+from reconciler.environment.cache_store import StoredCache, open_cache
+from reconciler.environment.target import Target, open_target
 from reconciler.plan.text_form import render_text
-from reconciler.reconcile.cache_store import StoredCache, open_cache
-from reconciler.reconcile.desired import read_desired
-from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.target import Target, open_target
+from reconciler.workspace.desired import read_desired
 from tests.cells import mostly_slow
 
 VIEWS = 30

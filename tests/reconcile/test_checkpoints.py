@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.errors import ApprovalRequired, EngineError, NotFound, PlanRejected, ReconcileError
 from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import TableBuild, ViewBuild
-from reconciler.errors import ApprovalRequired, EngineError, NotFound, PlanRejected, ReconcileError
-from reconciler.manifest.model import BootstrapPolicy
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
-from reconciler.reconcile.replaying import program_in_force
-from reconciler.reconcile.restoring import _outputs
-from reconciler.reconcile.target import open_target
+from reconciler.environment.target import open_target
 from reconciler.registry.model import Lease, OutputState
 from reconciler.registry.protocol import History
+from reconciler.run.replaying import program_in_force
+from reconciler.run.restoring import _outputs
+from reconciler.service.api import Project
+from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
 from tests.cells import mostly_slow
 from tests.reconcile.recorded import (
     PROGRAM,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.dead_letters import _asked
+from reconciler.base.errors import ReconcileError
+from reconciler.query.dead_letters import _asked
+from reconciler.service.api import Pipeline, Project
 from tests.reconcile.lineitem import PROGRAM, YAML, make, opened, put
 from tests.reconcile.runs import Reconcile
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import Declared, EngineError
 from reconciler.engine.protocol import Built, Rows, Selection, ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import Declared, EngineError
-from reconciler.reconcile.api import Project
+from reconciler.service.api import Project
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import LeaseHeld
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import LeaseHeld
 from reconciler.plan.model import Outcome
 from reconciler.plan.text_form import render_text
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.emitting import pin_emissions
 from reconciler.registry.model import OutputState, Placement, Published, Sending
+from reconciler.run.emitting import pin_emissions
 from tests.acceptance.shop import write_shop
 from tests.reconcile.emissions import OTHER_QUERY, PROGRAM, Shop, counts, files, lake
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import POINTS, Crash, crash_at
+from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, ReconcileError
 from reconciler.plan.json_form import step_to_json
 from reconciler.plan.words import describe_step
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import POINTS, Crash, crash_at
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
+from reconciler.service.api import Pipeline, Project
 from tests.acceptance.shop import contents, stored_columns, stored_rows
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.lease import hold_lease, this_process
+from reconciler.service.api import Pipeline
+from reconciler.state.lease import hold_lease, this_process
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import PROGRAM, YAML, events, happened, live, make, opened, wait_until
 from tests.reconcile.runs import Reconcile, state, status
@@ -179,8 +179,8 @@ def test_a_registry_that_can_not_be_written_does_not_hide_the_error(root: Path) 
                 raise RegistryError("G603", "no room")
             return getattr(registry, name)
 
-    from reconciler.reconcile.events import Event
-    from reconciler.reconcile.failed_commands import telling_of_failure
+    from reconciler.state.events import Event
+    from reconciler.state.failed_commands import telling_of_failure
 
     with pytest.raises(EngineError, match="away"), telling_of_failure(Unwritable(), "shop", "apply", Event.APPLY_FAILED):  # type: ignore[arg-type]
         fails("")

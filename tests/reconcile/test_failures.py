@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from reconciler.errors import EngineError
-from reconciler.reconcile.failures import Failures
+from reconciler.base.errors import EngineError
+from reconciler.run.failures import Failures
 
 
 def test_waits_double_and_a_resume_cuts_them_short() -> None:

@@ -20,6 +20,7 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.delta.opening import open_table
 from reconciler.delta.tables import create_table
 from reconciler.delta.transactions import has_transaction
@@ -27,10 +28,9 @@ from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.stored import Transaction as Ours
-from reconciler.errors import EngineError, ReconcileError
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.lease import Holder, hold_lease
-from reconciler.reconcile.withdrawing import ingest_transaction
+from reconciler.materialize.withdrawing import ingest_transaction
+from reconciler.service.api import Project
+from reconciler.state.lease import Holder, hold_lease
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.late_driver import LEASE_SECONDS

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import LeaseHeld, ReconcileError
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Head, Stored
 from tests.acceptance.shop import write_shop

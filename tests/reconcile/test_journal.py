@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
-from reconciler.reconcile.journal import OpenJournal
+from reconciler.base.boundaries import Crash, crash_at, no_boundary
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Approval, EntryState, Head, Journal, JournalEntry, Stored
+from reconciler.state.journal import OpenJournal
 from tests.cells import mostly_slow
 
 

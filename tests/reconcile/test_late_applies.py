@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
+from reconciler.materialize.effects import Builder, Effects
+from reconciler.materialize.taking_back import take_back
 from reconciler.plan.json_form import step_from_json, step_to_json
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.effects import Builder, Effects
-from reconciler.reconcile.journal import OpenJournal
-from reconciler.reconcile.snapshots import read_snapshot
-from reconciler.reconcile.taking_back import take_back
 from reconciler.registry.model import EntryState, Head, Journal, JournalEntry, Stored
+from reconciler.service.api import Pipeline, Project
+from reconciler.state.journal import OpenJournal
+from reconciler.state.snapshots import read_snapshot
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

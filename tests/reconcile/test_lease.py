@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.errors import LeaseHeld, RegistryConflict
-from reconciler.reconcile.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
+from reconciler.base.errors import LeaseHeld, RegistryConflict
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Head, Lease
+from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
 
 ELSEWHERE = Holder("other", "apply", "another-host", "1:1")
 
@@ -149,7 +149,7 @@ def _in(seconds: float) -> str:
 
 def test_who_is_not_to_be_found_in_another_container_of_the_name_is_not_dead() -> None:
     """A process there has a number of its own, which here is nobody's, or somebody else's."""
-    inside = "import json; from reconciler.reconcile.lease import this_writer; print(json.dumps(this_writer()))"
+    inside = "import json; from reconciler.state.lease import this_writer; print(json.dumps(this_writer()))"
     contained = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", inside]
     done = subprocess.run(contained, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import EngineError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.api import Pipeline
+from reconciler.service.api import Pipeline
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

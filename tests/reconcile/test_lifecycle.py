@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.lifecycle import (
+from reconciler.state.lifecycle import (
     ENDED,
     MEANING,
     TRANSITIONS,

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.declarations import ConnectorDeclaration
+from reconciler.base.errors import NotFound
 from reconciler.connectors.transport import Direction
-from reconciler.errors import NotFound
-from reconciler.manifest.model import ConnectorDeclaration
-from reconciler.program.model import Connector
-from reconciler.reconcile.checkpoints import list_checkpoints, write_checkpoint
-from reconciler.reconcile.events import Event, EventLog, read_events
-from reconciler.reconcile.lagging import lagging_steps
-from reconciler.reconcile.steps import read_step, record_step, record_withdrawal, removed_since, step_at
-from reconciler.reconcile.target import open_target
+from reconciler.environment.target import open_target
+from reconciler.project.program.model import Connector
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, OutputState, Placement, Published
 from reconciler.registry.protocol import History
+from reconciler.run.lagging import lagging_steps
+from reconciler.state.checkpoints import list_checkpoints, write_checkpoint
+from reconciler.state.events import Event, EventLog, read_events
+from reconciler.state.steps import read_step, record_step, record_withdrawal, removed_since, step_at
 from tests.reconcile.recorded import write_project
 
 LAST = 1500

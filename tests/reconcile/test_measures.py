@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply.applying import Applying, apply_pipeline
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.applying import Applying, apply_pipeline
-from reconciler.reconcile.boundaries import Crash, crash_at
 from reconciler.registry.model import Placement
 from reconciler.registry.protocol import History
+from reconciler.service.api import Pipeline, Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

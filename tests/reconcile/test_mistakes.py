@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
+from reconciler.service.api import Project
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import PROGRAM
 

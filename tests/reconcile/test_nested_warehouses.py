@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Project
+from reconciler.base.errors import ReconcileError
+from reconciler.service.api import Project
 
 _YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: {0}}}\nspec: {{bootstrap_policy: allow}}\n"
 

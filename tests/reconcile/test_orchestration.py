@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import NotFound, ReconcileError
-from reconciler.manifest.read import read_manifest
-from reconciler.program.compile import compile_program
-from reconciler.program.model import Program
-from reconciler.reconcile.orchestration import Activity, decide, find_connector
-from reconciler.reconcile.seeking import seek_value, sought_position
+from reconciler.base.errors import NotFound, ReconcileError
+from reconciler.project.manifest.read import read_manifest
+from reconciler.project.program.compile import compile_program
+from reconciler.project.program.model import Program
+from reconciler.run.orchestration import Activity, decide, find_connector
+from reconciler.run.seeking import seek_value, sought_position
 
 YAML = """\
 apiVersion: reconciler/v1

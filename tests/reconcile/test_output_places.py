@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ManifestInvalid
-from reconciler.reconcile.locations import written_place
+from reconciler.base.errors import ManifestInvalid
+from reconciler.environment.locations import written_place
 from tests.acceptance.shop import write_shop
 from tests.reconcile.emissions import PROGRAM, Shop, connector, files, lake
 

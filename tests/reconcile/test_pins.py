@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.names import fold
-from reconciler.reconcile.replaying import Running
-from reconciler.reconcile.running import run_pipeline
 from reconciler.registry.model import Sending
+from reconciler.run.replaying import Running
+from reconciler.run.running import run_pipeline
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.recorded import PIPELINE, YAML, feed, head_of, open_project, write_project
 

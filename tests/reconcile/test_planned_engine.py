@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply.applying import Applying, Desired, Wanted, apply_pipeline
+from reconciler.base.errors import EngineError
 from reconciler.engine.installed import installed_spark
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.resources import process_settings
-from reconciler.errors import EngineError
+from reconciler.environment.resources import applied_resources, desired_resources
+from reconciler.environment.source import files_of
 from reconciler.plan.model import Plan
 from reconciler.plan.text_form import render_text
-from reconciler.program.settings import before_environments
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.applied import AppliedState
-from reconciler.reconcile.applying import Applying, Desired, Wanted, apply_pipeline
-from reconciler.reconcile.desired import compile_desired
-from reconciler.reconcile.resources import applied_resources, desired_resources
-from reconciler.reconcile.source import files_of
+from reconciler.project.program.settings import before_environments
+from reconciler.project.snapshot.model import take_snapshot
 from reconciler.registry.codec import head_to_json
-from reconciler.snapshot.model import take_snapshot
+from reconciler.service.api import Project
+from reconciler.state.applied import AppliedState
+from reconciler.workspace.desired import compile_desired
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: shop}}\nspec: {{bootstrap_policy: {policy}}}\n"

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import ManifestInvalid, ReconcileError
-from reconciler.manifest.project import Environment
-from reconciler.manifest.verdicts import Policy, Rule, Verdict
+from reconciler.base.errors import ManifestInvalid, ReconcileError
+from reconciler.environment.bases import home_now
+from reconciler.environment.commits import authors_since
+from reconciler.environment.homes import Homes
+from reconciler.environment.policies import policy_in_force, validate_policy
+from reconciler.environment.target import Target
 from reconciler.plan.model import PolicyOrigin
-from reconciler.reconcile.bases import home_now
-from reconciler.reconcile.commits import authors_since
-from reconciler.reconcile.homes import Homes
-from reconciler.reconcile.policies import policy_in_force, validate_policy
-from reconciler.reconcile.target import Target
+from reconciler.project.manifest.project import Environment
+from reconciler.project.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.registry.home import Home
 from reconciler.registry.memory import MemoryRegistry
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
+from reconciler.apply.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
+from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, ManifestInvalid, ReconcileError
+from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import Built, TableBuild, ViewBuild
 from reconciler.engine.recording import Contents, RecordingEngine
-from reconciler.errors import ApprovalRequired, EngineError, LeaseHeld, ManifestInvalid, ReconcileError
-from reconciler.names import fold
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.applying import Applying, ApplyResult, Progress, apply_pipeline
-from reconciler.reconcile.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
-from reconciler.reconcile.reading import functions_for, published_place, sources_for
-from reconciler.reconcile.running import Running, run_pipeline
-from reconciler.reconcile.snapshots import read_snapshot
+from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head
+from reconciler.run.running import Running, run_pipeline
+from reconciler.service.api import Pipeline, Project
+from reconciler.state.snapshots import read_snapshot
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\

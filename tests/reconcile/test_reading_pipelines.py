@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EXIT_PENDING, EngineError, ManifestInvalid, UpstreamDiffers
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Selection
-from reconciler.errors import EXIT_PENDING, EngineError, ManifestInvalid, UpstreamDiffers
+from reconciler.materialize.following import ForeignStates, newer_steps
 from reconciler.plan.text_form import render_text
-from reconciler.program.model import Program
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.following import ForeignStates, newer_steps
-from reconciler.reconcile.foreign import read_applied_state
-from reconciler.reconcile.pipeline_order import apply_order
-from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.steps import read_step
+from reconciler.project.program.model import Program
 from reconciler.registry.codec import head_to_json
 from reconciler.registry.protocol import Registry
 from reconciler.sql.canonicalise import alter_for_tests
+from reconciler.state.steps import read_step
+from reconciler.workspace.foreign import read_applied_state
+from reconciler.workspace.pipeline_order import apply_order
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines

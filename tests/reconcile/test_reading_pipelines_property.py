@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.base.errors import ReconcileError
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.boundaries import Crash, crash_at, no_boundary
-from reconciler.reconcile.foreign import read_applied_state
-from reconciler.reconcile.reading import foreign_placements, published_place, query_of, sources_for
-from reconciler.reconcile.steps import read_step
+from reconciler.query.reading import foreign_placements, published_place, query_of, sources_for
+from reconciler.state.steps import read_step
+from reconciler.workspace.foreign import read_applied_state
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines

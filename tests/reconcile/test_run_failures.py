@@ -11,14 +11,14 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Available
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, RegistryError
-from reconciler.reconcile.replaying import describe_step_result
-from reconciler.reconcile.running import Running, run_pipeline
-from reconciler.reconcile.stepping import StepResult
 from reconciler.registry.protocol import Registry
+from reconciler.run.replaying import describe_step_result
+from reconciler.run.running import Running, run_pipeline
+from reconciler.run.stepping import StepResult
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.reconcile.runs import Reconcile, rows, state, status
@@ -142,7 +142,7 @@ class Answers(RecordingEngine):
 
 
 def test_a_run_says_when_a_connector_fails_for_another_reason(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.reconcile.failures.FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("reconciler.run.failures.FIRST_WAIT_SECONDS", 0.01)
     engine, told = Answers(DeltaWriter()), list[str]()
     reasons = [("X714", "a.csv"), ("X714", "a.csv"), ("X714", "b.csv"), ("X713", "b.csv")]
     engine.problems = [EngineError(code, message) for code, message in reasons]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.boundaries import Crash
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.boundaries import Crash
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, live, make, opened, put, wait_until

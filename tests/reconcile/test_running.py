@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import LeaseHeld, ReconcileError
-from reconciler.reconcile.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
-from reconciler.reconcile.running import Running, run_pipeline
-from reconciler.reconcile.stopping import live_run, stop_run
-from reconciler.reconcile.target import Target
+from reconciler.environment.target import Target
 from reconciler.registry.model import Lease, Wish
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
+from reconciler.state.stopping import live_run, stop_run
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.reconcile.runs import COMMAND, Reconcile, rows, state, status
@@ -365,7 +365,7 @@ def test_a_live_run_waits_for_an_apply_that_died_and_goes_on_when_it_is_finished
 _APPLY = """
 import os, sys
 from pathlib import Path
-from reconciler.reconcile.boundaries import boundary_from_environment
+from reconciler.base.boundaries import boundary_from_environment
 from tests.reconcile.lineitem import opened
 opened(Path(sys.argv[1])).apply(boundary=boundary_from_environment(os.environ))
 """

@@ -5,10 +5,10 @@ from itertools import product
 
 import pytest
 
-from reconciler.errors import EngineError
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.controls import read_controls
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.controls import read_controls
 from tests.cells import mostly_slow
 from tests.reconcile.emissions import lake, topic
 from tests.reconcile.sea import EVERY_SINK, SINKS, FilesGone, Sea, lagging, vacuum

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reconciler.cli.main import run
-from reconciler.reconcile.controls import read_controls
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.controls import read_controls
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.emissions import connector
 from tests.reconcile.lineitem import YAML, happened, live, make, opened, put, wait_until

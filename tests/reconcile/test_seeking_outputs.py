@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.errors import NotFound, ReconcileError
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.controls import read_controls
-from reconciler.reconcile.emitting import Place, put_output
-from reconciler.reconcile.lagging import lagging_steps
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.registry.model import Placement, Published
 from reconciler.registry.protocol import History
+from reconciler.run.emitting import Place, put_output
+from reconciler.run.lagging import lagging_steps
+from reconciler.state.controls import read_controls
 from tests.reconcile.emissions import OTHER_QUERY, files, lake, topic
 from tests.reconcile.lineitem import make
 from tests.reconcile.runs import commands

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import EXIT_ERROR, ManifestInvalid
 from reconciler.cli.main import run
-from reconciler.errors import EXIT_ERROR, ManifestInvalid
-from reconciler.reconcile.api import Project
+from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop
 from tests.reconcile.emissions import PROGRAM, Shop, connector, lake, topic
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.declarations import ConnectorDeclaration
+from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.connectors.transport import Direction
-from reconciler.errors import EngineError, ReconcileError
-from reconciler.manifest.model import ConnectorDeclaration
-from reconciler.program.model import Connector
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.skipping import file_meant
+from reconciler.project.program.model import Connector
+from reconciler.run.skipping import file_meant
 from tests.reconcile.lineitem import connector, events, opened, put
 from tests.reconcile.runs import Reconcile, rows
 

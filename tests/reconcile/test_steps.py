@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError, NotFound
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import StoredSource, ViewBuild
-from reconciler.errors import EngineError, NotFound
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.steps import next_step, read_step, record_step, record_withdrawal
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, Placement, Published
+from reconciler.service.api import Project
+from reconciler.state.steps import next_step, read_step, record_step, record_withdrawal
 from tests.reconcile.recorded import (
     PROGRAM,
     feed,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.controls import read_controls
-from reconciler.reconcile.target import open_target
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.environment.target import open_target
+from reconciler.state.controls import read_controls
 from tests.reconcile.lineitem import PROGRAM, opened, put
 from tests.reconcile.runs import rows
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from reconciler.digest import JsonObject
-from reconciler.errors import EngineError, IngestFailed
-from reconciler.reconcile.ways_on import with_a_way_on
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, IngestFailed
+from reconciler.run.ways_on import with_a_way_on
 
 ONE: JsonObject = {"range": {"files": [{"path": "/lake/a b.csv", "size": 1, "modified": 1}]}}
 FOUR: JsonObject = {"range": {"files": [{"path": f"s3://lake/{n}.csv"} for n in range(4)]}}

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.running import Running, run_pipeline
 from reconciler.registry.model import Head
+from reconciler.run.running import Running, run_pipeline
+from reconciler.service.api import Pipeline, Project
 from tests.engine.delta_writer import DeltaWriter
 
 SALES = """\

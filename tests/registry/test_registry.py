@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.digest import digest_json
+from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
-from reconciler.digest import digest_json
 from reconciler.engine.protocol import ColumnType
-from reconciler.errors import RegistryConflict, RegistryError
 from reconciler.registry.codec import controls_from_json, controls_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.memory import MemoryRegistry

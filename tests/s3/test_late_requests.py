@@ -10,9 +10,9 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.withdrawing import ingest_transaction
+from reconciler.materialize.withdrawing import ingest_transaction
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.recorded import feed, head_of, open_project, steps_recorded, write_project
 from tests.s3.server import Bucket

@@ -2,8 +2,8 @@
 
 import pytest
 
+from reconciler.base.errors import RegistryError
 from reconciler.delta.objects import read_objects, stored_objects
-from reconciler.errors import RegistryError
 from tests.delta.lakes import Lake
 from tests.delta.objects_contract import ObjectsContract
 from tests.s3.lake import S3Lake

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.spark.setup import install
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import Crash, crash_at
+from reconciler.service.api import Pipeline, Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.lake import S3Lake
@@ -108,7 +108,7 @@ WORK = """
 import json, sys
 from pathlib import Path
 from reconciler import Project
-from reconciler.reconcile.boundaries import Crash, crash_at
+from reconciler.base.boundaries import Crash, crash_at
 from tests.s3.server import Bucket
 from tests.s3.test_pruning import build, gone, kept
 

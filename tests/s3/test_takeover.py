@@ -21,7 +21,7 @@ LEASE_SECONDS = 5
 DRIVER = """
 import json, sys
 from reconciler import Project
-from reconciler.errors import ReconcileError
+from reconciler.base.errors import ReconcileError
 with Project.open(".") as project:
     shop = project.pipeline("shop")
     totals = "SELECT * FROM totals ORDER BY customer"

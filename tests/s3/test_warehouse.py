@@ -13,10 +13,10 @@ import arro3.core
 import pytest
 from deltalake import write_deltalake
 
+from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
-from reconciler.errors import ReconcileError, RegistryError
-from reconciler.reconcile.target import open_target
+from reconciler.environment.target import open_target
 from tests.s3.server import Bucket
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ WORK = """
 import json, sys
 from pathlib import Path
 from reconciler import Project
-from reconciler.errors import ReconcileError
+from reconciler.base.errors import ReconcileError
 with Project.open(".") as project:
     shop = project.pipeline("shop")
     shop.apply()
@@ -129,7 +129,7 @@ def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> 
 WRITER = """
 import sys
 from reconciler.delta.documents import DocumentTable
-from reconciler.errors import RegistryConflict
+from reconciler.base.errors import RegistryConflict
 document, mine = DocumentTable(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for line in sys.stdin:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.manifest.model import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
-from reconciler.program.model import Function, Program
-from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.fingerprint import function_content
-from reconciler.snapshot.model import take_snapshot
+from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
+from reconciler.project.program.model import Function, Program
+from reconciler.project.snapshot.codec import encode_program
+from reconciler.project.snapshot.fingerprint import function_content
+from reconciler.project.snapshot.model import take_snapshot
 
 TEXT = 'def tax(x):\n    """The tax."""\n    return x * 2\n'
 PYTHON = PythonBody("taxes", {"taxes.py": TEXT, "rates.py": "RATE = 1\n"}, ("numpy==2.1.0",), "3.12")

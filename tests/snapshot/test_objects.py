@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.names import fold
-from reconciler.program.model import Program
-from reconciler.snapshot.codec import encode_program
-from reconciler.snapshot.objects import VersionedObject, object_key, object_keys, versioned_objects
+from reconciler.base.names import fold
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.codec import encode_program
+from reconciler.project.snapshot.objects import VersionedObject, object_key, object_keys, versioned_objects
 from tests.diff.test_hidden_changes import snapshot
 
 SQL = """\
@@ -134,8 +134,8 @@ def test_letter_case_counts_as_it_does_for_a_diff() -> None:
 
 
 def test_a_function_in_python_is_looked_up_by_its_name_as_spelled() -> None:
-    from reconciler.manifest.model import Settings
-    from reconciler.program.model import Function
+    from reconciler.base.declarations import Settings
+    from reconciler.project.program.model import Function
     from tests.snapshot.test_function_content import TAX
 
     def version(name: str) -> str:

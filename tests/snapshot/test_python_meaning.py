@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.snapshot.python_meaning import python_meaning
+from reconciler.project.snapshot.python_meaning import python_meaning
 
 BLIND = (
     "import math\nfrom decimal import ROUND_HALF_UP, Decimal as D"

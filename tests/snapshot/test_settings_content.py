@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from reconciler.manifest.model import Settings
-from reconciler.program.model import Program
-from reconciler.snapshot.codec import decode_program, encode_program
+from reconciler.base.declarations import Settings
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.codec import decode_program, encode_program
 
 PLAIN = Settings("shop")
 FULL = replace(PLAIN, workers=8, memory="4g", driver_memory="2g", checkpoint_interval_seconds=300)

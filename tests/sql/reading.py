@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from reconciler.diagnostics import Diagnostic
+from reconciler.base.diagnostics import Diagnostic
 
 MARK = "¦"
 

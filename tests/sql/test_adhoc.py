@@ -1,6 +1,6 @@
 import pytest
 
-from reconciler.diagnostics import Diagnostic
+from reconciler.base.diagnostics import Diagnostic
 from reconciler.sql.adhoc import Delete, Insert, Select, read_change, read_select
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from reconciler.diagnostics import Location
+from reconciler.base.diagnostics import Location
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.check import QueryAnalysis, analyse_query
 from reconciler.sql.lexer import query_tokens

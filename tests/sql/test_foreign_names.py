@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.diagnostics import Diagnostic
+from reconciler.base.diagnostics import Diagnostic
 from reconciler.sql.canonicalise import canonical_query
 from reconciler.sql.check import analyse_query
 from reconciler.sql.qualified_names import with_single_names

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.diagnostics import Location
-from reconciler.manifest.model import ParameterDeclaration, PythonBody, SqlBody
+from reconciler.base.declarations import ParameterDeclaration, PythonBody, SqlBody
+from reconciler.base.diagnostics import Location
 from reconciler.sql.arity import wrong_calls
 from reconciler.sql.calls import canonical_expression, functions_called
 from reconciler.sql.functions import check_expression

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.diagnostics import Severity
-from reconciler.manifest.model import ColumnDeclaration, ViewKind
+from reconciler.base.declarations import ColumnDeclaration, ViewKind
+from reconciler.base.diagnostics import Severity
 from reconciler.sql.statements import read_sql
 from tests.sql.reading import found, without_marks
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from reconciler.digest import json_lines
+from reconciler.base.digest import json_lines
 from reconciler.engine.protocol import Built, ColumnType, Transaction
 from reconciler.engine.spark.locations import Folder
 

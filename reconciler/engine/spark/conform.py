@@ -21,6 +21,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, TimestampType
 
+from reconciler.base.names import fold
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.json_texts import is_unfit
@@ -36,7 +37,6 @@ from reconciler.engine.spark.nested import (
     too_long,
     truncated,
 )
-from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
 REASON = "reconcile reason"

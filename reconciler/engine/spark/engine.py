@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import (
     Available,
     Built,
@@ -30,7 +31,6 @@ from reconciler.engine.spark.failures import jvm_watched
 from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.session import start, stop
-from reconciler.errors import EngineError
 
 
 class SparkEngine:

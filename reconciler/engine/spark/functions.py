@@ -36,12 +36,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from reconciler.base.errors import Declared, EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import FailedCalls, FunctionSource, PythonModule
 from reconciler.engine.spark import loading
 from reconciler.engine.spark.failures import marked, translated
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.errors import Declared, EngineError
-from reconciler.names import fold
 
 _BEHIND: Final = "reconcile_python_"
 _CODE: Final = "X708"

@@ -14,9 +14,9 @@ from functools import cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from reconciler.digest import digest_json, digest_text, short
+from reconciler.base.digest import digest_json, digest_text, short
+from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.java import Java
-from reconciler.errors import SetUpMissing
 
 # With one compiler Java reserves only 48 MB for compiled code. Spark compiles classes for every query: a driver that lives
 # for an hour fills them, and then spends its time on throwing compiled methods away and compiling them anew.

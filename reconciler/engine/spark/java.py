@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.errors import SetUpMissing
+from reconciler.base.errors import SetUpMissing
 
 RELEASES = (17, 21)
 _PACKAGE = "openjdk-17-jre-headless"

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.opening import path_of
-from reconciler.errors import EngineError
 
 Sessions = Callable[[], SparkSession]
 

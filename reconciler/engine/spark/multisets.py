@@ -9,12 +9,12 @@ copies are counted; where some have to go, it is merged into (`copies`). Where n
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.copies import COPIES, HELD, coming, distinct, merge, with_held
 from reconciler.engine.spark.locations import quoted
 from reconciler.engine.spark.writes import DELETES, ORDER, append, committed
-from reconciler.errors import EngineError
 
 _STEP, _SUM, _NET, _LOWEST = "reconcile step", "reconcile sum", "reconcile net", "reconcile lowest"
 

@@ -30,12 +30,12 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from reconciler.base.names import fold
 from reconciler.engine.fields import no_common_field
 from reconciler.engine.spark.failures import refusal
 from reconciler.engine.spark.json_texts import marked, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.texts import FOR_NUMBERS
-from reconciler.names import fold
 from reconciler.sql.structures import Elements, Entries, Shape, Structure, without_common_field
 
 _DAY: Final = r"\s*[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Rows, Selection
 from reconciler.engine.spark.commits import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated, register
-from reconciler.errors import EngineError
 
 
 def select(sessions: Sessions, selection: Selection) -> Rows:

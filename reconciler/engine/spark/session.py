@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from reconciler.base.errors import EngineError, SetUpMissing
 from reconciler.engine.resources import is_local
 from reconciler.engine.secrets import remember_credentials
 from reconciler.engine.spark.installation import (
@@ -39,8 +40,7 @@ from reconciler.engine.spark.installation import (
 )
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
-from reconciler.errors import EngineError, SetUpMissing
-from reconciler.manifest.spark_values import is_plain, may_be_credential
+from reconciler.project.manifest.spark_values import is_plain, may_be_credential
 
 with warnings.catch_warnings():
     # pyspark warns of versions of packages that this project does not use through it.

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark.installation import LOG_STORE, Installation, Jar, installation, pinned_jars, pinned_s3_jars
 from reconciler.engine.spark.java import Java, find_java
-from reconciler.errors import SetUpMissing
 
 Report = Callable[[str], None]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built
 from reconciler.engine.spark.commits import built_from, read_commit
 from reconciler.engine.spark.locations import Sessions, folder, spark_location
-from reconciler.errors import EngineError
 
 
 def staged_before(sessions: Sessions, staging: str) -> Built | None:

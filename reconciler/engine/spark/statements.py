@@ -9,6 +9,8 @@ with a subquery, which Delta's DELETE does not take, becomes a merge on the rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Statement, TableTarget, Written
 from reconciler.engine.spark import writes
 from reconciler.engine.spark.conform import Given, conformed
@@ -16,8 +18,6 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
 from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 _ROWS = "reconcile_deleted"
 

@@ -4,13 +4,13 @@ The columns are converted as rows that come in are (`conform`): strictly, so tha
 not moved between tasks; files come out about as large as Spark reads them at once. What a staging folder is: `staging`.
 """
 
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Built, TableBuild
 from reconciler.engine.spark.conform import Given, by_name, conformed
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
 from reconciler.engine.spark.views import isolated
-from reconciler.names import fold
 
 
 def build_table(sessions: Sessions, wanted: TableBuild) -> Built:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reconciler.digest import JsonObject, canonical_json
+from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Transaction
 from reconciler.engine.spark.locations import spark_location
 

@@ -12,6 +12,8 @@ from typing import assert_never
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructType
 
+from reconciler.base.errors import Declared, EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import (
     Built,
     ColumnType,
@@ -26,9 +28,7 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.functions import failed_calls, register_functions
 from reconciler.engine.spark.locations import Sessions, quoted, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
-from reconciler.errors import Declared, EngineError
-from reconciler.names import fold
-from reconciler.program.settings import DEFAULTS, OF_A_CALL
+from reconciler.project.program.settings import DEFAULTS, OF_A_CALL
 
 _FORBIDDEN_IN_NAMES = frozenset(" ,;{}()\n\t=")
 

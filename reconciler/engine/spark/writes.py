@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commits import latest_version, search
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 ORDER = "reconcile order"
 """The frame's column that says in which order rows were read; dropped before writing."""

@@ -8,10 +8,10 @@ same has one canonical text on both sides.
 from dataclasses import replace
 from typing import Any
 
-from reconciler.digest import digest_json, short
+from reconciler.base.digest import digest_json, short
 from reconciler.plan.explain.model import Part, Sides, Written
-from reconciler.program.model import Function, Program, Table, View
-from reconciler.snapshot.fingerprint import function_content, table_content, view_content
+from reconciler.project.program.model import Function, Program, Table, View
+from reconciler.project.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 

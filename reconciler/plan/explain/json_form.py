@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.redaction import masked_in_code
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
-from reconciler.redaction import masked_in_code
 
 FORM = "reconciler/explain/v1"
 

@@ -7,17 +7,17 @@ A relation is explained as desired, or as applied where the files do not declare
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from reconciler.base.declarations import ColumnDeclaration
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import Renames, resolve_moves
-from reconciler.manifest.model import ColumnDeclaration
-from reconciler.names import fold
 from reconciler.plan.explain.fingerprints import fingerprint_parts, texts_of_one_meaning, written_besides
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Sides, State, Stored
 from reconciler.plan.explain.origins import Origins, trace_origins
 from reconciler.plan.explain.reasons import state_and_why
 from reconciler.plan.model import ConnectorOutcome, Hazard, Plan
 from reconciler.plan.words import describe_effects
-from reconciler.program.model import Program, Table, View
+from reconciler.project.program.model import Program, Table, View
 
 Value = TypeVar("Value")
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciler.diagnostics import Location
+from reconciler.base.diagnostics import Location
 from reconciler.diff.model import MetadataChange, RelationChange, Spared
 from reconciler.diff.moves import Renames
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import ConnectorOutcome, Hazard, Plan
-from reconciler.program.model import Program, Read
+from reconciler.project.program.model import Program, Read
 from reconciler.sql.spelling import Spelling
 
 

@@ -7,8 +7,8 @@ and are decided by nothing. Cost: linear in the ancestors of the view that is as
 
 from dataclasses import dataclass
 
-from reconciler.names import fold
-from reconciler.program.model import Program, View
+from reconciler.base.names import fold
+from reconciler.project.program.model import Program, View
 from reconciler.sql.scopes import ALL_COLUMNS
 
 _Pairs = frozenset[tuple[str, str]]

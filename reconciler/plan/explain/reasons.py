@@ -6,11 +6,11 @@ what changed upstream is nothing that it depends on.
 
 from collections.abc import Mapping
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, RelationChange, Spared
 from reconciler.diff.wording import describe_cause, describe_what_is_spared
-from reconciler.names import fold
 from reconciler.plan.explain.model import Sides, State
-from reconciler.program.model import Read, Table, View
+from reconciler.project.program.model import Read, Table, View
 
 _STORED = "it is stored from now on, for its output, which changes nothing for its readers"
 _STORED_NO_MORE = "it is stored no more, as it has no output, which changes nothing for its readers"

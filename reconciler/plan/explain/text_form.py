@@ -5,6 +5,8 @@ What users wrote is shown and does not act. With a width, lines are broken betwe
 
 from collections.abc import Callable, Iterable, Sequence
 
+from reconciler.base.printing import printable
+from reconciler.base.redaction import masked_in_code
 from reconciler.plan.explain.model import (
     ColumnExplanation,
     Part,
@@ -18,8 +20,6 @@ from reconciler.plan.explain.origins import Origins
 from reconciler.plan.impact_words import bytes_words, rows_words, seconds_words
 from reconciler.plan.text_form import no_paint, query_difference
 from reconciler.plan.wrapping import columns_of, wrap
-from reconciler.printing import printable
-from reconciler.redaction import masked_in_code
 
 Paint = Callable[[str, str], str]
 

@@ -10,9 +10,8 @@ Not here: what is done about a hazard (`plan.policy`).
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Diff
-from reconciler.manifest.verdicts import Limits
-from reconciler.names import fold
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
@@ -30,7 +29,8 @@ from reconciler.plan.hazards.rolled_back import rollbacks_ended
 from reconciler.plan.hazards.safeguards import safeguards_lifted
 from reconciler.plan.hazards.versions import versions_are_read
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.manifest.verdicts import Limits
+from reconciler.project.program.model import Program
 
 __all__ = ["find_hazards"]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationChange, RelationKind
-from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def is_cleared(change: RelationChange) -> bool:

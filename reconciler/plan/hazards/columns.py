@@ -9,13 +9,13 @@ Which types changed, as far as that is surely known, `types` says.
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, ColumnRetyped, Diff, RelationKind
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

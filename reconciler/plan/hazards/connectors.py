@@ -3,15 +3,15 @@ inputs that may wait for ever (H936), sinks that are another pipeline's, too (H9
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
 from reconciler.connectors.catalogue import canonical_settings, ends, on_bootstrap, sink_can_delete
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
-from reconciler.digest import JsonObject
-from reconciler.names import fold
 from reconciler.plan.connectors import changes_names_only
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Connector, Program
+from reconciler.project.program.model import Connector, Program
 
 
 def inputs_read_again(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

@@ -14,15 +14,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from reconciler.base.names import first_of, fold
 from reconciler.connectors.catalogue import brings_deletes
 from reconciler.connectors.columns import sources_by_key
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, ColumnAdded, ColumnRetyped, DefaultChanged, Diff, RelationChange, RelationKind
 from reconciler.diff.moves import Renames, resolve_moves
-from reconciler.names import first_of, fold
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Connector, Program, Table
+from reconciler.project.program.model import Connector, Program, Table
 
 _NAMED: Final = 5
 _INTEGER: Final = re.compile(r"(tiny|small|big)?int(eger)?|byte|short|long", re.IGNORECASE)

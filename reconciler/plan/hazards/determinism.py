@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from reconciler.base.declarations import PythonBody, SqlBody
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
-from reconciler.manifest.model import PythonBody, SqlBody
-from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Function, Program, View
-from reconciler.program.order import topological
+from reconciler.project.program.model import Function, Program, View
+from reconciler.project.program.order import topological
 from reconciler.sql.determinism import (
     MOMENTS,
     NON_DETERMINISTIC,

@@ -10,7 +10,7 @@ from reconciler.diff.model import Action, ColumnAdded, ColumnRemoved, Diff, Rela
 from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def columns_dropped(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

@@ -7,10 +7,10 @@ declare, TIMESTAMP_NTZ is one that asks for it. Only tables are looked at: types
 from collections.abc import Iterator
 from typing import Final
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff, RelationKind
-from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program, Table
+from reconciler.project.program.model import Program, Table
 
 _ASKING: Final = "TIMESTAMP_NTZ"
 

@@ -7,11 +7,11 @@ to.
 
 from collections.abc import Iterator, Mapping
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff, QueryChanged, RelationChange
-from reconciler.names import fold
 from reconciler.plan.hazards.determinism import computed_views
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program, View
+from reconciler.project.program.model import Program, View
 from reconciler.sql.cross_join_signs import may_cross_join
 from reconciler.sql.cross_joins import cross_joins
 from reconciler.sql.query import parse_query

@@ -4,10 +4,10 @@ How much there is varies by itself, so this is no part of the plan, its digest o
 each time, and by apply from what is there then. What is not known is not counted.
 """
 
-from reconciler.manifest.verdicts import Limits
-from reconciler.names import fold
+from reconciler.base.names import fold
 from reconciler.plan.impact import Impact, ViewImpact
 from reconciler.plan.model import Hazard
+from reconciler.project.manifest.verdicts import Limits
 
 
 def find_impact_hazards(impact: Impact, limits: Limits) -> tuple[Hazard, ...]:

@@ -6,12 +6,12 @@ protection away by it. A view that is no longer materialized loses its stored ro
 
 from collections.abc import Iterator
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff, KindChanged
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 
 def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

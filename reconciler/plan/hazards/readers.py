@@ -11,6 +11,8 @@ came for.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.diff.model import (
     Action,
     ColumnRemoved,
@@ -21,11 +23,9 @@ from reconciler.diff.model import (
     RelationChange,
     RelationKind,
 )
-from reconciler.manifest.model import ViewKind
-from reconciler.names import fold
 from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 from reconciler.sql.scopes import ALL_COLUMNS
 
 

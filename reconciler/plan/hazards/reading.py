@@ -7,10 +7,10 @@ nobody.
 from collections.abc import Iterator
 
 from reconciler.diff.model import Diff
-from reconciler.manifest.spark_settings import DECIDING_WHAT_IS_READ
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
-from reconciler.program.settings import differing_settings
+from reconciler.project.manifest.spark_settings import DECIDING_WHAT_IS_READ
+from reconciler.project.program.model import Program
+from reconciler.project.program.settings import differing_settings
 
 
 def reading_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

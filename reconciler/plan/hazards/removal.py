@@ -5,13 +5,13 @@ A relation that has another name now (`moved`) is not removed.
 
 from collections.abc import Iterator
 
+from reconciler.base.declarations import ViewKind
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff, KindChanged, RelationKind, names_of
-from reconciler.manifest.model import ViewKind
-from reconciler.manifest.verdicts import Limits
-from reconciler.names import fold
 from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program, Table
+from reconciler.project.manifest.verdicts import Limits
+from reconciler.project.program.model import Program, Table
 
 _FEW = 4
 """Of fewer relations every removal is a large share, and says nothing."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from reconciler.diff.model import Diff
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
-from reconciler.program.moves import moved_key
+from reconciler.project.program.model import Program
+from reconciler.project.program.moves import moved_key
 
 
 def rollbacks_ended(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from reconciler.diff.model import Diff, Safeguard
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program
+from reconciler.project.program.model import Program
 
 CODES: Final = {
     Safeguard.BOOTSTRAP_POLICY: ("H925", "later changes are judged by it"),

@@ -8,9 +8,9 @@ view calls), or another view hands such a column on as it is.
 from collections.abc import Mapping
 from functools import lru_cache
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, ColumnRetyped, Diff, FunctionChanged, QueryChanged
-from reconciler.names import fold
-from reconciler.program.model import Program, View
+from reconciler.project.program.model import Program, View
 from reconciler.sql.plain_columns import plain_columns, stated_types
 from reconciler.sql.query import ParsedQuery, parse_query
 

@@ -5,10 +5,10 @@ Told where a view comes to read it: a reviewer should know that these rows stay 
 
 from collections.abc import Iterator
 
+from reconciler.base.names import fold
 from reconciler.diff.model import Action, Diff
-from reconciler.names import fold
 from reconciler.plan.model import Hazard
-from reconciler.program.model import Program, View
+from reconciler.project.program.model import Program, View
 
 
 def versions_are_read(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:

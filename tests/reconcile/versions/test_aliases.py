@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
+from reconciler.base.errors import ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline
-from reconciler.reconcile.versions.aliases import alias_moves, put_alias, take_alias_away
-from reconciler.reconcile.versions.looking import FoundObject, VersionedName, find_object, read_version
+from reconciler.service.api import Pipeline
+from reconciler.versions.aliases import alias_moves, put_alias, take_alias_away
+from reconciler.versions.looking import FoundObject, VersionedName, find_object, read_version
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.errors import ReconcileError
 from reconciler.diff.model import MeaningChanged, ReadsChanged
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline, Project
+from reconciler.service.api import Pipeline, Project
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reconciler.reconcile.versions.names_since import renamed_columns
+from reconciler.versions.names_since import renamed_columns
 
 CASES = [
     ({}, "a b", "b", {"a": "a/2", "b": "a"}),

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
 from reconciler.registry.protocol import History
+from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 
@@ -26,8 +26,8 @@ APPLY = """
 import json, sys, time
 from pathlib import Path
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import LeaseHeld
-from reconciler.reconcile.api import Project
+from reconciler.base.errors import LeaseHeld
+from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.versions.test_object_versions_concurrent import program, share

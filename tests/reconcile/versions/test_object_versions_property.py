@@ -10,13 +10,13 @@ from hypothesis import strategies as some
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
 from reconciler.diff.objects import ObjectChanges, changed_objects
-from reconciler.reconcile.versions.histories import versions_at
-from reconciler.reconcile.versions.numbering import Switch, record_versions, versions_after
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.project.snapshot.objects import object_keys, versioned_objects
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Published
 from reconciler.registry.protocol import History
-from reconciler.snapshot.model import Snapshot
-from reconciler.snapshot.objects import object_keys, versioned_objects
+from reconciler.state.histories import versions_at
+from reconciler.versions.numbering import Switch, record_versions, versions_after
 from tests.diff.test_hidden_changes import snapshot
 
 # Of each object what it may be; empty: it is not there. What reads what is gone reads `base` instead.

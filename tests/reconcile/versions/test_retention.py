@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.manifest.model import Retention
-from reconciler.reconcile.past_states import PastStep, Place
-from reconciler.reconcile.versions.pruned import Left
-from reconciler.reconcile.versions.retention import Decision, Held, Known, KnownVersion, decide, kept_by_all
+from reconciler.base.declarations import Retention
+from reconciler.retention.rules import Decision, Held, Known, KnownVersion, decide, kept_by_all
+from reconciler.state.past_states import PastStep, Place
+from reconciler.state.pruned import Left
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 DAY = 86400

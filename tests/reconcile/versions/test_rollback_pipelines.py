@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.apply.planning import plan_pipeline
 from reconciler.plan.text_form import render_text
-from reconciler.reconcile.planning import plan_pipeline
 from tests.reconcile.two_pipelines import GRADES, SALES, Pair, two_pipelines
 from tests.reconcile.versions.test_versions_in_views import allow
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import EngineError
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.errors import EngineError
 from reconciler.plan.text_form import render_text
-from reconciler.reconcile.planning import plan_pipeline
-from reconciler.reconcile.steps import read_step
-from reconciler.reconcile.versions.in_views import versions_read
+from reconciler.state.steps import read_step
+from reconciler.workspace.in_views import versions_read
 from tests.reconcile.test_reading_pipelines import CENTS, applied_program, planned
 from tests.reconcile.two_pipelines import SALES, Pair, two_pipelines
 

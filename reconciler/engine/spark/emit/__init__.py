@@ -7,10 +7,10 @@
 | file_output | finds its folder complete and writes nothing, or writes it anew: exactly once |
 """
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.spark.emit import delta_table, files, kafka
 from reconciler.engine.spark.locations import Sessions
-from reconciler.errors import EngineError
 
 
 def emit(sessions: Sessions, emission: Emission) -> Emitted:

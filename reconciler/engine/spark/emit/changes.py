@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, StoredSource
 from reconciler.engine.spark.copies import COPIES, counted, net
 from reconciler.engine.spark.locations import quoted, spark_location
-from reconciler.names import fold
 
 
 @dataclass(frozen=True, slots=True)

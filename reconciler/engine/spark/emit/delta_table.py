@@ -13,6 +13,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
@@ -23,7 +24,6 @@ from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
-from reconciler.errors import EngineError
 
 
 def emit(sessions: Sessions, emission: Emission) -> Emitted:

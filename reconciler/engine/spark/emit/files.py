@@ -29,8 +29,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.digest import JsonObject, canonical_json
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
@@ -40,7 +41,6 @@ from reconciler.engine.spark.emit.messages import texts
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
-from reconciler.errors import EngineError
 
 _MARKER = "_SUCCESS"
 _TAKEN = "-taken"

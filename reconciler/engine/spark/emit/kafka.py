@@ -11,8 +11,10 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
@@ -22,8 +24,6 @@ from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client
 from reconciler.engine.spark.locations import Sessions, literal, quoted
 from reconciler.engine.spark.views import isolated
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 _DEFAULTS = {"max.block.ms": "15000", "request.timeout.ms": "10000", "delivery.timeout.ms": "30000", "acks": "all"}
 _OWN_CODES = {"X740": "X750", "X741": "X751"}

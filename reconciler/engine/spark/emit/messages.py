@@ -7,7 +7,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
 from reconciler.engine.spark.copies import COPIES, repeated
 from reconciler.engine.spark.locations import quoted
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from reconciler.base.digest import JsonObject
 from reconciler.delta.warehouse_places import places_of_registries
-from reconciler.digest import JsonObject
 from reconciler.engine.protocol import Emission
 from reconciler.engine.sink_places import require_outside_of_warehouses, within
 from reconciler.engine.spark.ingest.storage import storage_options

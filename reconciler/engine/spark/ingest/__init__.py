@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.engine.fields import under_source_names
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.secrets import concealed, resolved, revealed
@@ -22,7 +23,6 @@ from reconciler.engine.spark.ingest.in_parts import Mixed
 from reconciler.engine.spark.ingest.incoming import Incoming, for_columns
 from reconciler.engine.spark.locations import Sessions, folder
 from reconciler.engine.spark.views import isolated
-from reconciler.errors import EngineError
 
 
 class _Discover(Protocol):

@@ -10,7 +10,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import did_you_mean, fold
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.datagen_plan import ROWS_AT_ONCE, next_rows, plan_at, plans_of
@@ -18,8 +20,6 @@ from reconciler.engine.spark.ingest.datagen_values import ROW, value
 from reconciler.engine.spark.ingest.incoming import Incoming
 from reconciler.engine.spark.locations import Sessions, quoted
 from reconciler.engine.spark.writes import ORDER
-from reconciler.errors import EngineError
-from reconciler.names import did_you_mean, fold
 
 
 def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | None) -> Available | None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.errors import EngineError
 
 ROW: Final = "reconcile row"
 """The column that holds a row's number in its plan."""

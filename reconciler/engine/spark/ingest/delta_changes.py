@@ -27,7 +27,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.copies import COPIES, net, repeated
@@ -37,8 +39,6 @@ from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
 from reconciler.engine.spark.nested import cast_by_name
 from reconciler.engine.spark.writes import DELETES, ORDER
-from reconciler.errors import EngineError
-from reconciler.names import fold
 from reconciler.sql.structures import shape_of
 from reconciler.sql.types import storage_type
 

@@ -21,7 +21,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.conform import by_name
@@ -31,8 +33,6 @@ from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER, hashable
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 _MODES = ("follow", "snapshot", "snapshot_and_follow")
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from reconciler.digest import json_lines
+from reconciler.base.digest import json_lines
 from reconciler.engine.spark.locations import Folder
 
 _LOG = "_delta_log"

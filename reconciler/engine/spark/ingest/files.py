@@ -5,7 +5,7 @@ A range names files with size and time of change; just those are read, and only 
 
 from pyspark.sql import SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
 from reconciler.engine.files import changed, files_of, unread
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest import formats

@@ -24,7 +24,9 @@ from functools import reduce
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, quoted_field_of
@@ -36,8 +38,6 @@ from reconciler.engine.spark.json_texts import text_of
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NOTHING, HOLDS_NUL, IN_HEXADECIMAL, NONCHARACTER, NOT_UTF_8
-from reconciler.errors import EngineError
-from reconciler.names import fold
 from reconciler.sql.types import storage_type
 
 _CORRUPT = "reconcile corrupt"

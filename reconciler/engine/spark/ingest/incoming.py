@@ -7,12 +7,12 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
+from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
 from reconciler.engine.protocol import TableTarget
 from reconciler.engine.spark.conform import Given
 from reconciler.engine.spark.locations import literal
 from reconciler.engine.spark.nested import shape
-from reconciler.names import fold
 
 PROVEN: Final = "reconcile proven"
 """The column that says which of the rows are among those of `Incoming.proven`."""

@@ -22,7 +22,9 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.names import fold
 from reconciler.engine.fields import MOST_FIELDS
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.spark.conform import Given
@@ -42,8 +44,6 @@ from reconciler.engine.spark.json_texts import is_unfit, marked, strict, unfit_o
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NUMBERS
-from reconciler.errors import EngineError
-from reconciler.names import fold
 
 _OBJECT: Final = "map<string,string>"
 _CHANGE: Final = f"struct<op:string,before:{_OBJECT},after:{_OBJECT}>"

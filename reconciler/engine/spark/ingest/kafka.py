@@ -22,7 +22,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.ingest.in_parts import is_large
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
@@ -32,7 +33,6 @@ from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loa
 from reconciler.engine.spark.json_texts import text_of
 from reconciler.engine.spark.locations import Sessions, quoted
 from reconciler.engine.spark.writes import ORDER
-from reconciler.errors import EngineError
 
 _SEEK = "seek"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from reconciler.digest import JsonObject
-from reconciler.errors import EngineError
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 
 _PATIENCE_SECONDS = 2
 _BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer"

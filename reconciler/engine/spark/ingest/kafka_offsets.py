@@ -13,8 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from reconciler.digest import JsonObject
-from reconciler.errors import EngineError
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 
 Offsets: TypeAlias = Mapping[int, int]
 """An offset of each partition."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from reconciler.base.errors import EngineError
 from reconciler.connectors.file_input import is_pattern
 from reconciler.engine.files import File, Listing, is_hidden, local_file, local_listing
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path
-from reconciler.errors import EngineError
 
 
 def listing(path: str, sessions: Sessions) -> Listing:

@@ -16,13 +16,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DecimalType
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
+from reconciler.base.secret_values import without_secrets_within
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.locations import Sessions, literal, quoted
-from reconciler.errors import EngineError
-from reconciler.secret_values import without_secrets_within
 
 _WITHOUT_PRECISION = DecimalType(38, 18)
 _UNREACHABLE = "08"

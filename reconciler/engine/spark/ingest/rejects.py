@@ -11,6 +11,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
+from reconciler.base.errors import EngineError
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
 from reconciler.engine.spark.commits import search
@@ -19,7 +20,6 @@ from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Numbered
 from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.stored import dead_letters_of
-from reconciler.errors import EngineError
 
 _FILE: Final = "reconcile file"
 _BLOCK: Final = "reconcile block"

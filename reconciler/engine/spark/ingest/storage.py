@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from reconciler.digest import JsonObject
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError
 from reconciler.engine.spark.locations import Sessions, spark_location
-from reconciler.errors import EngineError
 
 _S3 = {
     "aws_access_key_id": "fs.s3a.access.key",

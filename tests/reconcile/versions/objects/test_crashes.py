@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from reconciler.apply.applying import Applying, apply_pipeline
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError
-from reconciler.reconcile.applying import Applying, apply_pipeline
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.target import open_target
-from reconciler.reconcile.versions.looking import find_object, list_versions, versioned_name
+from reconciler.environment.target import open_target
 from reconciler.registry.protocol import History
+from reconciler.versions.looking import find_object, list_versions, versioned_name
 from tests.acceptance.faults import WRITES, Fault, Faults, Faulty, Style
 from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow

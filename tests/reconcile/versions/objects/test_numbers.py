@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.reconcile.versions.looking import find_object, list_versions, read_version, versioned_name
 from reconciler.registry.model import ObjectVersions
 from reconciler.registry.protocol import History
+from reconciler.versions.looking import find_object, list_versions, read_version, versioned_name
 from tests.acceptance.shop import contents
 from tests.reconcile.versions.objects.numbered import (
     ALL,

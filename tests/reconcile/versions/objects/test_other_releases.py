@@ -5,7 +5,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from reconciler.digest import canonical_json
+from reconciler.base.digest import canonical_json
 from reconciler.registry.protocol import History
 from tests.acceptance.shop import contents
 from tests.reconcile.versions.objects.numbered import EVOLVE, OTHER, RENAMED, SQL, apply, head_of, moved, numbers, target_of

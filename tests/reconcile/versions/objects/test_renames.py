@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from reconciler.reconcile.history import program_at, time_of
 from reconciler.registry.model import ObjectVersions
+from reconciler.versions.history import program_at, time_of
 from tests.acceptance.shop import contents
 from tests.reconcile.versions.objects.numbered import (
     ALL,

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.recording import RecordingEngine
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.history import program_at, time_of
-from reconciler.reconcile.versions.looking import find_object, list_versions, read_version, versioned_name
 from reconciler.registry.model import Lease, ObjectVersions
 from reconciler.registry.protocol import History
+from reconciler.service.api import Project
+from reconciler.versions.history import program_at, time_of
+from reconciler.versions.looking import find_object, list_versions, read_version, versioned_name
 from tests.engine.delta_writer import DeltaWriter
 from tests.reconcile.versions.objects.numbered import (
     EVOLVE,

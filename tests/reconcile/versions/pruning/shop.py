@@ -4,14 +4,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import ReconcileError
-from reconciler.reconcile.api import Pipeline, Project
-from reconciler.reconcile.boundaries import Boundary, no_boundary
-from reconciler.reconcile.target import Target, open_target
-from reconciler.reconcile.versions.pruning import Pruning
+from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Head
+from reconciler.retention.pruning import Pruning
+from reconciler.service.api import Pipeline, Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.boundaries import Crash, crash_at
+from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Vacuum
 from reconciler.engine.recording import RecordingEngine
-from reconciler.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
-from reconciler.reconcile.boundaries import Crash, crash_at
-from reconciler.reconcile.lease import hold_lease, this_process
-from reconciler.reconcile.running import Running, run_pipeline
+from reconciler.run.running import Running, run_pipeline
+from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import EngineError, ReconcileError
-from reconciler.reconcile.api import Project
-from reconciler.reconcile.versions.pruned import Left
+from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.registry.model import OutputState, Sending
+from reconciler.service.api import Project
+from reconciler.state.pruned import Left
 from tests.reconcile.test_reading_pipelines import planned
 from tests.reconcile.two_pipelines import GRADES, SALES, two_pipelines
 from tests.reconcile.versions.pruning.shop import FIRST, SECOND, SHORT, THIRD, Shop, kept, pruned, remaining

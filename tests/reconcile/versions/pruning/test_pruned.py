@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.errors import EngineError, ReconcileError
-from reconciler.reconcile.events import Event
+from reconciler.base.errors import EngineError, ReconcileError
+from reconciler.state.events import Event
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.reconcile.versions.pruning.shop import READS, THIRD, Shop, files_at, kept, pruned

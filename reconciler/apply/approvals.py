@@ -1,0 +1,95 @@
+"""Giving an approval: what is recorded when somebody approves a plan, and what he is told of it.
+
+An approval is of one digest. Whose plan that is, is looked for among what waits: the plan of the files, a rollback and a
+restore that somebody asked for. Whether it counts is said when it is given, not when it is needed: who made the change is
+refused where his approval would be for nothing (A582), and told where it stands for the lock only. So is who gives no name.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, person, recorded_approvals
+from reconciler.apply.planning import plan_pipeline
+from reconciler.base.digest import digest_text
+from reconciler.base.errors import PlanRejected, ReconcileError
+from reconciler.environment.bases import required_branches
+from reconciler.environment.target import Target
+from reconciler.plan.model import Plan
+from reconciler.registry.protocol import History
+
+_LEAST_DIGITS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An approval that was recorded: of which plan, and what is to be known of it."""
+
+    plan: Plan
+    notes: tuple[str, ...]
+
+
+def record_approval(target: Target, pipeline: str, digest: str, by: str, comment: str) -> Given:
+    """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of a plan that waits.
+    Raises ReconcileError (A504, A582) and PlanRejected."""
+    from reconciler.apply.restore_plans import proposed_restore
+    from reconciler.apply.rolling_back import plan_rollback, proposed
+
+    wanted = digest.removeprefix("sha256:")
+    # The files may be broken while a rollback or a restore waits.
+    plan = None
+    if len(wanted) >= _LEAST_DIGITS:
+        rollback = proposed(target, pipeline, wanted)
+        plan = plan_rollback(target, rollback).plan if rollback is not None else proposed_restore(target, pipeline, wanted)
+    if plan is None:
+        plan = plan_pipeline(target, pipeline)
+    if len(wanted) < _LEAST_DIGITS or not plan.digest.removeprefix("sha256:").startswith(wanted):
+        raise ReconcileError(
+            "A504",
+            f"{digest} is the digest of no plan of {pipeline} that waits; that of its files is {plan.digest}",
+            "look at `reconcile plan` again: files or registry changed; a rollback or a restore is approved where it is "
+            "asked for, with --approve, or once it was asked for and waits",
+        )
+    return give_approval(target, plan, by, comment)
+
+
+def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
+    """Record an approval of this plan. Raises ReconcileError (A504, A582) and PlanRejected."""
+    if not person(by):
+        # What stands before an @ is the name: an address is as good as the name in it, and a handle has none.
+        name = by.strip().lstrip("@")
+        is_handle = by.strip().startswith("@") and bool(person(name)) and "." not in name
+        hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
+        raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", hint)
+    if plan.is_empty:
+        raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
+    if plan.is_rejected:
+        message = f"the plan of {plan.pipeline} is rejected by bootstrap_policy; no approval can change that"
+        raise PlanRejected("A502", message)
+    forbid_denied(plan, plan.judgements)
+    notes = tuple(_notes(target, plan, by))
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
+    # Each person's once: policy may ask for those of several.
+    known = digest_text(by)
+    target.registry.record(History.APPROVALS, plan.pipeline, [row], f"approval:{plan.environment}:{plan.digest}:{known}")
+    return Given(plan, notes)
+
+
+def _notes(target: Target, plan: Plan, by: str) -> Iterator[str]:
+    asked = plan.extra_approvals
+    if any(person(row["by"]) == person(by) for row in recorded_approvals(target, plan)):
+        yield f"{by} has approved it already; one person counts once"
+    if not plan.needs_approval and not asked:
+        yield "it needs no approval"
+    if asked and made_the_change(target, plan, by):
+        policy = f"the approvals that policy.yaml asks for ({asked})"
+        if not plan.needs_approval or lock_problem(target, plan) is None:
+            message = f"{by} made the change, and does not count among {policy}: nothing was recorded"
+            raise ReconcileError("A582", message, "let somebody else approve it")
+        yield f"{by} made the change: this stands for plan.lock, and does not count among {policy}"
+    branches = required_branches(target, plan.pipeline)
+    if branches and not plan.rollback:
+        yield f"it stands for plan.lock: {plan.environment} applies files that are merged to {' and '.join(branches)}"

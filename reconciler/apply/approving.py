@@ -1,0 +1,308 @@
+"""Approving: whether a plan may be applied, and the words when it may not.
+
+The rules are those of docs/promises.md. A plan that writes nothing needs nothing. One that changes nothing that anybody has
+to agree to needs no approval; nor does `allow`; `reject` forbids. A first apply needs none, but where the environment says
+`first_apply: await_approval`: there it needs one, whatever the new pipeline says of itself. Everything else needs one of
+- a lock that matches, in a commit (of the environment's branch, if it names one): merging it was the approval;
+- an approval of this very digest recorded in the registry by `reconcile approve`, which is the only one for a rollback.
+An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
+Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
+it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
+the authors of the change don't count, and where git can't tell who they are, as of files that are not committed, nobody does
+(A583); where no lock was merged, the recorded approval that stands for it is one more.
+Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
+one stands for the lock, never for the merge; and nothing is applied from a commit that is older than what was applied or
+looked at, whatever approves it (`merged`). The branch is what the base branch's reconcile.yaml says (`bases`).
+A rollback brings what was applied before; the files have no part in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, assert_never
+
+from reconciler.base.declarations import BootstrapPolicy
+from reconciler.base.digest import short
+from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileError
+from reconciler.base.printing import is_seen, printable
+from reconciler.base.version import __version__
+from reconciler.environment.bases import is_at_home, required_branches
+from reconciler.environment.commits import authors_since, short_commit
+from reconciler.environment.merged import not_committed, outdated, passed, unmerged
+from reconciler.environment.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
+from reconciler.environment.target import Target
+from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
+from reconciler.plan.model import Hazard, Judgement, Plan
+from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
+from reconciler.plan.words import summarise
+from reconciler.project.manifest.verdicts import POLICY_FILE
+from reconciler.registry.model import Approval
+from reconciler.registry.protocol import History
+
+
+def require_approval(
+    target: Target, plan: Plan, measured: Sequence[Hazard] = (), files: Mapping[str, str] | None = None
+) -> Approval:
+    """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509,
+    A580). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of (None:
+    as they stand)."""
+    if plan.changes_nothing:
+        return Approval("empty")
+    judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
+    forbid_denied(plan, judgements)
+    approval = _bootstrap_approval(target, plan, files)
+    _require_more(target, plan, judgements, approval, files)
+    return approval
+
+
+def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
+    """Raises PlanRejected (A508) when policy denies a hazard of the plan."""
+    found = denied(judgements)
+    if found:
+        raise PlanRejected(
+            "A508",
+            f"{plan.pipeline}: {POLICY_FILE} denies the plan: {'; '.join(map(_words, found))}",
+            f"change the files so that the hazard goes away; or change the rule in {POLICY_FILE} and merge that first",
+        )
+
+
+def _words(judgement: Judgement) -> str:
+    reason = f" ({printable(judgement.reason)})" if judgement.reason else ""
+    return f"{judgement.hazard.code} {judgement.hazard.message}{reason}"
+
+
+def _require_more(
+    target: Target,
+    plan: Plan,
+    judgements: Sequence[Judgement],
+    approval: Approval,
+    files: Mapping[str, str] | None = None,
+) -> None:
+    """Raises ApprovalRequired (A509) unless as many people approved as policy asks for."""
+    wanted = approvals_demanded(judgements)
+    if wanted == 0:
+        return
+    rows = recorded_approvals(target, plan)
+    # Who approves twice is named as at first.
+    approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
+    authors = {person(name) for name in _authors(target, plan, files)} if approvers else set()
+    others = {known: name for known, name in approvers.items() if known not in authors}
+    missing = wanted - len(others)
+    if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
+        missing = max(missing, wanted + 1 - len(approvers))
+    if missing <= 0:
+        return
+    given = f"approved so far by {', '.join(sorted(others.values()))}" if others else "approved by nobody so far"
+    barred = sorted(name for known, name in approvers.items() if known in authors)
+    if barred:
+        given += f"; {', '.join(barred)} made the change and can't approve it"
+    hazards = "; ".join(map(_words, demanding(judgements)))
+    who = "somebody" if missing == 1 else f"{missing} people"
+    raise ApprovalRequired(
+        "A509",
+        f"{plan.pipeline}: plan {short(plan.digest)} needs {describe_demand(judgements)}: {hazards}. "
+        f"Missing: {missing} ({printable(given)})",
+        f"{_COMMIT_FIRST if _of_nobody(target, plan, files) else ''}let {who} run "
+        f"`reconcile approve {plan.pipeline} {short(plan.digest)}`",
+    )
+
+
+_COMMIT_FIRST: Final = "commit the change, so that git knows who made it (the plan and its digest stay the same); then "
+
+
+def missing_approvals(target: Target, plan: Plan) -> str | None:
+    """What policy still asks for besides what was recorded, in words; None when that is nothing."""
+    try:
+        _require_more(target, plan, plan.judgements, Approval("lock"))
+    except ApprovalRequired as missing:
+        return str(missing)
+    return None
+
+
+def _of_nobody(target: Target, plan: Plan, files: Mapping[str, str] | None) -> tuple[str, ...]:
+    """The files of the change that git knows nobody of, since they are not committed. In a rollback files have no part."""
+    return () if plan.rollback else not_committed(target, plan.pipeline, files=files) or ()
+
+
+def _authors(target: Target, plan: Plan, files: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Names and addresses of those whose commits made the change. Raises ReconcileError (A583) where git can't tell: nobody
+    is known then not to have made it. `files` as for `require_approval`."""
+    unknown = _of_nobody(target, plan, files)
+    if unknown:
+        raise ReconcileError(
+            "A583",
+            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: not committed: "
+            f"{', '.join(map(printable, unknown))}",
+            f"{_COMMIT_FIRST}let somebody else approve it",
+        )
+    since = _commit_of_what_is_applied(target, plan.pipeline)
+    authors = authors_since(target.root, since, _places_of_change(target, plan.pipeline, since))
+    if authors is None:
+        since_when = f"since commit {short_commit(since)}, which is applied" if since else "so far"
+        raise ReconcileError(
+            "A583",
+            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: this copy of the "
+            f"repository lacks what was done {since_when}",
+            "fetch the whole history: git fetch --unshallow",
+        )
+    return authors
+
+
+def _places_of_change(target: Target, pipeline: str, since: str) -> tuple[Path, ...] | None:
+    """Where a change may have been made; None where it may have been anywhere, since the project was moved."""
+    folder, project = target.root / PIPELINES_FOLDER / pipeline, target.root / PROJECT_FILE
+    if not since:
+        # Of what was never applied all is the change; but not all that was ever set for environments.
+        return (folder,)
+    return (folder, project) if is_at_home(target, pipeline) else None
+
+
+def _commit_of_what_is_applied(target: Target, pipeline: str) -> str:
+    """The commit from which on a change was made; empty where nothing was applied from any."""
+    stored = target.registry.head(pipeline)
+    applied = stored.value.applied if stored is not None else None
+    if applied is None or applied.approval.kind != "restored" or applied.record is None:
+        return applied.commit if applied is not None else ""
+    # What was restored is of the commit that it was applied from, not of the one that it took the place of.
+    rows = target.registry.history(History.APPLIES, pipeline, record=applied.record)
+    return next((row["commit"] for row in reversed(rows) if row["commit"]), "")
+
+
+def made_the_change(target: Target, plan: Plan, name: str) -> bool:
+    """Whether somebody wrote what the plan is made of. Raises ReconcileError (A583) where git can't tell."""
+    return person(name) in {person(author) for author in _authors(target, plan)}
+
+
+def person(name: str) -> str:
+    """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is. What nobody sees
+    tells nobody apart. Empty where it names nobody."""
+    seen = "".join(sign for sign in name.casefold() if is_seen(sign) or sign.isspace())
+    return " ".join(seen.partition("@")[0].split())
+
+
+def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | None) -> Approval:
+    """What `bootstrap_policy` and the environment ask for."""
+    if plan.is_rejected:
+        raise PlanRejected(
+            "A502",
+            f"{plan.pipeline}: bootstrap_policy is reject, and the pipeline was modified: {_changes(plan)}",
+            "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
+        )
+    if not plan.needs_approval:
+        _require_vouched(target, plan, files)
+        if plan.is_empty:
+            return Approval("empty")
+        return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
+    recorded = recorded_approvals(target, plan)
+    if recorded:
+        # A digest does not cover all that is written: descriptions, and settings of what is new.
+        _require_vouched(target, plan, files)
+        return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
+    if plan.rollback:
+        raise awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
+    reason = lock_problem(target, plan, files)
+    if reason is None:
+        require_newest(target, plan, files)
+        return Approval("lock")
+    raise awaiting(plan, reason, lock_is_there=isinstance(read_lock_state(target, plan), Matches))
+
+
+def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
+    """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: but for a
+    lock, that is all that vouches for them."""
+    branches = required_branches(target, plan.pipeline)
+    if plan.rollback or not branches:
+        return
+    reason = unmerged(target, plan.pipeline, files=files) or outdated(target, plan.pipeline, files)
+    if reason is not None:
+        raise not_of_the_branch(plan, branches, reason)
+
+
+def require_newest(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
+    """Raises ApprovalRequired (A580) where the environment names a branch, and the commit is older than what was applied or
+    looked at: a job that is run again brings back nothing, whatever approves it."""
+    reason = outdated(target, plan.pipeline, files)
+    if reason is not None:
+        raise not_of_the_branch(plan, required_branches(target, plan.pipeline), reason)
+
+
+def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
+    """Raises ApprovalRequired (A580) where what was staged of a commit is not wanted any more: since then the files of
+    another one were looked at, and found to be what is applied."""
+    newer = passed(target, plan.pipeline, commit)
+    if newer is not None:
+        raise ApprovalRequired(
+            "A580",
+            f"{plan.pipeline}: not promoted: it was staged of commit {short_commit(commit)}; commit {short_commit(newer)} "
+            "was looked at since then, and says what is applied",
+            f"drop it: reconcile unstage --pipeline {plan.pipeline}; or stage what the files say now: "
+            f"reconcile apply --no-promote {plan.pipeline}",
+        )
+
+
+def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:
+    """The error (A580) that says why a plan is not what the environment's branches say."""
+    what = summarise(plan) if not plan.is_empty else "no result changes"
+    return ApprovalRequired(
+        "A580",
+        f"{plan.pipeline}: not applied ({what}): {reason}",
+        f"{plan.environment} takes its files from branch {' and '.join(branches)}: merge them, and apply what it says now",
+    )
+
+
+def awaiting(plan: Plan, reason: str, *, lock_is_there: bool = False) -> ApprovalRequired:
+    """The error (A501) that says why a plan waits, and how it is approved."""
+    return ApprovalRequired(
+        "A501",
+        f"{plan.pipeline}: awaiting approval of plan {short(plan.digest)} ({summarise(plan)}): {reason}",
+        f"{_how(plan, lock_is_there)}`reconcile approve {plan.pipeline} {short(plan.digest)}`",
+    )
+
+
+def _how(plan: Plan, lock_is_there: bool) -> str:
+    if plan.rollback:
+        return "add --approve, if it is yours to approve; or let somebody run "
+    if lock_is_there:
+        return "plan.lock is for this plan: have it reviewed and merged; or "
+    return f"run `reconcile plan {plan.pipeline} --write-lock`, review and merge plan.lock; or "
+
+
+def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
+    """The approvals of this digest in this environment that the registry holds, the first one first; none of nobody."""
+    rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
+    return tuple(row for row in rows if person(row["by"]))
+
+
+def read_lock_state(target: Target, plan: Plan) -> LockState:
+    """What the lock file in the working tree says of the plan."""
+    return judge_lock(read_optional(lock_path(target.root, plan.pipeline), target.root), plan, __version__)
+
+
+def lock_problem(target: Target, plan: Plan, files: Mapping[str, str] | None = None) -> str | None:
+    """Why the lock does not approve the plan, or None when it does; `files` as for `require_approval`."""
+    state = read_lock_state(target, plan)
+    if not isinstance(state, Matches):
+        return describe_lock(state)
+    return unmerged(target, plan.pipeline, (lock_path(target.root, plan.pipeline),), files)
+
+
+def describe_lock(state: LockState) -> str:
+    """A lock's state as a clause."""
+    match state:
+        case Matches():
+            return "plan.lock approves this plan"
+        case Missing():
+            return "there is no plan.lock for it"
+        case Spent():
+            return "plan.lock is spent: its plan was applied already. A revert needs its lock written again"
+        case OtherVersion():
+            return f"plan.lock was written by reconciler {state.version}, this is {__version__}; write it again"
+        case Differs():
+            return f"plan.lock is for another plan: {state.reason}. A revert, too, needs its lock written again"
+        case _:
+            assert_never(state)
+
+
+def _changes(plan: Plan) -> str:
+    words = [f"{change.kind.value} {change.name} {change.action.value}" for change in plan.diff.relations]
+    words += [f"connector {change.name} {change.action.value}" for change in plan.diff.connectors]
+    return ", ".join(words)

@@ -1,0 +1,210 @@
+"""Planning: desired from the files, applied from the registry, and the plan between them.
+
+Safety rules: "never applied" is believed only if the registry can be read, does not know the name, and nothing is stored
+where the pipeline's relations would stand (A505). Anything else is an error, never an everything-is-new plan.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reconciler.base.declarations import BootstrapPolicy, stricter
+from reconciler.base.errors import LeaseHeld, ManifestInvalid, ReconcileError
+from reconciler.base.names import fold
+from reconciler.delta.nested_warehouses import registry_below, warehouse_in_store
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import is_vacant
+from reconciler.diff.foreign import ForeignChange
+from reconciler.diff.model import Action
+from reconciler.diff.moves import resolve_moves
+from reconciler.environment.homes import Homes, homes_beside
+from reconciler.environment.policies import what_is_asked
+from reconciler.environment.source import files_of
+from reconciler.environment.target import Target, nested_warehouse
+from reconciler.plan.hazards.connectors import touched_outputs
+from reconciler.plan.hazards.readers import ForeignReader
+from reconciler.plan.make import make_plan
+from reconciler.plan.model import Plan, Policies, RenameRelation
+from reconciler.plan.unchanged import make_unchanged_plan
+from reconciler.project.program.model import Program, empty_program
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.registry.model import Head, Stored
+from reconciler.state.applied import AppliedState, read_applied
+from reconciler.state.folders import folder_for, renamed_placements
+from reconciler.workspace.desired import begin_visit, compile_desired
+from reconciler.workspace.outlines import find_unchanged
+from reconciler.workspace.output_places import other_writers
+from reconciler.workspace.pipelines import require_known
+
+
+def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = "") -> Plan:
+    """The plan from what is applied to what is desired, in this environment. `rollback` as in `make_plan`.
+
+    The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
+    judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
+    `moved` entries that are wrong about what is applied; LeaseHeld where another first apply is under way.
+    """
+    if desired is None and applied.snapshot is None:
+        raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
+    snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
+    if applied.snapshot is not None and desired is not None:
+        wrong = resolve_moves(applied.snapshot.program, desired.program).diagnostics
+        if wrong:
+            raise ManifestInvalid(wrong)
+    foreign: Mapping[str, ForeignChange] = {}
+    if applied.snapshot is not None and desired is not None and desired.program.foreign:
+        from reconciler.workspace.foreign import foreign_changes
+
+        foreign = foreign_changes(begin_visit(target, pipeline), applied.snapshot.program, desired.program)
+    last = applied.head.value.applied if applied.head is not None else None
+    homes = homes_beside(target, pipeline, last.home if last is not None else None)
+    policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)
+    follows = last.follows if last else None
+    environment = target.environment.name
+    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, rollback=rollback)
+    readers: Mapping[str, Sequence[ForeignReader]] = {}
+    if any(change.action is not Action.ADDED for change in plan.diff.relations):
+        readers = _readers(target, pipeline, applied.snapshot)
+    outputs = touched_outputs(plan.diff, desired.program) if desired is not None else ()
+    writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
+    if readers or writers:
+        plan = make_plan(
+            pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers, rollback, writers
+        )
+    try:
+        _require_vacant(target, plan, applied)
+    except ReconcileError:
+        # Another first apply may have made them, since the registry was asked.
+        if applied.head is None and target.registry.head(pipeline) is not None:
+            message = f"somebody else applies {pipeline} for the first time"
+            raise LeaseHeld("A503", message, "plan again when that is done") from None
+        raise
+    head = applied.head.value if applied.head is not None else None
+    if head is not None and desired is not None and (desired.program.settings.pins or desired.program.settings.held):
+        from reconciler.versions.column_types import require_other_columns
+
+        require_other_columns(head, desired.program, plan.diff)
+    if head is not None and head.staged is not None:
+        from reconciler.state.staged import with_staged
+
+        plan = with_staged(plan, head.staged, desired)
+    return plan
+
+
+def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping[str, Sequence[ForeignReader]]:
+    """The views of other pipelines that read this one, by folded name of what they read. Most pipelines have none."""
+    if applied is None or target.registry.readers(pipeline) is None:
+        return {}
+    from reconciler.materialize.following import find_readers
+
+    return find_readers(target, pipeline, [*applied.program.tables, *applied.program.views])
+
+
+def policies_for(target: Target, bootstrap: list[BootstrapPolicy], homes: Homes) -> Policies:
+    """The policies in force for what has these bootstrap policies on its two sides, and is under these homes."""
+    policy, origin, approve_first_apply = what_is_asked(target, homes)
+    return Policies(
+        bootstrap=stricter(bootstrap),
+        approve_first_apply=approve_first_apply,
+        policy=policy,
+        origin=origin,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan with what it was made from. The programs are empty where nothing is applied, or nothing desired."""
+
+    plan: Plan
+    head: Stored[Head] | None
+    applied: Program
+    desired: Program
+
+
+def plan_pipeline(target: Target, pipeline: str) -> Plan:
+    """Read both sides and plan. Needs no JVM; starts no process but git."""
+    found = plan_or_programs(target, pipeline)
+    return found if isinstance(found, Plan) else found.plan
+
+
+def plan_or_programs(target: Target, pipeline: str, files: Mapping[str, str] | None = None) -> Plan | Planned:
+    """The plan alone where nothing changed and nothing need be compiled; else with what it was made from. `files` are the
+    pipeline's, if they were read already."""
+    require_known(target, pipeline)
+    if files is None:
+        files = files_of(target.root, pipeline)
+    return _plan_unchanged(target, pipeline, files) or _plan_compiled(target, pipeline, files)
+
+
+def plan_with_programs(target: Target, pipeline: str) -> Planned:
+    """Read both sides and plan, for who needs to look at both."""
+    require_known(target, pipeline)
+    return _plan_compiled(target, pipeline, files_of(target.root, pipeline))
+
+
+def _plan_compiled(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Planned:
+    applied = read_applied(target, pipeline)
+    desired = compile_desired(target, pipeline, files, applied=applied.snapshot)
+    return planned_between(target, pipeline, applied, desired)
+
+
+def planned_between(
+    target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = ""
+) -> Planned:
+    """`plan_between`, with what it was made from."""
+    plan = plan_between(target, pipeline, applied, desired, rollback)
+    known = desired or applied.snapshot
+    assert known is not None
+    nothing = empty_program(known.program.settings)
+    return Planned(
+        plan,
+        applied.head,
+        applied.snapshot.program if applied.snapshot else nothing,
+        desired.program if desired else nothing,
+    )
+
+
+def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> Plan | None:
+    """The plan, if the files are known to be those that are applied, byte for byte: then nothing need be compiled."""
+    unchanged = find_unchanged(target, pipeline, files)
+    if unchanged is None:
+        return None
+    outline, glance = unchanged
+    return make_unchanged_plan(
+        pipeline,
+        target.environment.name,
+        outline,
+        policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)], homes_beside(target, pipeline, glance.home)),
+        glance.follows,
+    )
+
+
+def require_apart(target: Target, pipeline: str) -> None:
+    """Where nothing of a pipeline is applied yet, no other warehouse stands in its folder. Raises ReconcileError (U821)."""
+    folder = join_location(target.warehouse, pipeline)
+    nested = warehouse_in_store(target.warehouse, pipeline) or registry_below(folder)
+    if nested is not None:
+        raise nested_warehouse(target.environment.name, target.warehouse, nested)
+
+
+def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
+    head = applied.head.value if applied.head else None
+    if head is None:
+        require_apart(target, plan.pipeline)
+    published = head.published.relations if head and head.published else {}
+    renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
+    ours = renamed_placements(published, renames)
+    if head is not None and (head.journal is not None or head.intent is not None):
+        # An apply or a restore under way has made some of them; it knows which.
+        return
+    for change in plan.diff.relations:
+        if change.action is not Action.REMOVED and fold(change.name) not in ours:
+            location = join_location(target.warehouse, folder_for(plan.pipeline, change.name, ours))
+            nested = registry_below(location)
+            if nested is not None:
+                raise nested_warehouse(target.environment.name, target.warehouse, nested)
+            if change.action is Action.ADDED and not is_vacant(location):
+                raise ReconcileError(
+                    "A505",
+                    f"{location} holds data already, but the registry does not know {plan.pipeline}.{change.name}",
+                    "was the registry moved or lost? Restore it, or move that folder away if it is not needed",
+                )

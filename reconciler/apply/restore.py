@@ -1,0 +1,237 @@
+"""Restore: a pipeline goes back to a checkpoint, its own or another pipeline's.
+
+Rules:
+- A restore is a step of its own (`restoring`), under the lease: a crash in the midst of it is finished by whoever comes
+  next. Everything goes back together: tables, views, positions of inputs, and the program. The files are not looked at; the
+  next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that changes
+  the program, or its settings, is a plan itself (`restore_plans`). A plan that was approved before serves no more: a digest
+  covers what was applied before, and a restore is part of that.
+- Outputs are not put back, since what was sent is out: each goes on from what it sent last, and the next emission is the
+  difference between that and the view as restored.
+- Another pipeline's checkpoint is taken over with copies of its tables' rows; views are computed from them. That pipeline is
+  left as it is. Outputs begin anew.
+- Whatever could be missing is looked at first: a version that was pruned, or that a vacuum took, is X730, and nothing was
+  touched then.
+"""
+
+import getpass
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.apply.approvals import give_approval
+from reconciler.apply.restore_plans import (
+    Restore,
+    needs_approval,
+    plan_restore,
+    remember_commit,
+    require_consent,
+    require_merged,
+)
+from reconciler.base.boundaries import BEFORE, Boundary, no_boundary
+from reconciler.base.digest import JsonObject, digest_json
+from reconciler.base.errors import EngineError, NotFound, ReconcileError
+from reconciler.delta.opening import join_location
+from reconciler.delta.restoring import require_version
+from reconciler.delta.tables import table_version
+from reconciler.engine.protocol import Engine
+from reconciler.environment.target import Target
+from reconciler.materialize.following import register_reader
+from reconciler.project.snapshot.codec import encode_program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
+from reconciler.registry.codec import foreign_to_json, placement_to_json
+from reconciler.registry.model import Head, Placement, Stored
+from reconciler.run.pausing import carry_out_waiting
+from reconciler.run.replaying import replay_intent
+from reconciler.run.restoring import RESTORE, is_kept
+from reconciler.run.stepping import carry_out, write_intent
+from reconciler.state.checkpoints import Checkpoint, find_checkpoint
+from reconciler.state.events import Event
+from reconciler.state.failed_commands import RESTORING, telling_of_failure
+from reconciler.state.folders import folder_for
+from reconciler.state.lease import hold_lease, this_process
+from reconciler.state.pruned import require_kept
+from reconciler.state.snapshots import read_snapshot
+from reconciler.state.steps import removed_since
+
+_PIPELINE = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a restore did: the step that it published."""
+
+    pipeline: str
+    checkpoint: str
+    source: str
+    step: int
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """What a restore is told besides its target: how to compute, whom to tell, where to die in tests."""
+
+    engine: Engine
+    tell: Callable[[str], None] = lambda message: None
+    boundary: Boundary = no_boundary
+
+
+def restore_checkpoint(
+    target: Target,
+    pipeline: str,
+    name: str,
+    restoring: Restoring,
+    from_pipeline: str | None = None,
+    *,
+    replaces: bool = False,
+    approve_as: str | None = None,
+) -> Restored:
+    """Bring a pipeline back to a checkpoint, its own or (with `from_pipeline`) another's.
+
+    `replaces`: another's, though something of this pipeline is applied. `approve_as` approves the plan that this is, by that
+    name. Raises NotFound (A516), ReconcileError (A507, A517), ApprovalRequired and PlanRejected where the program changes by
+    it (`restore_plans`), LeaseHeld, EngineError (X730 and what the engine refuses); nothing has changed then.
+    """
+    source = from_pipeline or pipeline
+    if not _PIPELINE.fullmatch(pipeline):
+        raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
+    checkpoint = find_checkpoint(target, source, name)
+    with hold_lease(target.registry, pipeline, this_process(RESTORING), report=restoring.tell) as lease:
+        stored = _ready(target, pipeline, restoring, lease.check)
+        if source == pipeline:
+            if stored is None:
+                raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
+            details = _own_details(target, stored.value, checkpoint)
+        else:
+            if stored is not None and stored.value.applied and stored.value.applied.record and not replaces:
+                raise ReconcileError(
+                    "A517",
+                    f"something of {pipeline} is applied, and {source}'s checkpoint {name} would take its place",
+                    "add --replace if that is meant",
+                )
+            details = _foreign_details(target, pipeline, stored, source, checkpoint)
+        restored = read_snapshot(target, pipeline, details["record"])
+        restore = Restore(pipeline, checkpoint.name, source, details["record"])
+        plan = plan_restore(target, restore, restored)
+        require_merged(target, plan, restore)
+        if approve_as is not None and needs_approval(target, plan, restore, restored):
+            give_approval(target, plan, approve_as, "")
+        require_consent(target, plan, restore, restored)
+        # What was refused until here touched nothing.
+        remember_commit(target, plan, restore)
+        with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
+            restoring.boundary(f"restore_intent:{BEFORE}")
+            stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)
+            program = restored.program
+            stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
+    return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(details["restored"])))
+
+
+def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[[], None]) -> Stored[Head] | None:
+    """The head without an open step or apply; what was left open is finished, or withdrawn, first."""
+    stored = target.registry.head(pipeline)
+    if stored is not None and stored.value.journal is not None:
+        raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
+    if stored is not None and stored.value.intent is not None:
+        restoring.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
+        replay_intent(target, stored, restoring.engine, restoring.boundary, check)
+    carry_out_waiting(target, pipeline, restoring.tell, restoring.boundary)
+    return target.registry.head(pipeline)
+
+
+def _new_head(target: Target, pipeline: str) -> Stored[Head]:
+    return target.registry.replace_head(None, Head(pipeline), str(uuid.uuid4()))
+
+
+def _own_details(target: Target, head: Head, checkpoint: Checkpoint) -> JsonObject:
+    snapshot = read_snapshot(target, head.pipeline, checkpoint.record)
+    wanted = {key: place for key, place in checkpoint.relations.items() if is_kept(snapshot.program, key)}
+    gone = removed_since(target.registry, head, checkpoint.step, wanted)
+    restored = {}
+    for key, placement in sorted(wanted.items()):
+        location = join_location(target.warehouse, placement.location)
+        if key in gone:
+            raise _missing(checkpoint, key, "its folder was removed by a later apply")
+        _require(target, head.pipeline, checkpoint, key, location, placement.version)
+        restored[key] = {
+            "location": placement.location,
+            "read": placement.version,
+            "expected": table_version(location),
+            "placement": placement_to_json(placement),
+        }
+    return _details(head, checkpoint, snapshot, head.pipeline, restored)
+
+
+def _foreign_details(
+    target: Target, pipeline: str, stored: Stored[Head] | None, source: str, checkpoint: Checkpoint
+) -> JsonObject:
+    theirs = read_snapshot(target, source, checkpoint.record).program
+    # What was rolled back there was so of their files.
+    ours = replace(theirs, settings=replace(theirs.settings, name=pipeline, held={}))
+    if any(one.pipeline == pipeline for one in ours.foreign.values()):
+        message = f"{source} reads {pipeline}: as {pipeline} it would read itself"
+        raise ReconcileError("A517", message, "take it over under another name")
+    if any(one.is_own for one in ours.foreign.values()):
+        raise ReconcileError("A517", f"{source} reads versions of its own relations, which {pipeline} does not have")
+    if ours.foreign:
+        register_reader(target, ours)
+    snapshot = take_snapshot(ours)
+    target.registry.write_snapshot(pipeline, snapshot.record, encode_program(ours))
+    head = stored.value if stored else Head(pipeline)
+    their_head = target.registry.head(source)
+    wanted = {key: place for key, place in checkpoint.relations.items() if key in theirs.tables}
+    gone = removed_since(target.registry, their_head.value, checkpoint.step, wanted) if their_head else frozenset()
+    known = dict(head.published.relations) if head.published else {}
+    restored: dict[str, Any] = {}
+    for key in ours.order:
+        if not is_kept(ours, key):
+            continue
+        folder = folder_for(pipeline, key, known)
+        restored[key] = {"location": folder, "expected": table_version(join_location(target.warehouse, folder))}
+        known[key] = Placement(folder, 0)
+        if key in ours.tables:
+            placement = checkpoint.relations[key]
+            location = join_location(target.warehouse, placement.location)
+            if key in gone:
+                raise _missing(checkpoint, key, "its folder was removed by a later apply")
+            _require(target, source, checkpoint, key, location, placement.version)
+            restored[key] |= {"source": placement.location, "read": placement.version}
+    return _details(head, checkpoint, snapshot, source, restored)
+
+
+def _details(
+    head: Head, checkpoint: Checkpoint, snapshot: Snapshot, source: str, restored: Mapping[str, JsonObject]
+) -> JsonObject:
+    apply_id = str(uuid.uuid4())
+    before = head.applied.follows if head.applied else None
+    return {
+        "checkpoint": checkpoint.name,
+        "source": source,
+        "step": checkpoint.step,
+        "record": snapshot.record,
+        "digest": snapshot.digest,
+        "apply_id": apply_id,
+        "by": getpass.getuser(),
+        # Every plan that was made before follows another, so that no approval of one serves again.
+        "follows": digest_json([before, checkpoint.name, apply_id]),
+        "positions": dict(checkpoint.positions),
+        "restored": dict(restored),
+        **({"foreign": foreign_to_json(checkpoint.foreign)} if checkpoint.foreign else {}),
+    }
+
+
+def _require(target: Target, pipeline: str, checkpoint: Checkpoint, key: str, location: str, version: int) -> None:
+    """The files of what was pruned may be there still, and be going: so that is asked first."""
+    try:
+        require_kept(target.registry, pipeline, target.warehouse, checkpoint.step, location, version)
+        require_version(location, version)
+    except EngineError as error:
+        raise _missing(checkpoint, key, error.message) from error
+
+
+def _missing(checkpoint: Checkpoint, key: str, why: str) -> EngineError:
+    message = f"checkpoint {checkpoint.name} can't be restored, since what {key} held then is gone: {why}"
+    return EngineError("X730", message, "restore a later checkpoint")

@@ -1,0 +1,191 @@
+"""Rollback: an object, or a whole pipeline, has an earlier version again, until the files say something else.
+
+- A rollback is a plan as any other: from what is applied to what is applied with other versions in it. The files play no
+  part: what waits in them waits on. It is approved as any other (`reconcile approve`; a lock is for plans from the files),
+  and carried out as one, by the same journal, beside a live run, too.
+- What is applied then says what is held back (`held_objects`), so that plans from the files leave it as it is.
+- Where a rollback leads to what the files had, nothing is held any more: they hold again. So it is with `end`.
+- A view that is pinned in pipeline.yaml is the file's to change (A543).
+- A table goes back only where its rows outlive that, by the rules of any change of a table (A544).
+- A version that reads what is called otherwise by now, while something else has its name, is not gone back to (A541).
+- Somebody else has to be able to approve it: one that waits for that is noted in the audit, so that its digest says which
+  rollback it is of.
+"""
+
+import json
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+
+from reconciler.apply.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.apply.planning import Planned, planned_between
+from reconciler.base.declarations import Held
+from reconciler.base.diagnostics import errors_among
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import ApprovalRequired, NotFound, ReconcileError
+from reconciler.base.names import fold
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Fate
+from reconciler.environment.commits import who_is_at_work
+from reconciler.environment.target import Target
+from reconciler.plan.model import Plan
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.model import Snapshot, take_snapshot
+from reconciler.project.snapshot.objects import object_keys, pins_of, same_meaning
+from reconciler.registry.protocol import History
+from reconciler.state.applied import AppliedState, read_applied
+from reconciler.versions.looking import ObjectVersion, find_in_head, read_version
+from reconciler.versions.names_since import NamesSince
+from reconciler.versions.rollbacks import Rollback, active_number, would_lose
+from reconciler.workspace.desired import begin_visit
+from reconciler.workspace.maintained import with_maintained_versions
+from reconciler.workspace.recorded_functions import (
+    calls_recorded,
+    with_applied_functions,
+    with_recorded_functions,
+)
+from reconciler.workspace.redefining import defines, other_meaning, stored_definition, with_definitions
+
+_PROPOSED = "rollback proposed"
+
+
+def plan_rollback(target: Target, rollback: Rollback) -> Planned:
+    """The plan that carries a rollback out, with what it was made from. Raises ReconcileError (A541, A543, A544)."""
+    applied = read_applied(target, rollback.pipeline)
+    return planned_between(target, rollback.pipeline, applied, rolled_back(target, applied, rollback), rollback.words)
+
+
+def roll_back(target: Target, rollback: Rollback, applying: Applying) -> ApplyResult:
+    """Carry a rollback out, as an apply of its plan. Raises as `plan_rollback` does, and as `apply_pipeline`."""
+
+    def desired(applied: AppliedState) -> Desired:
+        # A rollback comes from no commit: the files in force are those that were.
+        stored = applied.head.value.applied if applied.head is not None else None
+        return Desired(rolled_back(target, applied, rollback), lambda: stored.commit if stored is not None else "")
+
+    wanted = Wanted(desired, rollback.words)
+    try:
+        return apply_pipeline(target, rollback.pipeline, applying, wanted)
+    except ApprovalRequired:
+        _propose(target, rollback, plan_rollback(target, rollback).plan)
+        raise
+
+
+def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Snapshot:
+    """What is applied, with what the rollback brings in it."""
+    if applied.snapshot is None or applied.head is None:
+        raise NotFound("A506", f"nothing of {rollback.pipeline} is applied", "run: reconcile apply")
+    program, head = applied.snapshot.program, applied.head.value
+    visit = begin_visit(target, rollback.pipeline)
+    held = dict(program.settings.held)
+    definitions: dict[str, JsonObject | None] = {}
+    versions: dict[str, ObjectVersion] = {}
+    for key, number in rollback.to.items():
+        _require_free(program, key)
+        _require_as_seen(rollback, key, active_number(head, key))
+        written = held[key].written if key in held else stored_definition(program, key)
+        held[key], definitions[key] = Held(number, written), None
+        if number is not None:
+            kind, _, name = key.partition(":")
+            versions[key] = read_version(target, find_in_head(head, name, kind), f"v{number}")
+            definition = versions[key].definition
+            if rollback.whole and "functions" not in versions[key].content:
+                # It does not say which functions it called: those of then, which go back with it.
+                definitions[key] = definition
+            else:
+                definitions |= with_recorded_functions(target, versions[key], key, definition)
+    for key, number in rollback.to.items():
+        if number is None and held[key].written is None:
+            del held[key]
+    for key in rollback.ended:
+        if key in held:
+            definitions[key] = held.pop(key).written
+    # What has a version by its number goes on calling what this one calls, whatever functions go back.
+    staying = {*pins_of(program)} | {*held} - {*rollback.to}
+    for key in sorted(staying & {*object_keys(program)} - {*definitions}):
+        definitions |= with_applied_functions(head, program, key, key)
+    compiled = with_definitions(visit, program, definitions)
+    errors = errors_among(compiled.diagnostics)
+    if errors:
+        raise _misfit(rollback, f"{errors[0].code}: {errors[0].message}", errors[0].hint)
+    names = NamesSince(target, head, None, compiled.program)
+    for key, version in versions.items():
+        what = other_meaning(compiled.program, key, version)
+        if what is not None:
+            raise _misfit(rollback, f"{version.found.name}@v{version.summary.number} has {what} in today's program")
+        other = names.misread(version)
+        if other is not None:
+            verb = "has" if key.startswith("table:") else "reads"
+            why = f"{version.found.name}@v{version.summary.number} {verb} {other}"
+            raise _misfit(rollback, why, "define it anew in the files, or give the names back there (`moved`)")
+        differs_in_types = same_meaning(compiled.program, program, key) and active_number(head, key) != held[key].number
+        if differs_in_types or calls_recorded(compiled.program, key):
+            continue
+        if defines(visit, compiled.program, key, held[key].written):
+            # That is what the files say, as far as they are applied: they hold again.
+            del held[key]
+    settings = replace(compiled.program.settings, held=dict(sorted(held.items())))
+    found = take_snapshot(with_maintained_versions(visit, replace(compiled.program, settings=settings)))
+    _require_rows_to_stay(rollback, applied.snapshot, found)
+    return found
+
+
+def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
+    """The rollback whose plan, which waits for an approval in this environment, has a digest that begins so."""
+    for row in reversed(target.registry.history(History.AUDIT, pipeline, event=_PROPOSED)):
+        details = json.loads(row["details"])
+        if details["environment"] == target.environment.name and details["digest"].removeprefix("sha256:").startswith(
+            digest
+        ):
+            found = details["rollback"]
+            whole = found.get("whole", False)
+            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]), found["seen"], whole)
+    return None
+
+
+def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
+    details = {"environment": plan.environment, "digest": plan.digest, "rollback": asdict(rollback)}
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"event": _PROPOSED, "at": now, "by": who_is_at_work(target.root), "details": canonical_json(details)}
+    target.registry.record(History.AUDIT, rollback.pipeline, [row], f"rollback:{plan.environment}:{plan.digest}")
+
+
+def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
+    """A repeat finds it done; anything else that came meanwhile is not what somebody wanted to go back from."""
+    if active not in (rollback.seen.get(key), rollback.to[key]):
+        now = "it is not there any more" if active is None else f"v{active} is active now"
+        raise ReconcileError(
+            "A547",
+            f"{rollback.pipeline}.{key.partition(':')[2]}: {now}, which was not so when the rollback was asked for",
+            "ask for it again, with --plan to look at it first",
+        )
+
+
+def _require_free(program: Program, key: str) -> None:
+    name = key.partition(":")[2]
+    pin = pins_of(program).get(key)
+    if pin is not None:
+        raise ReconcileError(
+            "A543",
+            f"{program.name}.{name} is pinned at v{pin.number} in pipeline.yaml, which says which version it has",
+            "change the pin, or take it away, and apply",
+        )
+
+
+def _require_rows_to_stay(rollback: Rollback, applied: Snapshot, desired: Snapshot) -> None:
+    tables = {key.partition(":")[2] for key in (*rollback.to, *rollback.ended) if key.startswith("table:")}
+    if not tables:
+        return
+    for change in compare(applied, desired).relations:
+        if fold(change.name) in tables and change.fate not in (Fate.KEPT, Fate.EXTENDED, Fate.EVOLVED):
+            why = "that change deletes its rows; with `evolution: evolve` they may outlive it"
+            raise would_lose(rollback.pipeline, f"table:{fold(change.name)}", why)
+
+
+def _misfit(rollback: Rollback, why: str, hint: str | None = None) -> ReconcileError:
+    return ReconcileError(
+        "A541",
+        f"the rollback of {rollback.words} does not fit what is applied: {why}",
+        hint
+        or f"roll back what it needs, too: reconcile rollback --pipeline {rollback.pipeline} --to takes a registry version; "
+        f"reconcile history {rollback.pipeline} shows them",
+    )

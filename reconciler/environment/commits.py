@@ -1,0 +1,243 @@
+"""How the files of a repository relate to git: the commit that they are of, who wrote it, and whether it was merged.
+
+Rules:
+- A lock counts as merged only if the pipeline's files and the lock are exactly those of a commit (`uncommitted`), and, if
+  the environment names a branch, that branch itself stood at the commit (`why_no_state_of`): it is on the chain of first
+  parents from the branch's tip. A commit that a merge brought in was never its state, nor was it reviewed as one.
+- What is recorded of an apply names the commit that the pipeline's files are of. Files that are of none, as they were read,
+  stand on one: its id with a `+` (`commit_of`). Nobody is known to have written these, and no lock approves them.
+- Files are compared as they were read, with what the objects of git hold (`repository`): what a filter would make of them
+  does not count. The ends of lines are LF wherever they are read, however they stand here or there.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from reconciler.environment.repository import PLAIN_FILES, Entry, Repository, blob_id, open_repository
+from reconciler.environment.source import is_of_a_pipeline, pipeline_folder
+
+NOT_COMMITTED: Final = "+"
+"""Stands after the id of the commit on which files stood that were not those of it."""
+
+
+def who_is_at_work(root: Path) -> str:
+    """The user whom git names."""
+    user = os.environ.get("USER", "")
+    repository = open_repository(root)
+    if repository is None:
+        return user
+    with repository:
+        name = os.environ.get("GIT_COMMITTER_NAME") or os.environ.get("GIT_AUTHOR_NAME")
+        return name or repository.setting("user.name") or user
+
+
+def commit_of(root: Path, pipeline: str, files: Mapping[str, str] | None) -> str:
+    """The commit of the working tree, with a `+` where a pipeline's files (`source.files_of`) are not those of it. Empty
+    outside of git, and where nothing was ever committed."""
+    repository = open_repository(root)
+    if repository is None:
+        return ""
+    with repository:
+        if repository.head is None:
+            return ""
+        are_its = not _differing(repository, repository.head, root, pipeline, files or {})
+        return repository.head if are_its else repository.head + NOT_COMMITTED
+
+
+def short_commit(commit: str) -> str:
+    """A commit as people are shown it: twelve digits, and the `+`."""
+    return commit[:12] + (NOT_COMMITTED if commit.endswith(NOT_COMMITTED) else "")
+
+
+def author_of(root: Path, commit: str) -> str:
+    """Who wrote a commit, as git tells it; empty where the repository does not have it, or it does not have the files."""
+    repository = open_repository(root) if commit and not commit.endswith(NOT_COMMITTED) else None
+    if repository is None:
+        return ""
+    with repository:
+        return repository.log("-1", "--format=%an", commit, "--") or ""
+
+
+def uncommitted(
+    root: Path, pipeline: str, files: Mapping[str, str], others: Mapping[str, str | None]
+) -> tuple[str, ...] | None:
+    """Of a pipeline's files as they were read, and of `others`, those that the commit has otherwise, or only one of both
+    has; sorted, relative to the root. `others` are by path, too; None: there is no such file. None outside of git."""
+    repository = open_repository(root)
+    if repository is None:
+        return None
+    with repository:
+        if repository.head is None:
+            return tuple(sorted({*files, *(path for path, text in others.items() if text is not None)}))
+        found = _differing(repository, repository.head, root, pipeline, files)
+        above = _above(repository, root)
+        for path, text in others.items():
+            entry = repository.entry(repository.head, above + path)
+            if (entry is None) != (text is None) or (entry is not None and not _holds(repository, entry, text or "")):
+                found.add(path)
+        return tuple(sorted(found))
+
+
+def _differing(repository: Repository, commit: str, root: Path, pipeline: str, files: Mapping[str, str]) -> set[str]:
+    """The files of a pipeline that a commit has otherwise, or that only one of both has."""
+    folder = pipeline_folder(pipeline)
+    committed = {
+        f"{folder}/{path}" if path else folder: entry
+        for path, entry in repository.entries_below(commit, _above(repository, root) + folder)
+        if not path or is_of_a_pipeline(path.rpartition("/")[2], path[: path.rfind("/") + 1])
+    }
+    both = committed.keys() & files.keys()
+    return {*(committed.keys() ^ files.keys())} | {
+        path for path in both if not _holds(repository, committed[path], files[path])
+    }
+
+
+def _holds(repository: Repository, entry: Entry, text: str) -> bool:
+    """Whether an object of git is a file of this text."""
+    if entry.mode not in PLAIN_FILES:
+        return False
+    content = text.encode()
+    if blob_id(content, entry.id) == entry.id:
+        return True
+    kept = repository.content(entry)
+    return kept is not None and kept.replace(b"\r\n", b"\n") == content
+
+
+def _above(repository: Repository, root: Path) -> str:
+    """The path from git's top to the root; empty, or it ends in `/`."""
+    below = root.resolve().relative_to(repository.top).as_posix()
+    return "" if below == "." else f"{below}/"
+
+
+def authors_since(root: Path, commit: str, paths: tuple[Path, ...] | None) -> frozenset[str] | None:
+    """Names and addresses of the authors, co-authors among them, of what changed at these paths (None: anywhere) since a
+    commit (with a `+` or not; empty: since ever); where nothing changed since, of the last change there. Who made a file
+    that was moved there, or copied, is one of them. Empty outside of git. None where that can't be told: this copy does not
+    have that commit, or leaves out what came after it."""
+    repository = open_repository(root)
+    if repository is None:
+        return frozenset()
+    with repository:
+        if repository.head is None:
+            return frozenset()
+        places = [(path.parent.resolve() / path.name).relative_to(repository.top).as_posix() for path in paths or ()]
+        since = commit.removesuffix(NOT_COMMITTED)
+        changed = repository.commits_in("HEAD", *([f"^{since}"] if since else []))
+        # What is cut off has authors whom nobody sees, and the last commit before it looks as if it had made everything.
+        if changed is None or changed & repository.cut_commits:
+            return None
+        for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), ("-n", "1", "HEAD"):
+            told = [repository.log(_AUTHORS, *more, *revisions, "--", *places) for more in _WALKS]
+            for file in _added(repository, revisions, places):
+                told.append(repository.log(_AUTHORS, "--follow", *revisions, "--", file))
+            found = [one for one in told if one is not None]
+            if len(found) < len(told):
+                return None
+            lines = [line.partition("\0") for one in found for line in one.split("\n") if line]
+            if any(written in repository.cut_commits for written, _, _ in lines):
+                return None
+            if lines:
+                return frozenset(name for _, _, line in lines for name in _names(line) if name)
+        return None if repository.cut_commits else frozenset()
+
+
+def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> list[str]:
+    """The files that commits made anew at some places; they may have come from elsewhere."""
+    if not places:
+        return []
+    said = repository.log("--format=", "--name-only", "-z", "--no-renames", "--diff-filter=A", *revisions, "--", *places)
+    return sorted({name for name in (said or "").split("\0") if name})
+
+
+_WALKS = ((), ("--full-history", "--no-merges"))
+"""Of two branches that made one change, git shows one, unless it is asked for all; then it shows each merge as well."""
+
+_AUTHORS = "--format=%H%x00%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
+
+
+def _names(line: str) -> tuple[str, ...]:
+    """`name NUL address NUL co-author <address> NUL …` as names and addresses."""
+    author, address, *others = line.split("\0")
+    return (author, address, *(part.strip(" >") for other in others for part in other.split("<")))
+
+
+def checked_out(root: Path) -> str | None:
+    """The commit of the working tree; None outside of git, and where nothing was committed."""
+    repository = open_repository(root)
+    if repository is None:
+        return None
+    with repository:
+        return repository.head
+
+
+def why_no_state_of(root: Path, branch: str) -> str | None:
+    """Why the branch never stood at the working tree's commit, or None where it did. The branch is origin's, if there is an
+    origin, else the one here."""
+    repository = open_repository(root)
+    if repository is None:
+        return f"this is not a git repository, and has no branch {branch}"
+    with repository:
+        tip = repository.branch(branch)
+        if tip is None or repository.head is None:
+            return f"branch {branch} is not known here, or nothing is committed"
+        if repository.is_on_first_parents(repository.head, tip):
+            return None
+        if repository.is_ancestor(repository.head, tip):
+            return f"this commit came into branch {branch} by a merge; the branch itself never stood at it"
+        cut = ", as far as this copy knows: it is shallow" if repository.cut_commits else ""
+        return f"this commit is not on branch {branch}{cut}"
+
+
+def is_cut(root: Path) -> bool:
+    """Whether this copy of the repository leaves out a part of its history."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        return bool(repository.cut_commits)
+
+
+def is_tip_of_whole_copy(root: Path, branch: str) -> bool:
+    """Whether the working tree's commit is the last of the branch, in a copy that leaves out no history."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        return not repository.cut_commits and repository.head is not None and repository.head == repository.branch(branch)
+
+
+def differs_at(root: Path, commit: str, pipeline: str, files: Mapping[str, str]) -> bool:
+    """Whether a commit has other files of a pipeline than these."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        return bool(_differing(repository, commit, root, pipeline, files))
+
+
+class Age(StrEnum):
+    """How a commit stands to another one."""
+
+    OLDER = "older"
+    NOT_OLDER = "not older"
+    UNKNOWN = "unknown"
+
+
+def age_beside(root: Path, commit: str, other: str) -> Age:
+    """Whether a commit is older than another one that came out of it, as far as this copy tells."""
+    if commit == other:
+        return Age.NOT_OLDER
+    repository = open_repository(root)
+    if repository is None:
+        return Age.UNKNOWN
+    with repository:
+        if not (repository.has_commit(commit) and repository.has_commit(other)):
+            return Age.UNKNOWN
+        if repository.is_ancestor(commit, other):
+            return Age.OLDER
+        # Two that nothing connects may be connected by what a shallow copy leaves out.
+        is_known = not repository.cut_commits or repository.is_ancestor(other, commit)
+        return Age.NOT_OLDER if is_known else Age.UNKNOWN

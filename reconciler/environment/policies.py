@@ -1,0 +1,86 @@
+"""The policy in force: policy.yaml as it stands on the base branch (`bases`), never as a pull request would have it. A
+pipeline that was applied is under the policy of its home there, wherever the working tree has its project.
+
+Outside of git, and before the first commit, nothing can have been merged, and the working tree's file is in force.
+
+A file that can't be read, or has errors, is an error, and so is a base branch that is not known here: never "no policy".
+"""
+
+from functools import lru_cache
+from pathlib import Path
+
+from reconciler.base.diagnostics import Diagnostic, errors_among
+from reconciler.base.errors import ManifestInvalid, ReconcileError
+from reconciler.environment.bases import asks_for_first_apply, base_of, commit_at, text_at
+from reconciler.environment.homes import Homes
+from reconciler.environment.repository import LOCAL, Repository, open_repository
+from reconciler.environment.source import read_optional
+from reconciler.environment.target import Target
+from reconciler.plan.model import PolicyOrigin
+from reconciler.project.manifest.verdicts import POLICY_FILE, Policy
+
+_REMOTES = "refs/remotes/"
+
+
+def policy_in_force(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
+    """The policy, None when the base branch has none, and where it was read. Raises ManifestInvalid, and ReconcileError
+    (A581, U813, U816)."""
+    policy, origin, _ = what_is_asked(target, homes)
+    return policy, origin
+
+
+def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin, bool]:
+    """`policy_in_force`, and whether even a first apply needs an approval; git is asked once for both."""
+    root = target.root.resolve()
+    repository = open_repository(root)
+    if repository is None:
+        return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
+    with repository:
+        if repository.has_no_commit:
+            return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
+        return *_of_base_branch(target, root, repository, homes), asks_for_first_apply(target, repository, homes)
+
+
+def _of_working_tree(root: Path) -> tuple[Policy | None, PolicyOrigin]:
+    return _parsed(read_optional(root / POLICY_FILE, root), POLICY_FILE), PolicyOrigin("", "")
+
+
+def _of_base_branch(target: Target, root: Path, repository: Repository, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
+    reference, folder = base_of(repository, target, homes)
+    commit = commit_at(repository, reference)
+    if commit is None:
+        message = f"{reference} has no commit, and {POLICY_FILE} is read from there"
+        raise ReconcileError("U816", message, "check a branch out")
+    text = text_at(repository, folder, commit, POLICY_FILE)
+    shown = reference.removeprefix(LOCAL).removeprefix(_REMOTES)
+    return _parsed(text, f"{shown}:{POLICY_FILE}"), PolicyOrigin(shown, commit, differs_here=_differs(root, text))
+
+
+def validate_policy(root: Path) -> tuple[Diagnostic, ...]:
+    """What is wrong with the working tree's policy.yaml, which will be in force once it is merged. Raises ReconcileError
+    (U813)."""
+    from reconciler.project.manifest.policy import read_policy
+
+    text = read_optional(root.resolve() / POLICY_FILE, root)
+    return read_policy(text).diagnostics if text is not None else ()
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str | None, file: str) -> Policy | None:
+    """Cached, because every pipeline of a repository is under one policy."""
+    if text is None:
+        return None
+    from reconciler.project.manifest.policy import read_policy
+
+    read = read_policy(text, file)
+    if read.policy is None:
+        raise ManifestInvalid(errors_among(read.diagnostics))
+    return read.policy
+
+
+def _differs(root: Path, text: str | None) -> bool:
+    """Whether the working tree's file is another. One that can't be read is, and harms nobody."""
+    try:
+        return read_optional(root / POLICY_FILE, root) != text
+    except ReconcileError:
+        return True

@@ -1,0 +1,57 @@
+"""What an apply is given besides its target, and what it tells while it works."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.digest import JsonObject
+from reconciler.base.printing import printable
+from reconciler.engine.protocol import Engine, FailedCalls
+from reconciler.registry.codec import failed_calls_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told before and after each step: `number` of `total`; `done` with a detail such as `1200 rows`."""
+
+    number: int
+    total: int
+    step: str
+    done: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests, and the clock (in
+    seconds) by which bootstraps are measured."""
+
+    engine: Engine
+    report: Callable[[Progress], None] = lambda progress: None
+    tell: Callable[[str], None] = lambda message: None
+    boundary: Boundary = no_boundary
+    clock: Callable[[], float] = time.monotonic
+
+
+def in_rows(count: int) -> str:
+    """A number of rows, for people."""
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def in_built_rows(result: JsonObject) -> str:
+    """The rows of a build by what is known of its result, and the calls of functions in it that gave NULL."""
+    return "; ".join([in_rows(result["rows"]), *map(in_failed_calls, failed_calls_from_json(result))])
+
+
+def in_failed_calls(failed: FailedCalls) -> str:
+    """Calls of one function that failed and gave NULL, for people."""
+    calls = "1 call" if failed.count == 1 else f"{failed.count} calls"
+    return f"{calls} of {failed.function} failed and gave NULL, the first: {printable(failed.first)}"
+
+
+def in_kept_rows(count: int | None, number: int | None) -> str:
+    """The same of rows that a view's table has had before; `number` is that of the view's version."""
+    whose = "its" if number is None else f"v{number}'s"
+    words = f"{whose} rows are kept and current: nothing computed"
+    return words if count is None else f"{in_rows(count)}; {words}"

@@ -1,0 +1,289 @@
+"""Building beside what serves: rows of evolved tables and of new and modified views, written into staging folders.
+
+| step | reads | writes |
+|---|---|---|
+| evolve_table | the table at its published version | its rows under the new columns |
+| bootstrap_view | see below | the view's rows |
+
+A view is bootstrapped from: what is published, for relations that stay, with NULL in the columns that a table is extended
+by; no rows, for tables that are created or cleared; the staging folder, for tables evolved and views bootstrapped before it
+in the same plan; the version of the table that has them, for views before it that take rows which are kept (`kept_rows`).
+Nothing of this depends on when or how often it runs.
+
+Rules for the names of staging folders:
+- A folder is named by everything that its contents are computed from: query or columns, settings, functions, the version of
+  every relation read, and for those that are staged themselves, their folder. So where nothing moved the name is the same,
+  and what is there already is the result; where anything moved, directly or not, it is another.
+- Rows that were staged to be promoted (`staging`) are found by the same names: where nothing moved since, theirs is the
+  folder.
+- It is named by who builds, too: no two processes ever write into one folder, whatever they believe about each other.
+  What somebody else completed may be read, since nothing is ever written to a complete folder.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.delta.contents import is_readable
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import table_version
+from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation, Step
+from reconciler.plan.steps import stored_reads
+from reconciler.project.program.model import Program
+from reconciler.query.reading import (
+    Place,
+    declared_columns,
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_columns,
+)
+from reconciler.registry.model import ForeignStep, Placement, StagedView, foreign_place
+from reconciler.state.folders import folder_for, renamed_placements, staging_folder
+
+BuildStep: TypeAlias = BootstrapView | EvolveTable
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """Rows that a view takes from another one, at a Delta version of its folder (`location`, below the warehouse), as files
+    in the folder `staging` below its own; `step` is the published one of that version."""
+
+    location: str
+    version: int
+    step: int
+    staging: str
+
+
+class Building:
+    """The builds of one plan.
+
+    `placements` are those published, under the names that relations had before the plan; `foreign` is what is read of other
+    pipelines. `builder` names the process that builds, `clock` gives seconds, of which only differences count. `beside` are
+    rows that were staged before, by folded name of their views.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        warehouse: str,
+        desired: Program,
+        steps: Iterable[Step],
+        placements: Mapping[str, Placement],
+        builder: str,
+        clock: Callable[[], float],
+        foreign: Mapping[str, ForeignStep] = MappingProxyType({}),
+        beside: Mapping[str, StagedView] = MappingProxyType({}),
+    ) -> None:
+        self._beside = beside
+        self._engine = engine
+        self._warehouse = warehouse
+        self._desired = desired
+        self._builder = builder
+        self._clock = clock
+        steps = tuple(steps)
+        renames = [(step.applied, step.desired) for step in steps if isinstance(step, RenameRelation)]
+        self._placements = renamed_placements(placements, renames)
+        self._foreign_steps = foreign
+        self._foreign = foreign_placements(foreign)
+        self._emptied = {fold(step.table) for step in steps if isinstance(step, CreateTable | ClearTable)}
+        self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
+        self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
+        self._staged: dict[str, str] = {}
+        self._kept: dict[str, tuple[int, int]] = {}
+        self._copied: dict[str, Copied] = {}
+        self._rows: dict[str, int] = {}
+
+    @property
+    def placements(self) -> Mapping[str, Placement]:
+        """Those published, under the names that relations have after the plan."""
+        return self._placements
+
+    def folder(self, relation: str) -> str:
+        """The folder of a relation below the warehouse."""
+        return folder_for(self._desired.name, relation, self._placements)
+
+    def staged(self, relation: str) -> str:
+        """The staging folder that was chosen for a relation."""
+        return self._staged[fold(relation)]
+
+    def choose(self, step: BuildStep) -> str:
+        """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
+        relation, contents = _relation(step), repr(self._build_of(step, staging=""))
+        before = self._beside.get(fold(relation)) if isinstance(step, BootstrapView) else None
+        if before is not None and before.location == self.folder(relation):
+            same = staging_folder(self._desired.name, before.builder, contents) == before.staging
+            if same and is_readable(join_location(self._warehouse, before.location, before.staging), 0):
+                return self.keep(relation, before.staging, before.result.get("rows"))
+        return self.keep(relation, staging_folder(self._desired.name, self._builder, contents))
+
+    def takes_staged(self, relation: str) -> bool:
+        """Whether the folder that was chosen for a relation is that of rows that were staged before."""
+        before = self._beside.get(fold(relation))
+        return before is not None and self._staged.get(fold(relation)) == before.staging
+
+    def has_staged(self, step: BuildStep) -> bool:
+        """Whether rows that were staged before are those that this step gives; then their folder is chosen."""
+        if not isinstance(step, BootstrapView) or fold(step.view) not in self._beside:
+            return False
+        self.choose(step)
+        return self.takes_staged(step.view)
+
+    def keep(self, relation: str, staging: str, rows: int | None = None) -> str:
+        """Take the staging folder that was chosen for a relation before, and the rows that are known to be there."""
+        self._staged[fold(relation)] = staging
+        if rows is not None:
+            self._rows[fold(relation)] = rows
+        return staging
+
+    def take_kept(self, relation: str, version: int, step: int) -> None:
+        """Take rows that are kept in a relation's table, at this version, as of this step: nothing is built."""
+        self._kept[fold(relation)] = version, step
+
+    def take_copied(self, relation: str, location: str, version: int, step: int, staging: str | None = None) -> Copied:
+        """Take the rows that another view has in its folder, at this version, as of this step: nothing is built. `staging`
+        was chosen before."""
+        contents = repr(("copy", location, version))
+        folder = staging or staging_folder(self._desired.name, self._builder, contents)
+        self._copied[fold(relation)] = Copied(location, version, step, folder)
+        return self._copied[fold(relation)]
+
+    def copied(self, relation: str) -> Copied | None:
+        """The rows of another view that a relation takes, if it does."""
+        return self._copied.get(fold(relation))
+
+    def drop_kept(self, relation: str) -> None:
+        """Build a relation after all: the rows that it was to take are gone."""
+        self._kept.pop(fold(relation), None)
+        self._copied.pop(fold(relation), None)
+
+    def kept_version(self, relation: str) -> int | None:
+        """The version of a relation's table whose rows it takes; None where it takes none that are kept."""
+        kept = self._kept.get(fold(relation))
+        return None if kept is None else kept[0]
+
+    def kept_step(self, relation: str) -> int | None:
+        """As of which step the rows are that a relation takes; None where it takes none that are kept."""
+        kept, copied = self._kept.get(fold(relation)), self._copied.get(fold(relation))
+        return kept[1] if kept is not None else copied.step if copied is not None else None
+
+    def stored_version(self, relation: str) -> int | None:
+        """The version of a relation's own table that has its rows once the plan is done; None where there is none yet."""
+        key = fold(relation)
+        if key in self._kept:
+            return self._kept[key][0]
+        if key in self._emptied | self._builds | set(self._extended) or key not in self._placements:
+            return None
+        return self._placements[key].version
+
+    def foreign_table(self, key: str) -> tuple[Placement, str] | None:
+        """Where another pipeline's relation, or a version, is read, by its key, and the id of the table there; None where it
+        is not."""
+        place, name = foreign_place(key, self._foreign_steps)
+        one = self._foreign_steps.get(place)
+        return (one.relations[name], one.ids.get(name, "")) if one is not None and name in one.relations else None
+
+    def is_complete(self, relation: str) -> bool:
+        """Whether a relation's staging folder holds a result: then it will never be written again."""
+        if self.takes_staged(relation):
+            # It may be there for long: somebody's vacuum takes files that no version of the view's table names.
+            return is_readable(self._absolute(relation), 0)
+        return table_version(self._absolute(relation)) is not None
+
+    def build(self, step: BuildStep) -> JsonObject:
+        """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
+        relation = _relation(step)
+        if self.takes_staged(relation):
+            return self._beside[fold(relation)].result
+        started = self._clock()
+        wanted = self._build_of(step, self._absolute(_relation(step)))
+        if isinstance(wanted, TableBuild):
+            written = self._engine.build_table(wanted)
+            return {"rows": written.rows, "bytes": written.bytes}
+        require_foreign(wanted.sources, self._foreign_steps)
+        built = self._engine.build_view(wanted)
+        # Who finds the folder complete has not seen how long it took.
+        seconds = None if built.reused else round(self._clock() - started, 3)
+        key = fold(wanted.view)
+        self._rows[key] = built.rows
+        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
+        measures = {"seconds": seconds, "rows_read": self._rows_read(key)}
+        failed = {"failed_calls": [asdict(one) for one in built.failed_calls]} if built.failed_calls else {}
+        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures, **failed}
+
+    def _build_of(self, step: BuildStep, staging: str) -> TableBuild | ViewBuild:
+        if isinstance(step, EvolveTable):
+            placement = self._placements[fold(step.table)]
+            return TableBuild(
+                table=step.table,
+                source=StoredSource(
+                    step.applied, join_location(self._warehouse, self.folder(step.table)), placement.version
+                ),
+                columns=declared_columns(self._desired.tables[fold(step.table)]),
+                taken_from=tuple(column.source for column in step.columns),
+                staging=staging,
+            )
+        view = self._desired.views[fold(step.view)]
+        reads = [read.relation for read in view.reads]
+        return ViewBuild(
+            view=view.name,
+            query=query_of(view),
+            column_names=view.declaration.column_names,
+            sources=sources_for(self._desired, reads, self._place()),
+            staging=staging,
+            settings=dict(sorted(self._desired.settings.spark.items())),
+            functions=functions_for(self._desired, view.calls, reads),
+        )
+
+    def _rows_read(self, key: str) -> int | None:
+        """The rows of all that the view is computed from; None when those of some are not known."""
+        total = 0
+        for read in map(fold, stored_reads(self._desired, key)):
+            placement = self._placements.get(read) or self._foreign.get(read)
+            rows = placement.rows if placement else None
+            rows = 0 if read in self._emptied else self._rows.get(read, rows)
+            if rows is None:
+                return None
+            total += rows
+        return total
+
+    def _place(self) -> Place:
+        published = published_place(self._desired, self._warehouse, {**self._placements, **self._foreign})
+
+        def place(key: str) -> StoredSource | EmptySource:
+            if key in self._emptied:
+                table = self._desired.tables[key]
+                return EmptySource(table.name, table_columns(table))
+            if key in self._kept:
+                return StoredSource(
+                    self._desired.views[key].name, join_location(self._warehouse, self.folder(key)), self._kept[key][0]
+                )
+            if key in self._copied:
+                copied = self._copied[key]
+                location = join_location(self._warehouse, copied.location)
+                return StoredSource(self._desired.views[key].name, location, copied.version)
+            if key in self._builds:
+                relation = self._desired.tables.get(key) or self._desired.views[key]
+                return StoredSource(relation.name, self._absolute(relation.name), 0)
+            found = published(key)
+            if key in self._extended and isinstance(found, StoredSource):
+                more = {fold(name) for name in self._extended[key]}
+                added = (c for c in table_columns(self._desired.tables[key]) if fold(c.name) in more)
+                return replace(found, added=tuple(added))
+            return found
+
+        return place
+
+    def _absolute(self, relation: str) -> str:
+        return join_location(self._warehouse, self.folder(relation), self.staged(relation))
+
+
+def _relation(step: BuildStep) -> str:
+    return step.table if isinstance(step, EvolveTable) else step.view

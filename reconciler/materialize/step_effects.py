@@ -1,0 +1,284 @@
+"""The effects of one step: its tables are written, then the stored views that depend on them are computed and published.
+
+Each is repeatable, with everything pinned: the ranges by the intent, the versions that are read by the published step and by
+what this step wrote before, the transactions by the step's number. Each commit says of which pipeline, step and epoch it is,
+and from what it was made: for a table the connector's range in short, for a view the versions of the relations it reads.
+
+A view that had no rows and has none again stays as it was, and so does what reads it: no other sameness can be told without
+reading rows. Views are recomputed in this version; only those that read, directly or not, a relation that changed.
+
+A step that follows other pipelines (kind `follow`) writes no table: it reads their relations where its intent pins them, and
+what stands elsewhere than before has changed.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, IngestFailed, RegistryError
+from reconciler.base.names import fold
+from reconciler.delta.opening import join_location
+from reconciler.delta.tables import publish, statistics, table_version
+from reconciler.engine.protocol import (
+    DeadLetters,
+    Engine,
+    FailedCalls,
+    Ingestion,
+    Source,
+    Statement,
+    StoredSource,
+    TableTarget,
+    ViewBuild,
+    Written,
+)
+from reconciler.environment.locations import with_absolute_location, with_root
+from reconciler.environment.target import Target
+from reconciler.materialize.effects import remove, staging_folder
+from reconciler.materialize.withdrawing import FOLLOW, ingest_transaction, statement_transaction, view_transaction
+from reconciler.plan.steps import stored_reads
+from reconciler.project.program.functions import called_functions
+from reconciler.project.program.model import Connector, Program
+from reconciler.query.reading import (
+    Place,
+    declared_columns,
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_defaults,
+)
+from reconciler.registry.codec import foreign_from_json
+from reconciler.registry.model import ForeignStep, Head, Placement, moved_foreign
+from reconciler.state.folders import dead_letters_location
+
+DEFAULT_MAX_REJECTED = 100
+_LONGEST_LIST = 4
+
+
+Doing: TypeAlias = Callable[[int, str, int, int], None]
+"""Told before each part of a step that may take long: the step's number, what is done, the how many-th of how many."""
+
+
+def untold(step: int, what: str, number: int, of: int) -> None:
+    """Nobody wants to know."""
+
+
+class StepEffects:
+    """The effects of the head's intent. `placements` moves along from the published step to the next; so do the counts."""
+
+    def __init__(
+        self,
+        target: Target,
+        program: Program,
+        engine: Engine,
+        head: Head,
+        boundary: Boundary,
+        check: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        doing: Doing = untold,
+    ) -> None:
+        if head.intent is None or head.published is None:
+            raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
+        self._target = target
+        self._program = program
+        self._engine = engine
+        self._intent = head.intent
+        self._boundary = boundary
+        self._check = check
+        self._clock = clock
+        self._doing = doing
+        self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
+        self._before = dict(head.published.relations)
+        self.placements: dict[str, Placement] = dict(self._before)
+        self.foreign: dict[str, ForeignStep] = dict(head.published.foreign)
+        self.rows: dict[str, int] = {}
+        self.rejected: dict[str, int] = {}
+        self.unmatched: dict[str, int] = {}
+        self.unknown: dict[str, Mapping[str, int]] = {}
+        self.missing: dict[str, tuple[str, ...]] = {}
+        self.failed_calls: dict[str, tuple[FailedCalls, ...]] = {}
+        self.seconds: dict[str, float] = {"ingest": 0.0, "views": 0.0, "publish": 0.0}
+        self._changed: set[str] = set()
+
+    def write_tables(self) -> None:
+        """Bring in what the intent names."""
+        match self._intent.kind:
+            case "ingest":
+                ingests = self._intent.details["ingests"]
+                for number, ingest in enumerate(ingests, start=1):
+                    self._doing(self._intent.step, f"read {ingest['connector']}", number, len(ingests))
+                    self._ingest(ingest)
+            case "statement":
+                self._execute(self._intent.details)
+            case kind if kind == FOLLOW:
+                self._follow(foreign_from_json(self._intent.details["foreign"]))
+            case unknown:
+                raise RegistryError("G606", f"a step of kind {unknown!r} was left open by a newer version of reconciler")
+
+    def compute_views(self) -> tuple[str, ...]:
+        """Bring every stored view up to date that reads what changed; their names."""
+        computed = []
+        stored = [(key, self._program.views[key]) for key in self._program.order if key in self._program.views]
+        stored = [(key, view) for key, view in stored if view.is_stored]
+        for number, (key, view) in enumerate(stored, start=1):
+            if not self._changed & {fold(name) for name in stored_reads(self._program, key)}:
+                continue
+            self._doing(self._intent.step, f"compute {view.name}", number, len(stored))
+            self._compute(key)
+            computed.append(view.name)
+        return tuple(computed)
+
+    def _ingest(self, ingest: Mapping[str, Any]) -> None:
+        connector = self._program.connectors[fold(ingest["connector"])]
+        key, name = fold(connector.relation), connector.qualified_name
+        ingestion = Ingestion(
+            target=self._table_target(key),
+            connector=name,
+            settings=with_absolute_location(connector.settings, self._target.root),
+            range=with_root(ingest["range"], self._target.root),
+            transaction=ingest_transaction(name, self._intent.step),
+            dead_letters=self._dead_letters(connector),
+            commit={**self._said, "inputs": {name: short_range(ingest["range"])}},
+        )
+        try:
+            self._write(key, name, lambda: self._engine.ingest(ingestion))
+        except EngineError as error:
+            raise IngestFailed(name, error) from error
+
+    def _follow(self, newer: Mapping[str, ForeignStep]) -> None:
+        """Read other pipelines at newer steps of theirs."""
+        self._changed |= moved_foreign(self.foreign, newer)
+        self.foreign = dict(sorted({**self.foreign, **newer}.items()))
+
+    def _dead_letters(self, connector: Connector) -> DeadLetters:
+        limit = connector.settings.get("max_rejected", DEFAULT_MAX_REJECTED)
+        return DeadLetters(dead_letters_location(self._target, self._program.name), self._intent.step, limit)
+
+    def _execute(self, details: JsonObject) -> None:
+        place = self._place(self._before)
+        sources = sources_for(self._program, details["relations"], place)
+        require_foreign(sources, self.foreign)
+        statement = Statement(
+            target=self._table_target(details["table"]),
+            sql=details["sql"],
+            sources=sources,
+            settings=self._program.settings.spark,
+            functions=functions_for(
+                self._program, called_functions(details["sql"], self._program.functions), details["relations"]
+            ),
+            transaction=statement_transaction(self._intent.step),
+            commit={**self._said, "inputs": _versions(sources)},
+        )
+        name = self._program.tables[details["table"]].name
+        self._write(details["table"], name, lambda: self._engine.execute(statement))
+
+    def _write(self, key: str, name: str, write: Callable[[], Written]) -> None:
+        self._boundary(f"table:{BEFORE}")
+        self._check()
+        started = self._clock()
+        written = write()
+        self.seconds["ingest"] += self._clock() - started
+        self._boundary(f"table:{EFFECTED}")
+        placement = self.placements[key]
+        if written.version != placement.version:
+            found = statistics(join_location(self._target.warehouse, placement.location), written.version)
+            rows, size = (found.rows, found.bytes) if found else (None, None)
+            self.placements[key] = replace(placement, version=written.version, rows=rows, bytes=size)
+            self._changed.add(key)
+        self.rows[name] = written.rows
+        if written.rejected:
+            self.rejected[name] = written.rejected
+        if written.unmatched:
+            self.unmatched[name] = written.unmatched
+        if written.unknown:
+            self.unknown[name] = written.unknown
+        if written.missing:
+            self.missing[name] = written.missing
+
+    def _place(self, placements: Mapping[str, Placement]) -> Place:
+        return published_place(self._program, self._target.warehouse, {**placements, **foreign_placements(self.foreign)})
+
+    def _compute(self, key: str) -> None:
+        view = self._program.views[key]
+        placement = self.placements[key]
+        location = join_location(self._target.warehouse, placement.location)
+        staging = staging_folder(self._program.name, "step", str(self._intent.step), key)
+        place = self._place(self.placements)
+        sources = sources_for(self._program, [read.relation for read in view.reads], place)
+        require_foreign(sources, self.foreign)
+        build = ViewBuild(
+            view=view.name,
+            query=query_of(view),
+            column_names=view.declaration.column_names,
+            sources=sources,
+            staging=join_location(location, staging),
+            settings=self._program.settings.spark,
+            functions=functions_for(self._program, view.calls, [read.relation for read in view.reads]),
+        )
+        self._boundary(f"view:{BEFORE}")
+        self._check()
+        started = self._clock()
+        built = self._engine.build_view(build)
+        self.seconds["views"] += self._clock() - started
+        self._boundary(f"view:{INTENDED}")
+        self._check()
+        if built.rows == 0 and placement.rows == 0 and built.columns == placement.columns:
+            with suppress(EngineError):  # on an object store; a prune removes it
+                remove(self._engine, build.staging)
+            return
+        started = self._clock()
+        version = publish(
+            location,
+            staging,
+            table_version(location),
+            view_transaction(self._intent.step),
+            commit={**self._said, "inputs": _versions(sources)},
+        )
+        self.seconds["publish"] += self._clock() - started
+        self._boundary(f"view:{EFFECTED}")
+        self.placements[key] = replace(
+            placement,
+            version=version,
+            rows=built.rows,
+            bytes=built.bytes,
+            columns=built.columns,
+            failed_calls=built.failed_calls,
+        )
+        if built.failed_calls:
+            self.failed_calls[view.name] = built.failed_calls
+        self._changed.add(key)
+
+    def _table_target(self, key: str) -> TableTarget:
+        table = self._program.tables[key]
+        return TableTarget(
+            table.name,
+            join_location(self._target.warehouse, self._before[key].location),
+            declared_columns(table),
+            table.primary_key,
+            table_defaults(table),
+            table.declaration.append_only,
+        )
+
+
+def short_range(value: Any) -> Any:
+    """A connector's range as a commit tells it: a long list by its first and last item and how many it has."""
+    match value:
+        case Mapping():
+            return {key: short_range(part) for key, part in value.items()}
+        case list() | tuple() if len(value) > _LONGEST_LIST:
+            return {"count": len(value), "first": short_range(value[0]), "last": short_range(value[-1])}
+        case list() | tuple():
+            return [short_range(part) for part in value]
+        case _:
+            return value
+
+
+def _versions(sources: tuple[Source, ...]) -> dict[str, int]:
+    """The relations that were read and their Delta versions."""
+    return {source.name: source.version for source in sources if isinstance(source, StoredSource)}

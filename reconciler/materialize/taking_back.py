@@ -1,0 +1,73 @@
+"""Taking an apply back: until it changed something that anybody reads, an apply that fails is undone.
+
+Rules:
+- Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
+  changed. After that point an apply can only go forward.
+- What was staged before to be promoted stays staged.
+- What the journal staged is removed, and tables that it created, known by its own transaction. Nothing else is: a folder
+  that is there for other reasons stays, whoever comes late.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from reconciler.delta.opening import join_location
+from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
+from reconciler.engine.protocol import Engine, Transaction
+from reconciler.environment.target import Target
+from reconciler.materialize.effects import APPLY_TRANSACTION, aside, built_folder, remove
+from reconciler.registry.model import EntryState, Journal
+from reconciler.registry.protocol import History
+from reconciler.state.journal import OpenJournal
+from reconciler.state.staged import staged_folders
+
+# A rename is done by the last step: by itself it changes nothing that anybody reads.
+_POINT_OF_NO_RETURN = (
+    "clear_table",
+    "extend_table",
+    "publish_table",
+    "publish_view",
+    "drop_relation",
+    "commit_snapshot",
+)
+
+
+def can_take_back(journal: Journal) -> bool:
+    """Whether nothing that anybody reads has changed, or may have."""
+    return all(entry.state is EntryState.PENDING for entry in journal.entries if entry.step["kind"] in _POINT_OF_NO_RETURN)
+
+
+def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
+    """Undo an apply that changed nothing visible: remove what it staged and created, close the journal."""
+    journal, head = work.journal, work.head
+    if not journal.aborting:
+        work.replace_head(replace(head, journal=replace(journal, aborting=True)))
+    kept = staged_folders(head)
+    # What has no intent was not begun.
+    for entry in journal.entries:
+        if not entry.intent:
+            continue
+        location = join_location(target.warehouse, entry.intent["location"])
+        match entry.step["kind"]:
+            case "create_table":
+                work.check()
+                beside = join_location(target.warehouse, aside(head.pipeline, journal.apply_id, entry.intent["location"]))
+                _remove_created(engine, location, Transaction(APPLY_TRANSACTION, journal.serial), beside)
+            case "bootstrap_view" if "staging" not in entry.intent or built_folder(entry.intent) in kept:
+                continue
+            case "bootstrap_view" | "evolve_table":
+                remove(engine, join_location(target.warehouse, built_folder(entry.intent)))
+                remove_if_empty(location)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    row = {"event": "apply taken back", "at": now, "by": journal.by, "details": journal.plan_digest}
+    target.registry.record(History.AUDIT, head.pipeline, [row], f"abort:{journal.apply_id}")
+    work.replace_head(replace(work.head, journal=None))
+
+
+def _remove_created(engine: Engine, location: str, transaction: Transaction, beside: str) -> None:
+    identity = identity_if_written_by(location, transaction)
+    if identity is not None and not remove_table(location, identity, beside):
+        engine.remove(location)
+    if identity is None:
+        remove(engine, beside)  # what a former try moved there
+        remove_if_empty(location)

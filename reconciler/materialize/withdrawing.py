@@ -1,0 +1,115 @@
+"""Withdrawing a step: every table and view that it may have written goes back to the published step, its dead letters go.
+
+Two reasons, by the intent:
+- the engine refused the step;
+- its writer was taken over and may still be alive (`lease`).
+
+Where another process than the one that withdraws it wrote the step, something of it may still be on its way, even if that
+process is dead: its JVM ends a moment later than it. Then each relation, and the dead letters, also get a commit with the
+transactions of all that the step would write there. Whatever of it is committed later conflicts with that commit, and what
+begins later is told that it is done. Which transactions these are is said here, for writer and fence alike.
+
+An intent stays marked until all this is done, so that whoever comes next finishes it. The step's number is never used again.
+"""
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from reconciler.base.boundaries import EFFECTED, INTENDED, Boundary
+from reconciler.base.errors import RegistryConflict
+from reconciler.base.names import fold
+from reconciler.delta.opening import is_on_s3, join_location
+from reconciler.delta.removal import remove_written
+from reconciler.delta.restoring import put_back, take_out_rows
+from reconciler.delta.tables import create_table
+from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
+from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
+from reconciler.environment.target import Target
+from reconciler.plan.steps import base_reads, foreign_reads
+from reconciler.project.program.model import Program
+from reconciler.registry.model import Head, Intent, Stored, foreign_key
+from reconciler.state.folders import dead_letters_location
+from reconciler.state.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.state.steps import record_withdrawal
+
+STEP_TRANSACTION = "reconcile/step"
+FOLLOW = "follow"
+"""The kind of an intent that reads other pipelines at newer steps; `foreign` in its details says which."""
+
+RESTORE = "restore"
+"""The kind of an intent that goes back to a checkpoint; `restored` in its details has every relation that it writes."""
+
+
+def ingest_transaction(connector: str, step: int) -> Transaction:
+    """What marks the rows that a connector (its qualified name) brought in a step."""
+    return Transaction(f"{STEP_TRANSACTION}/{fold(connector)}", step)
+
+
+def statement_transaction(step: int) -> Transaction:
+    """What marks the rows of a statement."""
+    return Transaction(f"{STEP_TRANSACTION}/statement", step)
+
+
+def view_transaction(step: int) -> Transaction:
+    """What marks a view's contents as of a step."""
+    return Transaction(STEP_TRANSACTION, step)
+
+
+def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:
+    """Of every relation (folded) that a step may write, the transactions that it may write there."""
+    if intent.kind == RESTORE:
+        return {key: (view_transaction(intent.step),) for key in sorted(intent.details["restored"])}
+    found: dict[str, list[Transaction]] = {}
+    for connector in _connectors(intent):
+        relation = fold(program.connectors[fold(connector)].relation)
+        ingest = ingest_transaction(connector, intent.step)
+        found.setdefault(relation, []).extend((ingest, first_part_of(ingest)))
+    if "table" in intent.details:
+        found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
+    foreign = {foreign_key(name, key) for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
+    changed = {*found, *foreign}
+    for key, view in program.views.items():
+        if view.is_stored and changed & {*(fold(name) for name in base_reads(program, key)), *foreign_reads(program, key)}:
+            found[key] = [view_transaction(intent.step)]
+    return {key: tuple(transactions) for key, transactions in sorted(found.items())}
+
+
+def put_step_back(target: Target, stored: Stored[Head], program: Program, boundary: Boundary) -> Stored[Head]:
+    """Put back what the withdrawn step may have written, and close the intent."""
+    head = stored.value
+    intent = head.intent
+    assert intent is not None
+    placements = head.published.relations if head.published else {}
+    boundary(f"withdrawal:{INTENDED}")
+    is_others = bool(intent.details.get(TAKEN_OVER)) or intent.details.get(WRITER) != this_writer()
+    # A request to S3 that failed may still be done there, later: then our own writer is one that comes back.
+    is_fenced = is_others or is_on_s3(target.warehouse)
+    for key, transactions in transactions_of(program, intent).items():
+        if key in placements:
+            location = join_location(target.warehouse, placements[key].location)
+            put_back(location, placements[key].version, transactions if is_fenced else ())
+        else:
+            # What a restore made where nothing was.
+            remove_written(join_location(target.warehouse, intent.details["restored"][key]["location"]), transactions[0])
+    if _connectors(intent):
+        _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
+    boundary(f"withdrawal:{EFFECTED}")
+    record_withdrawal(target.registry, head, intent.step)
+    closed = replace(head, intent=None, last_step=intent.step)
+    return target.registry.replace_head(stored.token, closed, str(uuid.uuid4()))
+
+
+def _take_out_dead_letters(location: str, intent: Intent, is_fenced: bool) -> None:
+    marks = [dead_letters_of(ingest_transaction(connector, intent.step)) for connector in _connectors(intent)]
+    if is_fenced:
+        # Made if need be: where there is no table, nothing would stop its first writer.
+        with suppress(RegistryConflict):
+            create_table(location, DEAD_LETTER_COLUMNS, view_transaction(intent.step))
+    take_out_rows(location, f"step = {intent.step}", marks if is_fenced else ())
+
+
+def _connectors(intent: Intent) -> tuple[str, ...]:
+    ingests: tuple[Mapping[str, str], ...] = tuple(intent.details.get("ingests", ()))
+    return tuple(ingest["connector"] for ingest in ingests)

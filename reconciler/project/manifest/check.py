@@ -1,0 +1,116 @@
+"""pipeline.yaml against its schema, and against what this version can do.
+
+What the design foresees and this version lacks is named as such (M120), so that nobody looks for a typing error and
+nothing that was written is silently ignored. Connectors are left out here: `manifest.connectors` checks them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from reconciler.base.diagnostics import Diagnostic, in_order
+from reconciler.base.names import fold
+from reconciler.base.places import Path, Places
+from reconciler.base.schema_check import MANIFEST_CODES, check_against, path_words
+from reconciler.project.manifest.spark_settings import is_harmless, reason_against
+
+SCHEMA_FILE: Final = "pipeline.schema.json"
+SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+"""The Spark setting that `runtime.shuffle_partitions` is a short name of."""
+
+_ANY: Final = "*"
+_NOT_YET: Final[Mapping[tuple[str, ...], str]] = {
+    ("spec", "streams"): "streams are not supported by this version",
+}
+
+
+def check_pipeline(value: Any, places: Places) -> tuple[Diagnostic, ...]:
+    """Everything that is wrong with pipeline.yaml by itself, connectors left out."""
+    found: list[Diagnostic] = []
+    checked = _without_later_features(value, (), places, found)
+    found += check_against(SCHEMA_FILE, _without_connectors(checked), places, MANIFEST_CODES)
+    found += _spark_setting_problems(value, places)
+    found += _said_twice(value, places)
+    found += _named_twice(value, places)
+    return in_order(found)
+
+
+def part(value: Any, *path: str) -> Any:
+    """What stands at `path`, or None when the way there is no mapping."""
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _reason(path: Path) -> str | None:
+    for pattern, reason in _NOT_YET.items():
+        if len(pattern) == len(path) and all(a in (_ANY, b) for a, b in zip(pattern, path, strict=True)):
+            return reason
+    return None
+
+
+def _without_later_features(value: Any, path: Path, places: Places, found: list[Diagnostic]) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    kept: dict[str, Any] = {}
+    for key, inner in value.items():
+        here = (*path, key)
+        reason = _reason(here)
+        if reason is None:
+            kept[key] = _without_later_features(inner, here, places, found)
+        elif not _asks_for_it(key, inner):
+            kept[key] = inner
+        else:
+            found.append(Diagnostic("M120", f"{path_words(here)}: {reason}", places.of_key(here)))
+    return kept
+
+
+def _asks_for_it(key: str, value: Any) -> bool:
+    """Whether the value under a key of _NOT_YET asks for what this version lacks; the schema judges other values."""
+    return key != "streams" or (isinstance(value, list) and value != [])
+
+
+def _without_connectors(value: Any) -> Any:
+    if not isinstance(part(value, "spec", "connectors"), list):
+        return value
+    return {**value, "spec": {**value["spec"], "connectors": []}}
+
+
+def _spark_setting_problems(value: Any, places: Places) -> list[Diagnostic]:
+    settings = part(value, "spec", "runtime", "spark")
+    found: list[Diagnostic] = []
+    for name in sorted(settings) if isinstance(settings, Mapping) else ():
+        path = ("spec", "runtime", "spark", name)
+        if name.startswith("spark.") and not is_harmless(name):
+            found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", places.of_key(path), reason_against(name)))
+        elif "${" in str(settings[name]):
+            # Spark puts variables of the driver's environment, and its other settings, in place of these.
+            message = f"the value of {name!r} refers to what the driver knows"
+            found.append(Diagnostic("M131", message, places.of_value(path), "write the value itself"))
+    return found
+
+
+def _said_twice(value: Any, places: Places) -> list[Diagnostic]:
+    runtime = part(value, "spec", "runtime")
+    settings = part(runtime, "spark")
+    if (
+        part(runtime, "shuffle_partitions") is None
+        or not isinstance(settings, Mapping)
+        or SHUFFLE_PARTITIONS not in settings
+    ):
+        return []
+    place = places.of_key(("spec", "runtime", "spark", SHUFFLE_PARTITIONS))
+    hint = "leave one of them out"
+    return [Diagnostic("M130", f"{SHUFFLE_PARTITIONS!r} is what runtime.shuffle_partitions says already", place, hint)]
+
+
+def _named_twice(value: Any, places: Places) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for section in ("tables", "views", "functions"):
+        seen: dict[str, str] = {}
+        relations = part(value, "spec", section)
+        for name in relations if isinstance(relations, Mapping) else ():
+            if fold(name) in seen:
+                message = f"{name!r} and {seen[fold(name)]!r} are one name: letter case does not tell names apart"
+                found.append(Diagnostic("M128", message, places.of_key(("spec", section, name))))
+            seen.setdefault(fold(name), name)
+    return found

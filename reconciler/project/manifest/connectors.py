@@ -1,0 +1,183 @@
+"""The connectors of a manifest, wherever they were written: variables put in, settings checked, relations known.
+
+Connectors come from SQL (`WITH ('connectors' = …)`, with the statement's relation) and from pipeline.yaml (with `table`
+or `view`); those of YAML follow in the counting. Connectors with errors are returned too where the compiler can say more
+about them, and so that others may still wait for their labels; nothing is planned while there is an error.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.base.cache import Cache
+from reconciler.base.declarations import ConnectorDeclaration
+from reconciler.base.diagnostics import Diagnostic, Location
+from reconciler.base.digest import JsonObject, digest_json
+from reconciler.base.names import closest, fold
+from reconciler.base.places import Below, OnePlace, Places
+from reconciler.base.schema_check import found_words
+from reconciler.connectors.catalogue import check_connector
+from reconciler.connectors.references import Room, resolve_variables
+from reconciler.connectors.transport import Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """What was read, and everything that is wrong with it."""
+
+    declarations: tuple[ConnectorDeclaration, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A connector as written, and where its parts stand. `direction` is None when the relation is not known;
+    `name_to_check` is what YAML gives as its name (the reader of SQL has checked names already)."""
+
+    relation: str
+    name: str | None
+    settings: Any
+    location: Location | None
+    places: Places
+    direction: Direction | None
+    name_to_check: Any = None
+
+
+def read_connectors(
+    from_sql: Iterable[ConnectorDeclaration],
+    texts: Mapping[str, str],
+    from_yaml: Any,
+    yaml_places: Places,
+    variables: Mapping[str, str],
+    tables: Mapping[str, str],
+    views: Mapping[str, str],
+    cache: Cache,
+) -> Connectors:
+    """Check all connectors; settings that the cache knows to be right are not checked again.
+
+    `texts` maps the SQL files' paths to their texts; `from_yaml` is `spec.connectors`; `tables` and `views` map folded
+    names to names.
+    """
+    found: list[Diagnostic] = []
+    directions = dict.fromkeys(tables, Direction.INPUT) | dict.fromkeys(views, Direction.OUTPUT)
+    written = [_of_sql(declaration, texts, directions) for declaration in from_sql]
+    for index, entry in enumerate(from_yaml if isinstance(from_yaml, list) else ()):
+        connector = _of_yaml(entry, Below(yaml_places, ("spec", "connectors", index)), tables, views, found)
+        if connector is not None:
+            written.append(connector)
+    declarations: list[ConnectorDeclaration] = []
+    ordinals: dict[str, int] = {}
+    room = Room()
+    for connector in written:
+        ordinal = ordinals.get(fold(connector.relation), 0)
+        ordinals[fold(connector.relation)] = ordinal + 1
+        resolved = resolve_variables(connector.settings, variables, connector.places, room)
+        problems = [*resolved.diagnostics, *_without_noise(connector, resolved.value, resolved.diagnostics, cache)]
+        found += problems
+        if _can_be_compiled(connector, resolved.value, problems):
+            declarations.append(
+                ConnectorDeclaration(connector.relation, connector.name, ordinal, resolved.value, connector.location)
+            )
+    return Connectors(tuple(declarations), tuple(found))
+
+
+def _of_sql(declaration: ConnectorDeclaration, texts: Mapping[str, str], directions: Mapping[str, Direction]) -> _Written:
+    at = declaration.location
+    places: Places = OnePlace(at)
+    if at is not None and at.file in texts:
+        from reconciler.project.manifest.json_places import places_of_json
+
+        places = places_of_json(texts[at.file], at)
+    direction = directions.get(fold(declaration.relation))
+    return _Written(declaration.relation, declaration.name, declaration.settings, at, places, direction)
+
+
+def _of_yaml(
+    entry: Any, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
+) -> _Written | None:
+    if not isinstance(entry, Mapping):
+        message = f"a connector must be a mapping, found {found_words(entry)}"
+        found.append(Diagnostic("C405", message, places.of_value(())))
+        return None
+    settings = {key: value for key, value in entry.items() if key not in ("name", "table", "view")}
+    relation, direction = _relation(entry, places, tables, views, found)
+    name = entry.get("name")
+    named = name if isinstance(name, str) else None
+    return _Written(relation, named, settings, places.of_value(()), places, direction, name)
+
+
+def _relation(
+    entry: JsonObject, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
+) -> tuple[str, Direction | None]:
+    """The relation that an entry of YAML names, empty when it names none that is declared."""
+    at = places.of_value(())
+    if ("table" in entry) == ("view" in entry):
+        message = "a connector names a table or a view, not both" if "table" in entry else "a connector names no relation"
+        hint = "table: … for an input, view: … for an output"
+        found.append(Diagnostic("M129", message, places.of_key(("view",)) if "view" in entry else at, hint))
+        return "", None
+    kind = "table" if "table" in entry else "view"
+    direction = Direction.INPUT if kind == "table" else Direction.OUTPUT
+    name = entry[kind]
+    place = places.of_value((kind,))
+    if not isinstance(name, str):
+        found.append(Diagnostic("C405", f"{kind}: expected a text, found {found_words(name)}", place))
+        return "", direction
+    problem = unknown_relation(kind, name, tables, views, place, f"write {'view' if kind == 'table' else 'table'}: {name}")
+    if problem is not None:
+        found.append(problem)
+        return "", direction
+    return name, direction
+
+
+def unknown_relation(
+    kind: str, name: str, tables: Mapping[str, str], views: Mapping[str, str], place: Location | None, if_of_other_kind: str
+) -> Diagnostic | None:
+    """The problem with a name that YAML gives as a table's or a view's, if there is one. `if_of_other_kind` is the hint
+    for a name of the other kind."""
+    own, other = (tables, views) if kind == "table" else (views, tables)
+    if fold(name) in own:
+        return None
+    other_kind = "view" if kind == "table" else "table"
+    if fold(name) in other:
+        return Diagnostic("M127", f"{name!r} is a {other_kind}, not a {kind}", place, if_of_other_kind)
+    suggestion = closest(name, own.values())
+    hint = f"did you mean {suggestion!r}?" if suggestion else f"no SQL file of this pipeline declares that {kind}"
+    return Diagnostic("M126", f"there is no {kind} {name!r}", place, hint)
+
+
+def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diagnostic], cache: Cache) -> list[Diagnostic]:
+    """Problems of the settings, less those of values whose reference could not be resolved: these are told already."""
+    told = {problem.location for problem in unresolved}
+    found: list[Diagnostic] = []
+    if isinstance(settings, Mapping):
+        for key in ("table", "view"):
+            if key in settings:
+                place = connector.places.of_key((key,))
+                message = f"{key!r} is given by the SQL statement around the connector"
+                found.append(Diagnostic("C417", message, place, f"leave {key} out"))
+    settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
+    if connector.name_to_check is not None:
+        settings["name"] = connector.name_to_check
+    found += _check(settings, connector, cache)
+    return [problem for problem in found if problem.location not in told or problem.code in ("C413", "C414")]
+
+
+def _check(settings: Any, connector: _Written, cache: Cache) -> tuple[Diagnostic, ...]:
+    try:
+        key = f"connector:{digest_json([settings, connector.direction])}"
+    except (TypeError, ValueError):
+        # Settings that are no JSON can't be right.
+        return check_connector(settings, connector.places, connector.direction)
+    if cache.recall(key) is not None:
+        return ()
+    found = check_connector(settings, connector.places, connector.direction)
+    if not found:
+        cache.remember(key, "true")
+    return found
+
+
+def _can_be_compiled(connector: _Written, settings: Any, problems: Iterable[Diagnostic]) -> bool:
+    """Whether the compiler can say more about a connector: whom it waits for, whether its name is taken. One that stands
+    at a relation of the wrong kind would only be told so twice."""
+    return connector.relation != "" and isinstance(settings, Mapping) and all(problem.code != "C402" for problem in problems)

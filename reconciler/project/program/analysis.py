@@ -1,0 +1,254 @@
+"""What is known of one query, from the cache where it was found out before.
+
+Two things are kept, each under a key of all that it depends on:
+- facts, of the text alone: which relations it names, whether it can make names data;
+- the analysis, of the text and of the columns of what it names: what it reads, gives and descends from, and its canonical
+  text.
+
+Only of queries that parse and that nothing is wrong with: what is said of others has places and hints that depend on more.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from reconciler.base.cache import Cache
+from reconciler.base.declarations import ViewDeclaration, ViewKind
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.names import fold
+from reconciler.sql.canonicalise import canonical_text
+from reconciler.sql.lineage import Lineage, OutputLineage
+from reconciler.sql.spelling import Spelling
+
+if TYPE_CHECKING:
+    from reconciler.sql.query import ParsedQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a query's text says by itself. `digest` is the text's; `names` are the relations that it names, folded and
+    sorted; None where that can't be told without knowing which there are."""
+
+    digest: str
+    names: tuple[str, ...] | None
+    may_make_names_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """What a query means in its program. `reads` are the relations read (folded) with the columns used, `columns` its
+    outputs with types where known; then their digest, and whether all have different names. `brought`: how many columns were
+    looked at (`sql.limits`)."""
+
+    canonical: str
+    reads: tuple[tuple[str, tuple[str, ...]], ...]
+    columns: tuple[tuple[str, str | None], ...]
+    columns_digest: str
+    columns_differ: bool
+    lineage: Lineage | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    brought: int = 0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the meaning of a query depends on besides its text, the same for all views of a program. `functions` are the
+    numbers of parameters of the program's own, by folded name; `steady` surely give the same for the same. `refused`
+    are relations that can't be read, and why: what names one is wrong, and never kept. `limit` is how many columns a query
+    may bring along, None for what the registry holds."""
+
+    ansi: bool
+    spelling: Spelling
+    functions: Mapping[str, int]
+    refused: Mapping[str, Diagnostic] = field(default_factory=dict)
+    steady: frozenset[str] = frozenset()
+    limit: int | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """All of it in one text."""
+        functions = ",".join(
+            f"{name} {count}{' steady' * (name in self.steady)}" for name, count in sorted(self.functions.items())
+        )
+        return f"{self.ansi} {self.spelling.name} {functions}"
+
+
+class Queries:
+    """The queries of one program while it is compiled: parses each at most once, and only what the cache does not know."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._parsed: dict[str, ParsedQuery] = {}
+
+    def facts(self, query: str) -> Facts:
+        """Facts of a query's text."""
+        digest = digest_of(query)
+        key = f"facts:{digest}"
+        kept = self._cache.recall(key)
+        if kept is not None:
+            return _decode_facts(digest, kept)
+        from reconciler.sql.query import Parsed
+        from reconciler.sql.references import named_relations
+        from reconciler.sql.spelling import may_make_names_data
+
+        parsed = self._parse(query)
+        if not isinstance(parsed, Parsed):
+            return Facts(digest, None, may_make_names_data(query))
+        names = tuple(sorted({name.lower() for name in named_relations(parsed, query)}))
+        found = Facts(digest, names, may_make_names_data(query))
+        self._cache.remember(key, _text([names, found.may_make_names_data]))
+        return found
+
+    def named(self, query: str, facts: Facts, known: Collection[str], reader: str) -> tuple[str, ...]:
+        """Which of the known relations (folded names) the query of `reader` reads."""
+        if facts.names is not None:
+            return tuple(name for name in facts.names if name in known)
+        from reconciler.sql.references import relations_among
+
+        return relations_among(self._parse(query), query, known, reader)
+
+    def analyse(
+        self,
+        view: ViewDeclaration,
+        facts: Facts,
+        relations: Mapping[str, Mapping[str, str | None]],
+        digests: Mapping[str, str],
+        surroundings: Surroundings,
+    ) -> Analysed:
+        """The analysis of a view's query. `digests` are those of the columns of `relations`, by folded name."""
+        key = None
+        if facts.names is not None and all(name in digests for name in facts.names):
+            key = _analysis_key(view, facts, digests, surroundings)
+            kept = self._cache.recall(key)
+            known = _decode(kept) if kept is not None else None
+            # What was kept may have been found without a limit.
+            if known is not None and (surroundings.limit is None or known.brought <= surroundings.limit):
+                self._parsed.pop(view.query, None)
+                return known
+        found = self._analyse(view, relations, surroundings)
+        # What is read beyond what is named was guessed from words, which depends on all relations that there are.
+        guessed = any(relation not in (facts.names or ()) for relation, _ in found.reads)
+        if key is not None and not found.diagnostics and not guessed:
+            self._cache.remember(key, _encode(found))
+        return found
+
+    def _analyse(
+        self, view: ViewDeclaration, relations: Mapping[str, Mapping[str, str | None]], surroundings: Surroundings
+    ) -> Analysed:
+        from reconciler.sql.check import analyse_query
+
+        analysis = analyse_query(
+            view.query,
+            view.query_location,
+            relations,
+            stored=view.kind is ViewKind.MATERIALIZED,
+            column_names=view.column_names,
+            ansi=surroundings.ansi,
+            parsed=self._parse(view.query),
+            functions=surroundings.functions,
+            refused=surroundings.refused,
+            steady=surroundings.steady,
+            limit=surroundings.limit,
+        )
+        # Trees are large: each goes as soon as it was looked at.
+        self._parsed.pop(view.query, None)
+        canonical = canonical_text(view.query, surroundings.spelling)
+        reads = tuple((read.relation, read.columns) for read in analysis.reads)
+        # It is proven for texts that Spark reads as it does by itself.
+        lineage = None if surroundings.spelling is Spelling.LAYOUT_ASIDE else analysis.lineage
+        digest = columns_digest(analysis.columns)
+        differ = len({fold(name) for name, _ in analysis.columns}) == len(analysis.columns)
+        return Analysed(canonical, reads, analysis.columns, digest, differ, lineage, analysis.diagnostics, analysis.brought)
+
+    def _parse(self, query: str) -> "ParsedQuery":
+        from reconciler.sql.query import parse_query
+
+        if query not in self._parsed:
+            self._parsed[query] = parse_query(query)
+        return self._parsed[query]
+
+
+def unknown(view: ViewDeclaration) -> Analysed:
+    """What stands for a view that is not looked at."""
+    columns = tuple((name, None) for name in view.column_names)
+    return Analysed(view.query, (), columns, columns_digest(columns), True, None)
+
+
+def digest_of(text: str) -> str:
+    """A short digest for keys."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def columns_digest(columns: Iterable[tuple[str, str | None]]) -> str:
+    """The digest of a relation's columns with their types."""
+    return digest_of(_text(list(columns)))
+
+
+def _analysis_key(view: ViewDeclaration, facts: Facts, digests: Mapping[str, str], surroundings: Surroundings) -> str:
+    parts = [
+        facts.digest,
+        view.kind.value,
+        ",".join(view.column_names),
+        *[f"{name} {digests[name]}" for name in facts.names or ()],
+        surroundings.key,
+    ]
+    return f"analysis:{digest_of(chr(10).join(parts))}"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _encode(found: Analysed) -> str:
+    lineage = found.lineage
+    return _text(
+        [
+            found.canonical,
+            found.reads,
+            found.columns,
+            found.columns_digest,
+            found.columns_differ,
+            found.brought,
+            None
+            if lineage is None
+            else [
+                [(one.name, one.sources, one.repeatable, one.functions) for one in lineage.outputs],
+                lineage.rows,
+                lineage.rows_repeatable,
+                lineage.rows_functions,
+            ],
+        ]
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def _decode_facts(digest: str, kept: str) -> Facts:
+    names, makes = json.loads(kept)
+    return Facts(digest, tuple(names), makes)
+
+
+@lru_cache(maxsize=1 << 16)
+def _decode(kept: str) -> Analysed:
+    """Remembered: what is applied and what is desired mostly hold the same queries."""
+    canonical, reads, columns, digest, differ, brought, lineage = json.loads(kept)
+    return Analysed(
+        canonical,
+        tuple([(relation, tuple(names)) for relation, names in reads]),
+        tuple([(name, kind) for name, kind in columns]),
+        digest,
+        differ,
+        None if lineage is None else _decode_lineage(*lineage),
+        brought=brought,
+    )
+
+
+def _decode_lineage(outputs: list[Any], rows: list[Any], rows_repeatable: bool, rows_functions: list[str]) -> Lineage:
+    decoded = [
+        OutputLineage(name, tuple([(one, other) for one, other in sources]), same, tuple(functions))
+        for name, sources, same, functions in outputs
+    ]
+    pairs = tuple([(relation, column) for relation, column in rows])
+    return Lineage(tuple(decoded), pairs, rows_repeatable, tuple(rows_functions))

@@ -1,0 +1,226 @@
+"""Connectors within a program: to which relation they belong, what they are called, which waits for which.
+
+See `compile` for the rules. Shapes of settings are judged elsewhere (`manifest`, `connectors`), so everything here
+looks twice before it believes a setting to be what it should.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from reconciler.base.declarations import ConnectorDeclaration, ViewKind
+from reconciler.base.diagnostics import Diagnostic, Location, Severity
+from reconciler.base.names import did_you_mean, fold
+from reconciler.connectors.catalogue import ends
+from reconciler.connectors.columns import has_fields, written_sources
+from reconciler.connectors.transport import Direction
+from reconciler.project.program.model import Connector, Table, View
+from reconciler.project.program.order import cycles
+from reconciler.sql.types import has_keys_that_are_no_texts, is_variant
+
+# Of a JSON record, values are read as texts, in which "5" and 5 are one.
+_KEEPING_VARIANTS: Final = frozenset({"delta_table_input"})
+_TYPED_FORMATS: Final = frozenset({"parquet"})
+
+
+def compile_connectors(
+    declarations: Sequence[ConnectorDeclaration],
+    tables: Mapping[str, Table],
+    views: Mapping[str, View],
+    into: list[Diagnostic],
+) -> dict[str, Connector]:
+    """The connectors by folded qualified name."""
+    found: dict[str, Connector] = {}
+    columns: dict[str, _Columns] = {}
+    for declaration in sorted(declarations, key=_position):
+        key = fold(declaration.relation)
+        if key in tables and key not in columns:
+            columns[key] = _columns(tables[key])
+        connector = _connector(declaration, tables, views, columns, into)
+        if connector is None:
+            continue
+        key = fold(connector.qualified_name)
+        first = found.setdefault(key, connector)
+        if first is not connector:
+            place = first.declaration.location
+            where = f" (at {place})" if place is not None else ""
+            message = f"{declaration.relation} has a connector named {first.name!r} already{where}"
+            into.append(Diagnostic("P307", message, declaration.location, "a connector is known by its name: rename one"))
+    _judge_starts(found, into)
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """What is asked of a table's columns for each of its connectors: names by key, the first VARIANT, and the first with a
+    MAP whose keys are no texts."""
+
+    names: Mapping[str, str]
+    variant: str | None
+    keyed: str | None
+
+
+def _columns(table: Table) -> _Columns:
+    names = {fold(column.name): column.name for column in table.columns}
+    variant = next((column.name for column in table.columns if is_variant(column.type)), None)
+    keyed = next((column.name for column in table.columns if has_keys_that_are_no_texts(column.type)), None)
+    return _Columns(names, variant, keyed)
+
+
+def _position(declaration: ConnectorDeclaration) -> tuple[str, int, str]:
+    return (fold(declaration.relation), declaration.ordinal, declaration.name or "")
+
+
+def _transport(declaration: ConnectorDeclaration) -> str:
+    transport = declaration.settings.get("transport")
+    name = transport.get("name") if isinstance(transport, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _format(declaration: ConnectorDeclaration) -> str:
+    format_ = declaration.settings.get("format")
+    name = format_.get("name") if isinstance(format_, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _connector(
+    declaration: ConnectorDeclaration,
+    tables: Mapping[str, Table],
+    views: Mapping[str, View],
+    columns: Mapping[str, _Columns],
+    into: list[Diagnostic],
+) -> Connector | None:
+    key = fold(declaration.relation)
+    relation = tables.get(key) or views.get(key)
+    transport = _transport(declaration)
+    if relation is None:
+        candidates = chain((one.name for one in tables.values()), (one.name for one in views.values()))
+        message = f"a connector of {declaration.relation!r}, which is no relation of this pipeline"
+        into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
+        return None
+    direction = Direction.INPUT if isinstance(relation, Table) else Direction.OUTPUT
+    if isinstance(relation, View) and relation.kind is ViewKind.LOCAL:
+        message = f"LOCAL view {relation.name!r} has a connector"
+        into.append(Diagnostic("P311", message, declaration.location, "only views see it: use CREATE VIEW"))
+    elif direction is Direction.INPUT and transport.endswith("_output"):
+        message = f"{transport!r} writes, but {relation.name!r} is a table: tables have inputs"
+        into.append(Diagnostic("P306", message, declaration.location, "attach it to a view that selects from the table"))
+    elif direction is Direction.OUTPUT and transport.endswith("_input"):
+        message = f"{transport!r} reads, but {relation.name!r} is a view: views have outputs"
+        into.append(Diagnostic("P306", message, declaration.location, "attach it to a table that the view reads"))
+    elif isinstance(relation, Table) and transport.endswith("_input") and transport not in _KEEPING_VARIANTS:
+        variant = columns[key].variant
+        if variant is not None:
+            message = f"{transport!r} brings texts, which can't fill the VARIANT column {variant!r} of {relation.name!r}"
+            hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
+            into.append(Diagnostic("S281", message, declaration.location, hint))
+        keyed = columns[key].keyed
+        if keyed is not None and transport != "datagen" and _format(declaration) not in _TYPED_FORMATS:
+            message = (
+                f"{transport!r} brings texts, and the MAP in column {keyed!r} of {relation.name!r} has other keys than texts"
+            )
+            hint = "the keys of a JSON object are texts: make those of the MAP STRING, and cast them in a view"
+            into.append(Diagnostic("S283", message, declaration.location, hint))
+    name = declaration.name
+    if name is None:
+        name = f"unnamed-{declaration.ordinal}"
+        message = f"a connector of {relation.name!r} has no name; it is called {name!r} by its place"
+        hint = "name it: adding a connector before it would otherwise look like a change"
+        into.append(Diagnostic("P308", message, declaration.location, hint, Severity.WARNING))
+    if isinstance(relation, Table):
+        _judge_columns(declaration, relation, columns[key].names, into)
+    return Connector(declaration, name, direction)
+
+
+def _judge_columns(
+    declaration: ConnectorDeclaration, table: Table, columns: Mapping[str, str], into: list[Diagnostic]
+) -> None:
+    """Each column that has a source is there, and no two columns take one field: its values would stand twice."""
+    said = written_sources(declaration.settings)
+    if not said:
+        # Names of columns differ by themselves.
+        return
+    for name in sorted(said):
+        if fold(name) not in columns:
+            message = f"column {name!r} is to take the field {said[name]!r}, and table {table.name!r} has no such column"
+            into.append(Diagnostic("P340", message, declaration.location, did_you_mean(name, columns.values())))
+    if not has_fields(declaration.settings):
+        message = f"what this input of {table.name!r} reads has no names, and a source is said of {', '.join(sorted(said))}"
+        hint = "lines without a header are read by the place of their fields; datagen makes what it is told under fields"
+        into.append(Diagnostic("P342", message, declaration.location, hint))
+    spellings = Counter(map(fold, said))
+    if len(spellings) < len(said):
+        names = sorted(name for name in said if spellings[fold(name)] > 1)
+        message = f"{' and '.join(names)} name one column of table {table.name!r}"
+        into.append(Diagnostic("P341", message, declaration.location, "letter case does not tell names apart"))
+    fields: dict[str, str] = {}
+    for name, source in said.items():
+        fields.setdefault(fold(name), fold(source))
+    # Names of columns differ by themselves: two take one field only where a source is said of one of them.
+    takers: dict[str, set[str]] = {}
+    for key, field in fields.items():
+        if key in columns:
+            takers.setdefault(field, set()).add(key)
+    for field, keys in sorted(takers.items()):
+        if field in columns and field not in fields:
+            keys.add(field)
+        if len(keys) > 1:
+            names = [name for key, name in columns.items() if key in keys]
+            message = f"columns {', '.join(names)} of table {table.name!r} would take one field, {field!r}"
+            hint = "say of the others what they are called in what is read, or compute them in a view"
+            into.append(Diagnostic("P341", message, declaration.location, hint))
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A text, or the texts of a list."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Sequence):
+        return tuple(one for one in value if isinstance(one, str))
+    return ()
+
+
+def _waits_for_ever(connector: Connector, label: str, endless: Sequence[Connector]) -> Diagnostic:
+    others = (
+        f" and {len(endless) - 1:,} more of that label never end"
+        if len(endless) > 1
+        else ", which has that label, never ends"
+    )
+    message = (
+        f"{connector.qualified_name} starts after {label!r}, and {endless[0].qualified_name}{others}: it would wait for ever"
+    )
+    hint = "give the label to an input that ends: a snapshot, a table with end_version, one file, a query"
+    return Diagnostic("P345", message, connector.declaration.location, hint)
+
+
+# No key begins so; a circle is told from its smallest name, which is a connector's then.
+_LABEL: Final = "\U0010ffff"
+
+
+def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> None:
+    labelled: dict[str, list[str]] = {}
+    for key in sorted(found):
+        if found[key].direction is Direction.INPUT:
+            for label in _texts(found[key].settings.get("labels")):
+                labelled.setdefault(label, []).append(key)
+    endless = {label: [found[key] for key in keys if ends(found[key].settings) is False] for label, keys in labelled.items()}
+    # A label is a node of its own: of many that wait for many, the pairs are not built.
+    waits: dict[str, tuple[str, ...]] = {f"{_LABEL}{label}": tuple(keys) for label, keys in labelled.items()}
+    for key in sorted(found):
+        connector = found[key]
+        labels = list(_texts(connector.settings.get("start_after")))
+        for label in labels:
+            if label not in labelled:
+                hint = did_you_mean(label, labelled) or "labels are given by 'labels' of this pipeline's inputs"
+                message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
+                into.append(Diagnostic("P309", message, connector.declaration.location, hint))
+            if endless.get(label):
+                into.append(_waits_for_ever(connector, label, endless[label]))
+        waits[key] = tuple(f"{_LABEL}{label}" for label in labels if label in labelled)
+    for nodes in cycles(waits):
+        cycle = [node for node in nodes if not node.startswith(_LABEL)]
+        place: Location | None = found[cycle[0]].declaration.location
+        chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))
+        into.append(Diagnostic("P310", f"connectors wait for each other in a circle: {chain}", place))

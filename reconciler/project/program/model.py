@@ -1,0 +1,169 @@
+"""The program: the compiled manifest, an immutable DAG of tables, views and connectors.
+
+Names are resolved, reads are known, canonical texts are computed by the running version. Everything is sorted by folded
+name, so two programs that mean the same are equal whatever the order of files and statements.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.base.declarations import (
+    ColumnDeclaration,
+    ConnectorDeclaration,
+    Evolution,
+    ForeignRelation,
+    FunctionDeclaration,
+    Move,
+    Settings,
+    TableDeclaration,
+    ViewDeclaration,
+    ViewKind,
+)
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.connectors.transport import Direction
+from reconciler.sql.lineage import Lineage
+from reconciler.sql.spelling import Spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table. The declaration is complete; nothing is inferred."""
+
+    declaration: TableDeclaration
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def columns(self) -> tuple[ColumnDeclaration, ...]:
+        return self.declaration.columns
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        return self.declaration.primary_key
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a view reads of one relation: its name (`pipeline.name` of another pipeline's) and the columns used, as the
+    relation spells them, sorted by key."""
+
+    relation: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that views call. `calls` are the keys of the pipeline's functions that its SQL body calls: folded names, or
+    those of recorded versions (`tax@v0`)."""
+
+    declaration: FunctionDeclaration
+    calls: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
+    its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
+    from anything that is read), `calls` the keys of the pipeline's functions that it calls, sorted (as in `Function`).
+    `has_output`: a connector writes out what changes in it."""
+
+    declaration: ViewDeclaration
+    canonical: str
+    reads: tuple[Read, ...]
+    column_names: tuple[str, ...]
+    lineage: Lineage | None = None
+    calls: tuple[str, ...] = ()
+    has_output: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    @property
+    def kind(self) -> ViewKind:
+        return self.declaration.kind
+
+    @property
+    def query(self) -> str:
+        return self.declaration.query
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the view has a Delta table of its own. Plain and LOCAL views are computed where they are read, but for
+        those with an output: what changes in them can only be told from what they held before."""
+        return self.kind is ViewKind.MATERIALIZED or (self.has_output and self.kind is not ViewKind.LOCAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector with its name settled. Identity: (relation, name), case-insensitive."""
+
+    declaration: ConnectorDeclaration
+    name: str
+    direction: Direction
+
+    @property
+    def relation(self) -> str:
+        return self.declaration.relation
+
+    @property
+    def settings(self) -> JsonObject:
+        return self.declaration.settings
+
+    @property
+    def transport(self) -> str:
+        return str(self.declaration.settings["transport"]["name"])
+
+    @property
+    def qualified_name(self) -> str:
+        """`relation.name`, as shown in plans and used as key of positions (folded)."""
+        return f"{self.declaration.relation}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One compiled pipeline. Mappings are keyed by folded names; `order` lists the folded names of all relations,
+    each after everything it reads, ties by name. `spelling` says what of the spelling of its texts is meaning. `moves` are
+    the renames that the author declares; they say how this program came to be and are no part of what it means. `foreign`
+    are the relations of other pipelines that views read, by key (`pipeline.name`, folded); they have no place in `order`."""
+
+    settings: Settings
+    tables: Mapping[str, Table]
+    views: Mapping[str, View]
+    connectors: Mapping[str, Connector]
+    order: tuple[str, ...] = field(default=())
+    spelling: Spelling = Spelling.EVENED_OUT
+    functions: Mapping[str, Function] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
+    foreign: Mapping[str, ForeignRelation] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    @property
+    def names_are_data(self) -> bool:
+        """Whether the letter case of names can reach rows somewhere in the program (`sql.spelling`), so that names spelled
+        otherwise are other names."""
+        return self.spelling is not Spelling.EVENED_OUT
+
+    def evolution_of(self, table: str) -> Evolution:
+        """What becomes of the table's rows when its columns change."""
+        return self.settings.table_evolution.get(fold(table), self.settings.evolution)
+
+    def relation(self, name: str) -> Table | View | None:
+        """The table or view of that name, if any."""
+        key = fold(name)
+        return self.tables.get(key) or self.views.get(key)
+
+
+def empty_program(settings: Settings) -> Program:
+    """A program with nothing in it: what is applied before the first apply, and desired when a folder is deleted."""
+    return Program(settings, {}, {}, {})

@@ -1,0 +1,128 @@
+"""What of a definition is its meaning: the content that fingerprints are taken of.
+
+- table: name, columns in order (name, type, nullability, and where there are: default, lateness), primary key,
+  materialized, append_only.
+- view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
+  versions of functions it calls instead of today's.
+- function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
+  from the pipeline's folder as Python understands it, or as it is written (`python_meaning`), requirements, Python's minor
+  version, whether it is deterministic and whether it gives NULL where it fails.
+- connector: relation, name, transport and format with their configuration, defaults filled in.
+
+Letter case of names of columns is hashed only where names can be data (`Program.names_are_data`), and where an output
+writes them.
+Not hashed: comments, layout, letter case of keywords, descriptions, owners, tags; of connectors also what cannot change
+which rows are read or written (labels, start_after, paused, batch limits: the table is in `connectors.catalogue`).
+Types inferred without Spark never enter. The rules are the seed's ("A table is considered modified if …", "A view is
+considered modified if …"); a change upstream is not hashed in but propagated by `diff`, which can say why.
+"""
+
+import json
+from functools import lru_cache
+from typing import Any, assert_never
+
+from reconciler.base.declarations import ColumnDeclaration, FunctionBody, PythonBody, Settings, SqlBody
+from reconciler.base.digest import digest_json
+from reconciler.base.names import fold, without_version
+from reconciler.connectors.catalogue import canonical_settings
+from reconciler.project.program.model import Connector, Function, Table, View
+from reconciler.project.program.settings import decisive_settings
+from reconciler.project.snapshot.python_meaning import python_meaning
+from reconciler.sql.calls import canonical_expression
+from reconciler.sql.spelling import Spelling
+
+
+def _spelled(name: str, spelling: Spelling) -> str:
+    return name if spelling else fold(name)
+
+
+def table_content(table: Table, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
+    """The meaning of a table."""
+    return {
+        "name": fold(table.name),
+        "columns": [_column_content(column, spelling) for column in table.columns],
+        "primary_key": [fold(column) for column in table.primary_key],
+        "materialized": table.declaration.materialized,
+        "append_only": table.declaration.append_only,
+    }
+
+
+def _column_content(column: ColumnDeclaration, spelling: Spelling) -> list[Any]:
+    # What is absent is left out, so that tables without it mean what they always meant.
+    optional = {"default": column.default, "lateness": column.lateness}
+    given = {key: text for key, text in optional.items() if text is not None}
+    return [_spelled(column.name, spelling), column.type, column.nullable, *([given] if given else [])]
+
+
+def view_content(view: View, settings: Settings, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
+    """The meaning of a view, but for what it reads."""
+    return {
+        "name": fold(view.name),
+        "kind": view.kind.value,
+        "column_names": [_spelled(name, spelling) for name in view.declaration.column_names],
+        "query": view.canonical,
+        "settings": dict(sorted(decisive_settings(settings).items())),
+        **_besides(view),
+    }
+
+
+def _besides(view: View) -> dict[str, Any]:
+    """What few views have: functions that are bound to a version, and names that an output writes, where they are spelled
+    otherwise than they are looked up."""
+    functions = [list(one) for one in view.declaration.functions]
+    names = list(view.column_names) if view.has_output else []
+    bound = {"functions": functions} if functions else {}
+    return {**bound, "written_as": names} if names != [fold(name) for name in names] else bound
+
+
+def view_fingerprint(view: View, settings: str, spelling: Spelling = Spelling.EVENED_OUT) -> str:
+    """The digest of `view_content`; `settings` are those that decide results, as canonical JSON."""
+    names = tuple([_spelled(name, spelling) for name in view.declaration.column_names])
+    besides = json.dumps(_besides(view))
+    return _view_fingerprint(fold(view.name), view.kind.value, names, view.canonical, settings, besides)
+
+
+@lru_cache(maxsize=1 << 16)
+def _view_fingerprint(name: str, kind: str, column_names: tuple[str, ...], query: str, settings: str, besides: str) -> str:
+    """Remembered: most views are the same on both sides of a comparison."""
+    content = {"name": name, "kind": kind, "column_names": column_names, "query": query}
+    return digest_json({**content, "settings": json.loads(settings), **json.loads(besides)})
+
+
+def function_content(function: Function, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
+    """The meaning of a function, but for what it calls. Python tells spellings of its name apart; of a body in SQL, Spark
+    knows by itself whether it is deterministic."""
+    declaration, name = function.declaration, without_version(function.name)
+    return {
+        "name": fold(name) if isinstance(declaration.body, SqlBody) else name,
+        "parameters": [[_spelled(one.name, spelling), one.type, one.nullable] for one in declaration.parameters],
+        "returns": [declaration.returns, declaration.returns_nullable],
+        "body": _body_content(declaration.body, declaration.deterministic, spelling),
+    }
+
+
+def _body_content(body: FunctionBody, deterministic: bool, spelling: Spelling) -> dict[str, Any]:
+    match body:
+        case SqlBody():
+            return {"expression": canonical_expression(body.expression, spelling)}
+        case PythonBody():
+            return {
+                "module": body.module,
+                "sources": python_meaning(body.sources),
+                "requirements": sorted(body.requirements),
+                "python": body.python,
+                "deterministic": deterministic,
+                # What is not asked for is left out, so that other functions mean what they always meant.
+                **({"gives_null_on_error": True} if body.gives_null_on_error else {}),
+            }
+        case _:
+            assert_never(body)
+
+
+def connector_content(connector: Connector) -> dict[str, Any]:
+    """The meaning of a connector: what decides which rows it reads or writes."""
+    return {
+        "relation": fold(connector.relation),
+        "name": fold(connector.name),
+        "settings": canonical_settings(connector.settings),
+    }

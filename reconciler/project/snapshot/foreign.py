@@ -1,0 +1,97 @@
+"""What a pipeline's relations are to another pipeline that reads them.
+
+- Tables and materialized views can be read: they have rows of their own, at a Delta version that can be named. A plain view
+  has none, and a LOCAL view is nobody else's business.
+- What a relation means to its readers is the digest of its own fingerprint and of those of everything that it is computed
+  from: relations, functions, and what its pipeline reads of others. It says that something may have changed, never what:
+  `diff.foreign` compares.
+"""
+
+from typing import assert_never
+
+from reconciler.base.declarations import ForeignRelation, ViewKind
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import digest_json
+from reconciler.base.names import did_you_mean, fold
+from reconciler.project.program.model import Program, Table, View
+from reconciler.project.snapshot.model import Snapshot
+
+
+def foreign_relation(snapshot: Snapshot, name: str) -> ForeignRelation | Diagnostic:
+    """A relation of this snapshot's pipeline as others know it; a diagnostic without a place (P370) if it
+    can't be read."""
+    program = snapshot.program
+    relation = program.relation(name)
+    if relation is None:
+        known = [f"{program.name}.{one}" for one in readable_names(program)]
+        message = f"pipeline {program.name} has no table or view {name!r}"
+        return Diagnostic("P370", message, None, did_you_mean(f"{program.name}.{name}", known))
+    if isinstance(relation, View) and relation.kind is not ViewKind.MATERIALIZED:
+        return _refused(program, relation)
+    if isinstance(relation, Table):
+        kind, columns = "table", tuple((column.name, column.type) for column in relation.columns)
+        return _known(snapshot, kind, relation.name, columns)
+    if not relation.column_names:
+        message = f"the columns of {program.name}.{relation.name} are known to Spark alone"
+        return Diagnostic("P370", message, None, "name them: CREATE MATERIALIZED VIEW name (column, …) AS …")
+    # What is inferred of types serves messages only, and is left out of what is stored.
+    return _known(snapshot, "view", relation.name, tuple((column, None) for column in relation.column_names))
+
+
+def readable_names(program: Program) -> tuple[str, ...]:
+    """The tables and views that others can read, sorted."""
+    views = [view.name for view in program.views.values() if view.kind is ViewKind.MATERIALIZED]
+    return tuple(sorted([*(table.name for table in program.tables.values()), *views], key=fold))
+
+
+def _refused(program: Program, view: View) -> Diagnostic:
+    name = f"{program.name}.{view.name}"
+    match view.kind:
+        case ViewKind.LOCAL:
+            return Diagnostic("P370", f"{name} is a LOCAL view: it can't be read from outside of its pipeline", None)
+        case ViewKind.PLAIN:
+            message = f"{name} is a plain view: it has no rows of its own that another pipeline could read"
+            return Diagnostic("P370", message, None, f"make it a MATERIALIZED VIEW in pipeline {program.name}")
+        case ViewKind.MATERIALIZED:
+            raise ValueError(name)
+        case _:
+            assert_never(view.kind)
+
+
+def _known(snapshot: Snapshot, kind: str, name: str, columns: tuple[tuple[str, str | None], ...]) -> ForeignRelation:
+    program = snapshot.program
+    return ForeignRelation(
+        pipeline=program.name,
+        name=name,
+        kind=kind,
+        columns=columns,
+        meaning=_meaning(snapshot, fold(name)),
+        record=snapshot.record,
+        names_are_data=program.names_are_data,
+    )
+
+
+def _meaning(snapshot: Snapshot, key: str) -> str:
+    """See the module."""
+    program = snapshot.program
+    found: set[str] = set()
+    waiting = [f"view:{key}" if key in program.views else f"table:{key}"]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        found.add(one)
+        kind, _, name = one.partition(":")
+        if kind == "view":
+            view = program.views[name]
+            waiting += [_fingerprint_key(program, fold(read.relation)) for read in view.reads]
+            waiting += [f"function:{call}" for call in view.calls]
+        elif kind == "function":
+            waiting += [f"function:{call}" for call in program.functions[name].calls]
+    return digest_json({one: snapshot.fingerprints[one] for one in sorted(found)})
+
+
+def _fingerprint_key(program: Program, key: str) -> str:
+    if key in program.tables:
+        return f"table:{key}"
+    return f"view:{key}" if key in program.views else f"foreign:{key}"

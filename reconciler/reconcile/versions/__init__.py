@@ -1,1 +1,0 @@
-"""Versions of objects: numbered, looked at, read, pinned, rolled back, staged, and pruned."""

@@ -1,0 +1,85 @@
+"""Who needs a version of an object that is not active: in one place, for retention.
+
+Whatever else comes to name versions adds itself here; what is named is never pruned. Keys are
+(the object's id, the number), values say who, in words.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from reconciler.base.errors import NotFound
+from reconciler.environment.target import Target
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.objects import object_key, pins_of
+from reconciler.registry.model import Head
+from reconciler.state.refreshed import refreshed_folders
+from reconciler.state.snapshots import read_snapshot
+from reconciler.state.staged import staged_folders
+from reconciler.versions.looking import find_in_head
+
+
+def version_references(target: Target, head: Head, program: Program) -> dict[tuple[str, int], tuple[str, ...]]:
+    """The versions that somebody names. `program` is the one that is applied."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for key, words in (
+        *_aliases(target, head),
+        *_pins(head, program),
+        *_maintained(head, program),
+        *_views(target, head, program),
+        *_staged(head),
+    ):
+        found.setdefault(key, []).append(words)
+    return {key: tuple(sorted(words)) for key, words in sorted(found.items())}
+
+
+def kept_staging_folders(head: Head) -> frozenset[str]:
+    """The staging folders (below the warehouse) that open work refers to, and those of what is staged or was refreshed."""
+    entries = head.journal.entries if head.journal is not None else ()
+    intents: list[Mapping[str, str]] = [entry.intent for entry in entries if "staging" in entry.intent]
+    return (
+        frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents)
+        | staged_folders(head)
+        | refreshed_folders(head)
+    )
+
+
+def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:
+    stored = target.registry.aliases(head.pipeline)
+    numbers = stored.value.numbers if stored is not None else {}
+    return [((key, number), f"alias {alias}") for key, of in numbers.items() for alias, number in of.items()]
+
+
+def _staged(head: Head) -> list[tuple[tuple[str, int], str]]:
+    numbers = head.staged.numbers if head.staged is not None else {}
+    return [((head.versions[key].id, number), "staged") for key, number in numbers.items() if key in head.versions]
+
+
+def _views(target: Target, head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
+    """What queries of views name, of this pipeline and of those that read it."""
+    stored = target.registry.readers(head.pipeline)
+    programs = [program]
+    for reader in stored.value.pipelines if stored is not None else ():
+        other = target.registry.head(reader)
+        if other is not None and other.value.applied is not None and other.value.applied.record:
+            programs.append(read_snapshot(target, reader, other.value.applied.record).program)
+    found = set()
+    for one in programs:
+        for relation in one.foreign.values():
+            if relation.version is not None and relation.pipeline == head.pipeline:
+                with suppress(NotFound):
+                    key = find_in_head(head, relation.name, relation.kind).versions.id
+                    found.add(((key, relation.version), f"read by views of {one.name}"))
+    return sorted(found)
+
+
+def _pins(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
+    return [((head.versions[key].id, pin.number), "pinned") for key, pin in pins_of(program).items() if key in head.versions]
+
+
+def _maintained(head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
+    return [
+        ((head.versions[object_key("view", view)].id, number), "maintained")
+        for view, numbers in program.settings.maintained.items()
+        for number in numbers
+        if object_key("view", view) in head.versions
+    ]

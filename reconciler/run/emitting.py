@@ -1,0 +1,320 @@
+"""Outputs follow the published step: what is to be written is pinned in the head, then written, then ticked off.
+
+- `pin_emissions`, in the commit that publishes a step or an apply: each output whose view has moved on since what it sent
+  gets the difference pinned as a `Sending`, unless an earlier one is still under way.
+- `emit_pinned`, after that commit: the engine writes what is pinned. Nothing can be emitted of a step that is not
+  published. A repeat (the writer died between the sink's commit and the head's) asks for exactly the same under the same
+  transaction: a sink that keeps transactions skips it, the others get it again.
+- A sink that fails keeps its `Sending`; it gets that again later, then all that came meanwhile as one net difference.
+  The other outputs go on.
+- `outputs_after`, in the commit that closes an apply: each output goes on as the plan said.
+- `put_output`, in the commit that carries out a seek: an output goes on from where its user wants it (`seeking`).
+
+How an output goes on after an apply, and from what it sent before:
+
+| the plan said | what it sent | what is pinned or skipped |
+|---|---|---|
+| resumes; sends the difference | stays | stays |
+| sends full contents | nothing, as if it were new | is part of the full contents |
+| empties its sink, then sends full contents | nothing; the next emission replaces | is part of the full contents |
+| sends nothing of the bootstrap | stays | stays; the bootstrap itself is skipped |
+| new or modified: sends only new changes | the view's version at the switch | nothing |
+| new or modified: sends full contents | nothing | nothing |
+
+New and modified outputs have an `id` of their own, which the transactions of their sinks carry: no sink takes what a new
+output sends for what an earlier one of the same name has sent already. A renamed one keeps its `id`.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import assert_never
+
+from reconciler.base.boundaries import BEFORE, EFFECTED, Boundary
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, ReconcileError
+from reconciler.base.names import fold
+from reconciler.connectors.transport import Direction
+from reconciler.delta.opening import join_location
+from reconciler.diff.model import Action
+from reconciler.engine.protocol import Emission, Engine, StoredSource, Transaction
+from reconciler.environment.locations import with_absolute_location
+from reconciler.environment.target import Target
+from reconciler.plan.model import Outcome, Plan
+from reconciler.project.program.model import Connector, Program
+from reconciler.registry.model import Head, Journal, OutputState, Published, Sending
+from reconciler.workspace.declared import places_told
+
+EMIT_TRANSACTION = "reconcile/emit"
+_NOT_READABLE = ("X714", "X730")
+"""What an emission ends with whose version of the view is gone: files that its log still names, or the log as well."""
+
+
+class Start(StrEnum):
+    """Where an output goes on after an apply. Written into the journal: the values are permanent."""
+
+    RESUMES = "resumes"
+    FULL = "full"
+    TRUNCATES = "truncates"
+    SILENT = "silent"
+    ANEW_WITH_CHANGES = "anew_with_changes"
+    ANEW_IN_FULL = "anew_in_full"
+
+
+class Place(StrEnum):
+    """Where a user can put an output: before all that its view holds at the published step, or right behind it."""
+
+    LATEST = "latest"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class EmissionResult:
+    """What became of one output's emission: the rows that came and went, or why it failed. `step` is the published step
+    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, of which it can't be told."""
+
+    connector: str
+    step: int
+    inserted: int = 0
+    deleted: int = 0
+    reused: bool = False
+    error: EngineError | None = None
+    seconds: float = 0.0
+    dropped: int = 0
+
+
+def pin_emissions(head: Head, program: Program) -> Head:
+    """The head with what every output is to write next, where nothing is under way already."""
+    outputs = dict(head.outputs)
+    for key, connector in _outputs(program):
+        version = _version(head.published, connector)
+        if version is None or head.published is None:
+            continue
+        state = outputs.get(key)
+        if state is None:
+            # Of what was applied by a version that wrote no outputs.
+            apply_id = head.applied.apply_id if head.applied else ""
+            state = _anew(_identity(head.pipeline, key, apply_id), version, 0)
+        outputs[key] = _pinned(state, version, head.published.step)
+    return replace(head, outputs=dict(sorted(outputs.items())))
+
+
+def emit_pinned(
+    target: Target,
+    pipeline: str,
+    program: Program,
+    head: Head,
+    engine: Engine,
+    boundary: Boundary,
+    leave_out: Collection[str] = (),
+    check: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Head, tuple[EmissionResult, ...]]:
+    """Write what is pinned, output by output, but for those that `leave_out` names (qualified names, any letter case).
+    `check` raises when this process may not write any more; it is asked before each.
+
+    The head comes back with what was written ticked off; the caller writes it with whatever it writes next. What the
+    engine refuses is in the results and stays pinned.
+    """
+    outputs, results = dict(head.outputs), []
+    left_out = {fold(name) for name in leave_out}
+    for key, connector in _outputs(program):
+        state = outputs.get(key)
+        if state is None or state.sending is None or key in left_out:
+            continue
+        emission = _emission(target, pipeline, connector, head, state, state.sending)
+        boundary(f"emit:{BEFORE}")
+        check()
+        started = clock()
+        try:
+            with places_told(target, pipeline):
+                emitted = engine.emit(emission)
+        except EngineError as error:
+            taken, error = clock() - started, _with_a_way_out(error, pipeline, connector)
+            results.append(EmissionResult(connector.qualified_name, state.sending.step, error=error, seconds=taken))
+            continue
+        boundary(f"emit:{EFFECTED}")
+        outputs[key] = replace(state, sent=state.sending.after, sending=None)
+        results.append(
+            EmissionResult(
+                connector.qualified_name,
+                state.sending.step,
+                emitted.inserted,
+                emitted.deleted,
+                emitted.reused,
+                seconds=clock() - started,
+                dropped=emitted.dropped,
+            )
+        )
+    return replace(head, outputs=outputs), tuple(results)
+
+
+def planned_starts(plan: Plan) -> dict[str, str]:
+    """Where each output of a plan goes on, by folded name, as its journal records it."""
+    anew = {
+        fold(change.name)
+        for change in plan.diff.connectors
+        if change.action is Action.ADDED or (change.action is Action.MODIFIED and change.differences)
+    }
+    starts = {fold(one.connector): _start(one.outcome, fold(one.connector) in anew) for one in plan.connectors}
+    return {key: start.value for key, start in sorted(starts.items()) if start is not None}
+
+
+def outputs_after(head: Head, journal: Journal, program: Program, published: Published) -> dict[str, OutputState]:
+    """The state of every output once the journal is done, and `published` what its last commit publishes. What they are to
+    write is not pinned yet (`pin_emissions`)."""
+    after: dict[str, OutputState] = {}
+    for key, connector in _outputs(program):
+        version = _version(published, connector)
+        if version is None:
+            continue
+        former = journal.formerly.get(key, key)
+        state, before = head.outputs.get(former), _former_version(head, former)
+        identity = _identity(head.pipeline, key, journal.apply_id)
+        start = Start(journal.outputs.get(key, Start.ANEW_WITH_CHANGES if state is None else Start.RESUMES))
+        if state is None and start in (Start.RESUMES, Start.SILENT):
+            # Applied by a version that wrote no outputs: what the view held then counts as sent.
+            state = _anew(identity, version if before is None else before, journal.serial)
+        after[key] = _going_on(state, start, identity, before, version, journal.serial)
+    return dict(sorted(after.items()))
+
+
+def put_output(head: Head, program: Program, connector: Connector, place: Place, seek: str) -> Head:
+    """The head with an output put anew at the published step, and what it writes next pinned. What was pinned and not ticked
+    off is dropped. `seek` is the id of what asked for it. Raises ReconcileError (A512) where nothing is published."""
+    key, version = fold(connector.qualified_name), _version(head.published, connector)
+    # Only an output that was applied by a version that wrote none has no state yet; pinning gives it one.
+    state = head.outputs.get(key) or pin_emissions(head, program).outputs.get(key)
+    if state is None or version is None:
+        raise ReconcileError("A512", f"{connector.qualified_name}: nothing of its view is published", "run: reconcile apply")
+    match place:
+        case Place.SNAPSHOT:
+            put = _going_on(state, Start.FULL, state.id, version, version, state.serial)
+        case Place.LATEST:
+            put = replace(state, sent=version, sending=None, replaces=False, skips=())
+        case _:
+            assert_never(place)
+    return pin_emissions(replace(head, outputs={**head.outputs, key: replace(put, sought=seek)}), program)
+
+
+def _start(outcome: Outcome, anew: bool) -> Start | None:
+    match outcome:
+        case Outcome.RESUMES | Outcome.SENDS_DIFFERENCE:
+            return Start.RESUMES
+        case Outcome.SENDS_FULL_CONTENTS:
+            return Start.ANEW_IN_FULL if anew else Start.FULL
+        case Outcome.TRUNCATES:
+            return Start.TRUNCATES
+        case Outcome.SENDS_NOTHING_OF_IT:
+            return Start.SILENT
+        case Outcome.SENDS_NEW_CHANGES:
+            return Start.ANEW_WITH_CHANGES
+        case Outcome.STARTS | Outcome.RESETS | Outcome.DETACHES:
+            return None
+        case _:
+            assert_never(outcome)
+
+
+def _going_on(
+    state: OutputState | None, start: Start, identity: str, before: int | None, version: int, serial: int
+) -> OutputState:
+    """`before` and `version` are the view's Delta version until and from the switch on."""
+    match start:
+        case Start.RESUMES:
+            assert state is not None
+            return state
+        case Start.FULL | Start.TRUNCATES:
+            going_on = state or _anew(identity, None, serial)
+            waits = going_on.replaces or (going_on.sending is not None and going_on.sending.replaces)
+            return replace(going_on, sent=None, sending=None, replaces=waits or start is Start.TRUNCATES, skips=())
+        case Start.SILENT:
+            assert state is not None
+            if before is None or before == version:
+                return state
+            return replace(state, skips=(*state.skips, (before, version)))
+        case Start.ANEW_WITH_CHANGES:
+            return _anew(identity, version, serial)
+        case Start.ANEW_IN_FULL:
+            return _anew(identity, None, serial)
+        case _:
+            assert_never(start)
+
+
+def _pinned(state: OutputState, version: int, step: int) -> OutputState:
+    """The next thing that an output writes, pinned, if it has nothing under way and there is something."""
+    if state.sending is not None:
+        return state
+    while state.skips and state.skips[0][0] == state.sent:
+        state = replace(state, sent=state.skips[0][1], skips=state.skips[1:])
+    # What comes before a difference that is skipped is written by itself.
+    upto = state.skips[0][0] if state.skips else version
+    if state.sent == upto:
+        return state
+    serial = state.serial + 1
+    sending = Sending(state.sent, upto, state.replaces, step, serial)
+    return replace(state, sending=sending, serial=serial, replaces=False)
+
+
+def _emission(
+    target: Target, pipeline: str, connector: Connector, head: Head, state: OutputState, sending: Sending
+) -> Emission:
+    assert head.published is not None
+    placement = head.published.relations[fold(connector.relation)]
+    location = join_location(target.warehouse, placement.location)
+
+    def source(version: int) -> StoredSource:
+        return StoredSource(connector.relation, location, version)
+
+    commit: JsonObject = {
+        "pipeline": pipeline,
+        "step": sending.step,
+        "epoch": head.epoch,
+        "inputs": {fold(connector.relation): sending.after},
+    }
+    return Emission(
+        connector=connector.qualified_name,
+        view=connector.relation,
+        settings=with_absolute_location(connector.settings, target.root),
+        before=None if sending.before is None else source(sending.before),
+        after=source(sending.after),
+        replaces=sending.replaces,
+        step=sending.step,
+        transaction=Transaction(f"{EMIT_TRANSACTION}/{state.id}", sending.serial),
+        commit=commit,
+        warehouses=target.warehouses,
+    )
+
+
+def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> EngineError:
+    """A difference to a version that is gone can't be told any more: only a user can say how the output goes on."""
+    if error.code not in _NOT_READABLE:
+        return error
+    command = f"reconcile connector seek {pipeline} {connector.qualified_name}"
+    hint = f"clear its sink and send everything: {command} --to snapshot; or leave out what it missed: {command} --to latest"
+    return EngineError(error.code, error.message, hint)
+
+
+def _outputs(program: Program) -> list[tuple[str, Connector]]:
+    return [(key, one) for key, one in sorted(program.connectors.items()) if one.direction is Direction.OUTPUT]
+
+
+def _version(published: Published | None, connector: Connector) -> int | None:
+    placement = published.relations.get(fold(connector.relation)) if published is not None else None
+    return placement.version if placement is not None else None
+
+
+def _former_version(head: Head, former: str) -> int | None:
+    """The version until now of the view whose output had that name (`view.connector`, folded)."""
+    placement = head.published.relations.get(former.partition(".")[0]) if head.published is not None else None
+    return placement.version if placement is not None else None
+
+
+def _identity(pipeline: str, key: str, apply_id: str) -> str:
+    return f"{pipeline}/{key}/{apply_id}"
+
+
+def _anew(identity: str, sent: int | None, serial: int) -> OutputState:
+    """An output that has written nothing yet. Its serials rise above those of any earlier one of its name: every emission
+    costs a commit of the head, whose number `serial` is."""
+    return OutputState(sent=sent, serial=serial, id=identity)

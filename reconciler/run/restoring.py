@@ -1,0 +1,251 @@
+"""Carrying out a restore: the step whose intent says to which checkpoint a pipeline goes (`restore` writes it).
+
+| relation | effect | a repeat |
+|---|---|---|
+| table or view, own checkpoint | Delta's restore of the version, in one commit | sees its own transaction |
+| table, another's checkpoint | the engine copies its rows into a staging folder; published in one commit | the same |
+| view, another's checkpoint | the engine computes it from the copies; published in one commit | the same |
+
+Then histories, then one commit of the head: program, versions and positions change together, and the intent is closed.
+
+What stands now and is no part of the checkpoint keeps its place in the head, so that nobody takes its folder for something
+foreign: a later checkpoint may have it back, and an apply that makes a relation of that name makes it there, anew.
+"""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import RegistryError
+from reconciler.base.names import fold
+from reconciler.base.version import __version__
+from reconciler.delta.opening import join_location
+from reconciler.delta.restoring import restore
+from reconciler.delta.tables import publish, statistics
+from reconciler.diff.compare import compare
+from reconciler.diff.model import Diff
+from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.environment.planned_engine import require_planned_engine
+from reconciler.environment.target import Target
+from reconciler.materialize.effects import staging_folder
+from reconciler.materialize.withdrawing import RESTORE as RESTORE
+from reconciler.materialize.withdrawing import view_transaction
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.query.reading import (
+    foreign_placements,
+    functions_for,
+    published_place,
+    query_of,
+    require_foreign,
+    sources_for,
+    table_columns,
+)
+from reconciler.registry.codec import foreign_from_json, placement_from_json
+from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
+from reconciler.registry.protocol import History
+from reconciler.run.emitting import pin_emissions
+from reconciler.state.refreshed import refreshed_after
+from reconciler.state.snapshots import read_snapshot
+from reconciler.state.steps import record_step
+from reconciler.versions.numbering import Switch, record_versions, versions_restored
+from reconciler.workspace.held_objects import held_numbers
+
+
+def is_kept(program: Program, key: str) -> bool:
+    """Whether a program has a relation (folded) that is stored."""
+    return key in program.tables or (key in program.views and program.views[key].is_stored)
+
+
+def carry_out_restore(
+    target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary, check: Callable[[], None]
+) -> Stored[Head]:
+    """Do, or do again, what the head's intent says. Raises EngineError when the engine refuses; the caller withdraws it."""
+    head = stored.value
+    intent = head.intent
+    if intent is None:
+        raise RegistryError("G602", f"{head.pipeline!r} has no restore to carry out")
+    details = intent.details
+    snapshot = read_snapshot(target, head.pipeline, details["record"])
+    program = snapshot.program
+    work = _Restore(target, program, engine, boundary, check, head)
+    for key in program.order:
+        if key in details["restored"]:
+            boundary(f"restore:{BEFORE}")
+            check()
+            work.bring_back(key, details["restored"][key])
+            boundary(f"restore:{EFFECTED}")
+    check()
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    versions = _versions(target, head, snapshot)
+    done = replace(
+        head,
+        applied=_applied(details, head.applied, now),
+        published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
+        positions=dict(sorted(details["positions"].items())),
+        outputs=_outputs(head, program, work.placements),
+        intent=None,
+        last_step=intent.step,
+        versions=versions,
+        refreshed=refreshed_after(head.refreshed, versions),
+        held=held_numbers(program),
+        # What was staged was to follow what was in force; its folders go when old files go.
+        staged=None,
+    )
+    _record(target, head.pipeline, details, now)
+    approval = Approval("restored", details["by"], now)
+    switch = Switch(intent.step, now, details["by"], "", approval, "", details["apply_id"], placements=work.placements)
+    record_versions(target.registry, head, done.versions, snapshot, switch)
+    record_step(target.registry, head, done, RESTORE)
+    boundary(f"history:{RECORDED}")
+    written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
+    boundary(f"step:{RECORDED}")
+    return written
+
+
+def _versions(target: Target, head: Head, restored: Snapshot) -> dict[str, ObjectVersions]:
+    applied = read_snapshot(target, head.pipeline, head.applied.record) if head.applied and head.applied.record else None
+    diff = compare(applied, restored) if applied else Diff((), ())
+    details = head.intent.details if head.intent is not None else {}
+    step = details.get("step") if details.get("source") == head.pipeline else None
+    return versions_restored(target.registry, head, applied.program if applied else None, restored, diff, step)
+
+
+class _Restore:
+    def __init__(
+        self,
+        target: Target,
+        program: Program,
+        engine: Engine,
+        boundary: Boundary,
+        check: Callable[[], None],
+        head: Head,
+    ) -> None:
+        assert head.intent is not None
+        self._target = target
+        self._program = program
+        self._engine = engine
+        self._boundary = boundary
+        self._check = check
+        self._pipeline = head.pipeline
+        self._step = head.intent.step
+        self._said = {
+            "pipeline": head.pipeline,
+            "step": head.intent.step,
+            "epoch": head.epoch,
+            "inputs": {"checkpoint": head.intent.details["checkpoint"]},
+        }
+        self.placements: dict[str, Placement] = {}
+        self.foreign = foreign_from_json(head.intent.details.get("foreign", {}))
+
+    def bring_back(self, key: str, pinned: JsonObject) -> None:
+        location = join_location(self._target.warehouse, pinned["location"])
+        transaction = view_transaction(self._step)
+        if "placement" in pinned:
+            version = restore(location, pinned["read"], pinned["expected"], transaction)
+            self.placements[key] = replace(placement_from_json(pinned["placement"], "an intent to restore"), version=version)
+            return
+        staging = staging_folder(self._pipeline, "restore", str(self._step), key)
+        built = self._build(key, pinned, join_location(location, staging))
+        self._boundary(f"restore:published:{BEFORE}")
+        self._check()
+        columns = table_columns(self._program.tables[key]) if key in self._program.tables else ()
+        version = publish(location, staging, pinned["expected"], transaction, columns, self._said)
+        found = statistics(location, version)
+        size = built.bytes if found is None else found.bytes
+        self.placements[key] = Placement(
+            pinned["location"],
+            version,
+            built.rows,
+            columns or built.columns,
+            bytes=size,
+            failed_calls=built.failed_calls,
+        )
+
+    def _build(self, key: str, pinned: JsonObject, staging: str) -> Built:
+        table = self._program.tables.get(key)
+        if table is not None:
+            source = StoredSource(table.name, join_location(self._target.warehouse, pinned["source"]), pinned["read"])
+            columns = table_columns(table)
+            names = tuple(column.name for column in columns)
+            return self._engine.build_table(TableBuild(table.name, source, columns, names, staging))
+        require_planned_engine(self._target, self._program)
+        view = self._program.views[key]
+        reads = [read.relation for read in view.reads]
+        placements = {**self.placements, **foreign_placements(self.foreign)}
+        place = published_place(self._program, self._target.warehouse, placements)
+        sources = sources_for(self._program, reads, place)
+        require_foreign(sources, self.foreign)
+        return self._engine.build_view(
+            ViewBuild(
+                view=view.name,
+                query=query_of(view),
+                column_names=view.declaration.column_names,
+                sources=sources,
+                staging=staging,
+                settings=self._program.settings.spark,
+                functions=functions_for(self._program, view.calls, reads),
+            )
+        )
+
+
+def _with_those_in_the_way(head: Head, placements: Mapping[str, Placement]) -> dict[str, Placement]:
+    """The restored placements, and those of whatever else stands: under its name, or if that is taken, under its folder."""
+    after = dict(placements)
+    folders = {placement.location for placement in placements.values()}
+    for key, placement in (head.published.relations if head.published else {}).items():
+        if placement.location not in folders:
+            after[key if key not in placements else placement.location] = placement
+    return dict(sorted(after.items()))
+
+
+def _outputs(head: Head, program: Program, placements: Mapping[str, Placement]) -> dict[str, OutputState]:
+    """What outputs have sent, for those that the program has, of views that stand where they stood."""
+    before = head.published.relations if head.published else {}
+    found = {}
+    for key, state in head.outputs.items():
+        connector = program.connectors.get(key)
+        view = fold(connector.relation) if connector else ""
+        if view in before and view in placements and before[view].location == placements[view].location:
+            found[key] = state
+    return found
+
+
+def _applied(details: JsonObject, before: Applied | None, now: str) -> Applied:
+    return Applied(
+        digest=details["digest"],
+        record=details["record"],
+        apply_id=details["apply_id"],
+        plan_digest="",
+        at=now,
+        by=details["by"],
+        # A restore comes from no commit; but nothing older than what was applied comes back by it.
+        commit=before.commit if before is not None else "",
+        approval=Approval("restored", details["by"], now),
+        reconciler=__version__,
+        follows=details["follows"],
+        home=before.home if before is not None else None,
+    )
+
+
+def _record(target: Target, pipeline: str, details: JsonObject, now: str) -> None:
+    words = f"restored checkpoint {details['checkpoint']} of {details['source']}"
+    row = {
+        "apply_id": details["apply_id"],
+        "digest": details["digest"],
+        "record": details["record"],
+        "plan_digest": "",
+        "at": now,
+        "by": details["by"],
+        "commit": "",
+        "approval": "restored",
+        "reconciler": __version__,
+        "summary": words,
+    }
+    target.registry.record(History.APPLIES, pipeline, [row], f"apply:{details['apply_id']}")
+    said = canonical_json({"checkpoint": details["checkpoint"], "source": details["source"]})
+    audit = {"event": "checkpoint restored", "at": now, "by": details["by"], "details": said}
+    target.registry.record(History.AUDIT, pipeline, [audit], f"restore:{details['apply_id']}")

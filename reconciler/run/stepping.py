@@ -1,0 +1,182 @@
+"""One step of a running pipeline: inputs to a point, every view at that point, published in one commit.
+
+A step is first written down as an intent in the head: what is read (connectors and their ranges, one statement, or newer
+steps of other pipelines), and which process wrote it. Then its effects, each repeatable (`step_effects`): tables are written
+under the step's transaction, the stored views that depend on what changed are computed from pinned versions into staging
+folders and published. Then the step's row in the history (`steps`). Last, one commit of the head publishes the new versions
+and positions, pins what outputs are to send, and closes the intent. A step whose writer died is replayed from its intent:
+what happened is recognised and skipped, what is missing is done, with the same inputs.
+
+A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
+intent is marked, tables and views that it wrote are put back to the published step, the intent is closed (`withdrawing`).
+Nothing of it stays, its input is offered again, and neither data nor a query that fails can block the pipeline. So is a step
+whose writer was taken over and may still be alive, and one with a file that its input is to go on without (`skipping`).
+
+`check` is called before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind `restore` is
+carried out by `restoring`.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, RegistryError
+from reconciler.base.names import fold
+from reconciler.engine.protocol import Engine, FailedCalls
+from reconciler.environment.locations import told_path
+from reconciler.environment.planned_engine import require_planned_engine
+from reconciler.environment.target import Target
+from reconciler.materialize.step_effects import Doing, StepEffects, untold
+from reconciler.materialize.withdrawing import put_step_back
+from reconciler.project.program.model import Program
+from reconciler.registry.model import Head, Intent, Published, Stored
+from reconciler.run.emitting import pin_emissions
+from reconciler.run.restoring import RESTORE, carry_out_restore
+from reconciler.run.skipping import file_to_skip
+from reconciler.state.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.state.steps import next_step, record_step
+from reconciler.workspace.declared import places_told
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step did: rows by connector (or by table, for a statement), the views that were computed, the records that went
+    to the dead letters and the deletes that found no row, by connector, and the seconds of each phase (`ingest`, `views`,
+    `publish`; whoever writes the outputs afterwards adds `emit`). `followed` are the steps of other pipelines that it went
+    on to. `unknown` says by connector in how many rows fields came that no column takes, `missing` which fields a header or
+    schema lacked. `failed_calls` are by view those of functions that gave NULL where they failed."""
+
+    step: int
+    rows: Mapping[str, int]
+    views: tuple[str, ...]
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    unmatched: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    followed: Mapping[str, int] = field(default_factory=dict)
+    unknown: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
+
+
+def unchecked() -> None:
+    """The check of who has the pipeline for itself."""
+
+
+def write_intent(target: Target, stored: Stored[Head], kind: str, details: JsonObject) -> Stored[Head]:
+    """Write down the next step. Raises RegistryConflict when this process lost the pipeline."""
+    if kind != RESTORE:
+        _published(stored.value)
+    # Nothing is step 0 but a first apply: a step that is withdrawn uses its number up.
+    intent = Intent(max(next_step(stored.value), 1), kind, {**details, WRITER: this_writer()}, _now())
+    return target.registry.replace_head(stored.token, replace(stored.value, intent=intent), str(uuid.uuid4()))
+
+
+def carry_out(
+    target: Target,
+    stored: Stored[Head],
+    program: Program,
+    engine: Engine,
+    boundary: Boundary,
+    check: Callable[[], None] = unchecked,
+    clock: Callable[[], float] = time.monotonic,
+    doing: Doing = untold,
+) -> tuple[Stored[Head], StepResult]:
+    """Do, or do again, what the head's intent says, and publish it.
+
+    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. Raises
+    LeaseHeld when `check` does.
+    """
+    try:
+        with places_told(target, stored.value.pipeline):
+            return _carry_out(target, stored, program, engine, boundary, check, clock, doing)
+    except RegistryError:
+        # Most often, somebody who wrote first is somebody who took over; that says more.
+        check()
+        raise
+
+
+def _carry_out(
+    target: Target,
+    stored: Stored[Head],
+    program: Program,
+    engine: Engine,
+    boundary: Boundary,
+    check: Callable[[], None],
+    clock: Callable[[], float],
+    doing: Doing,
+) -> tuple[Stored[Head], StepResult]:
+    head = stored.value
+    intent = head.intent
+    if intent is None:
+        raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
+    if intent.withdrawn:
+        put_step_back(target, stored, program, boundary)
+        why = "its writer was taken over" if intent.details.get(TAKEN_OVER) else "the engine had refused it"
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
+    boundary(f"step:{INTENDED}")
+    unwanted = file_to_skip(target.registry, head)
+    if unwanted is not None:
+        _withdraw(target, stored, program, boundary)
+        why = f"it reads {told_path(unwanted)}, which somebody has its input go on without"
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
+    try:
+        if intent.kind == RESTORE:
+            return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
+        require_planned_engine(target, program)
+        work = StepEffects(target, program, engine, head, boundary, check, clock, doing)
+        work.write_tables()
+        views = work.compute_views()
+    except EngineError:
+        check()
+        _withdraw(target, stored, program, boundary)
+        raise
+    boundary(f"step:{BEFORE}")
+    check()
+    started = clock()
+    positions = dict(head.positions)
+    for ingest in intent.details.get("ingests", ()):
+        positions[fold(ingest["connector"])] = ingest["position"]
+    done = replace(
+        head,
+        published=Published(intent.step, _now(), dict(sorted(work.placements.items())), work.foreign),
+        positions=dict(sorted(positions.items())),
+        intent=None,
+        last_step=intent.step,
+    )
+    record_step(target.registry, head, done, intent.kind)
+    boundary(f"history:{RECORDED}")
+    written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
+    boundary(f"step:{RECORDED}")
+    seconds = {**work.seconds, "publish": work.seconds["publish"] + clock() - started}
+    return written, StepResult(
+        intent.step,
+        work.rows,
+        views,
+        work.rejected,
+        work.unmatched,
+        {phase: round(taken, 6) for phase, taken in seconds.items()},
+        {name: one["step"] for name, one in sorted(intent.details.get("foreign", {}).items())},
+        work.unknown,
+        work.missing,
+        work.failed_calls,
+    )
+
+
+def _withdraw(target: Target, stored: Stored[Head], program: Program, boundary: Boundary) -> None:
+    assert stored.value.intent is not None
+    marked = replace(stored.value, intent=replace(stored.value.intent, withdrawn=True))
+    put_step_back(target, target.registry.replace_head(stored.token, marked, str(uuid.uuid4())), program, boundary)
+
+
+def _published(head: Head) -> Published:
+    if head.published is None:
+        raise RegistryError("G602", f"nothing of {head.pipeline!r} is published")
+    return head.published
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,58 @@
+"""What to do about a connector that fails: beside what the error says itself, what mends its cause, and how the connector
+goes on without what it stumbles over. Pure.
+
+An engine knows neither the pipeline nor which files a step read, and an error of a view not which input brought the rows;
+who carries out the step knows both.
+"""
+
+import shlex
+from typing import Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import EngineError, IngestFailed
+from reconciler.base.names import first_of
+from reconciler.environment.locations import told_path
+from reconciler.run.failures import addressed
+
+_ALL_NAMED: Final = 3
+_OVER_ROWS: Final = {
+    "X700": "if it is the values of new rows: write the query so that it stands them (try_cast, try_divide)",
+    "X708": "mend the function, or have it give NULL where it fails (on_error: give_null)",
+}
+"""What a view or function fails over; an input brought it."""
+_OF_SOURCES: Final = {
+    "X710": "put it there, or correct the connector",
+    "X712": "change the column's type, or correct the source",
+    "X713": "correct the source, or give the column a default",
+    "X714": "mend the file, or take it away",
+}
+
+
+def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: JsonObject | None) -> EngineError:
+    """The error with a hint whose commands can be carried out as they stand there. `ingest`: what the connector was to bring
+    in the step that failed, if it failed in one."""
+    error = addressed(error, pipeline, connector)
+    mends = _OF_SOURCES.get(error.code)
+    if ingest is None:
+        # It looked for something and found nothing to look at, or it is an output.
+        mends = mends if error.code == "X710" else None
+    elif not isinstance(error, IngestFailed):
+        mends = mends or _OVER_ROWS.get(error.code)
+    ways = [one for one in (error.hint or mends, _without_file(error, pipeline, connector, ingest)) if one]
+    hint = "; ".join(ways) or None
+    if hint == error.hint:
+        return error
+    return EngineError(error.code, error.message, hint, error.about)
+
+
+def _without_file(error: EngineError, pipeline: str, connector: str, ingest: JsonObject | None) -> str | None:
+    files = [told_path(str(one["path"])) for one in (ingest or {}).get("range", {}).get("files", ())]
+    if not files or error.code not in {*_OVER_ROWS, *_OF_SOURCES, "X724"}:
+        return None
+    # Spark knows a place on S3 under another scheme.
+    named = [file for file in files if file.rpartition("://")[2] in error.message]
+    if not named and len(files) > 1:
+        which = first_of(files, _ALL_NAMED)
+        return f"it reads {which} together: max_batch_size: 1 shows which file it is, and connector skip goes on without it"
+    file = max(named, key=len) if named else files[0]
+    return f"or go on without the file: reconcile connector skip {pipeline} {connector} --file {shlex.quote(file)}"

@@ -1,0 +1,4 @@
+"""The use cases, as the command line and Python programs call them.
+
+`api` is the Python interface; `status` says what a pipeline is doing. Nothing here prints.
+"""

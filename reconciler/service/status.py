@@ -1,0 +1,384 @@
+"""Status: what a pipeline is doing, what is applied, what is pending. Read only; needs no JVM.
+
+The state is derived, never stored (`lifecycle`): from who holds the lease, what the last run told in its report, what was
+left open, and what awaits approval. What a run tells of itself (rows, backlog, failures, step times) is shown as it told it;
+its rates count only while it lives.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from reconciler.apply.approving import require_approval
+from reconciler.apply.planning import plan_between
+from reconciler.apply.sizes import measure_hazards
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.diff.model import approval_diff
+from reconciler.engine.files import files_read_once, skipped_files
+from reconciler.engine.stored import FailedCalls
+from reconciler.environment.locations import told_path
+from reconciler.environment.target import Target
+from reconciler.plan.json_form import step_from_json
+from reconciler.plan.model import RolledBack
+from reconciler.plan.words import describe_rolled_back, describe_step, summarise
+from reconciler.project.program.model import Connector, Program
+from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease
+from reconciler.run.orchestration import Activity, Decision, decide, has_ended
+from reconciler.state.applied import AppliedState, read_applied
+from reconciler.state.controls import read_controls
+from reconciler.state.failed_commands import FailedCommand, died, told_failure
+from reconciler.state.lease import is_free, this_process
+from reconciler.state.lifecycle import Evidence, State, state_of
+from reconciler.state.stopping import report_is_alive
+from reconciler.workspace.desired import read_desired
+from reconciler.workspace.pipelines import require_known
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStatus:
+    """A table or view as published. `rows` is None when it is not stored or not known. `failed_calls` are those of functions
+    that gave NULL where they failed, when the view was computed last."""
+
+    name: str
+    kind: str
+    rows: int | None
+    version: int | None
+    failed_calls: tuple[FailedCalls, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
+    are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
+    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
+    `skipped_files` are those that somebody had it go on without, `files_read_once` those of them that it had read before:
+    their rows are there, and whatever changes in them is passed over."""
+
+    name: str
+    direction: str
+    transport: str
+    position: JsonObject | None
+    activity: str = Activity.RUNNING.value
+    reason: str = ""
+    complete: bool = False
+    rows: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    rejected: int = 0
+    unmatched: int = 0
+    dropped: int = 0
+    rows_per_second: float = 0.0
+    backlog: Mapping[str, int] = field(default_factory=dict)
+    unknown_fields: Mapping[str, int] = field(default_factory=dict)
+    missing_fields: tuple[str, ...] = ()
+    skipped_files: tuple[str, ...] = ()
+    files_read_once: tuple[str, ...] = ()
+    last_error: JsonObject | None = None
+    retry_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average. `error` is
+    why the run as a whole can't go on, or why it ended."""
+
+    alive: bool
+    host: str
+    process: str
+    started_at: str
+    updated_at: str
+    since: str
+    steps: int
+    phases: Mapping[str, Mapping[str, float]]
+    error: JsonObject | None
+    doing: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
+    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
+    `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
+    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan."""
+
+    pipeline: str
+    environment: str
+    state: State
+    detail: str
+    pending: str
+    applied: Applied | None
+    step: int | None
+    lease: Lease | None
+    relations: tuple[RelationStatus, ...] = field(default=())
+    connectors: tuple[ConnectorStatus, ...] = field(default=())
+    wish: str = "run"
+    run: RunStatus | None = None
+    refusal: str = ""
+    staged: str = ""
+    rolled_back: tuple[str, ...] = ()
+    failed_command: FailedCommand | None = None
+    pending_diff: JsonObject | None = None
+
+
+def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
+    """The status of one pipeline. Raises NotFound, RegistryError. `before`: what is pending is taken from that status, if
+    the same is applied, and not planned anew."""
+    require_known(target, pipeline)
+    here = this_process("status").host
+    applied = read_applied(target, pipeline)
+    head = applied.head.value if applied.head else None
+    found = target.registry.lease(pipeline)
+    lease = found.value if found and not is_free(found.value, datetime.now(UTC), here) else None
+    if before is not None and before.applied == (head.applied if head else None):
+        pending, refusal, changes = before.pending, before.refusal, before.pending_diff
+    else:
+        pending, refusal, changes = _pending(target, pipeline, applied)
+    controls, report = read_controls(target.registry, pipeline), target.registry.report(pipeline) or {}
+    run = _run(target, report, lease, here) if "state" in report else None
+    failed = _failed_command(report, found.value if found is not None else None) if lease is None else None
+    seen = Evidence(
+        command=lease.command if lease else None,
+        told=State(report["state"]) if run is not None else None,
+        told_alive=run is not None and run.alive,
+        stop_wanted=controls.stops,
+        apply_open=head is not None and head.journal is not None,
+        step_open=head is not None and head.intent is not None,
+        refused=bool(refusal),
+        command_failed=failed is not None,
+    )
+    state = state_of(seen)
+    detail = _detail(state, head, lease, run, controls, refusal, failed)
+    program = applied.snapshot.program if applied.snapshot else None
+    return PipelineStatus(
+        pipeline=pipeline,
+        environment=target.environment.name,
+        state=state,
+        detail=target.pasteable(detail),
+        pending=target.pasteable(pending),
+        applied=head.applied if head else None,
+        step=head.published.step if head and head.published else None,
+        lease=lease,
+        relations=_relations(program, head) if program and head else (),
+        connectors=_connectors(target, program, head, controls, report, run) if program and head else (),
+        wish=controls.wish.value,
+        run=run,
+        refusal=target.pasteable(refusal),
+        staged=_staged(head),
+        rolled_back=_rolled_back(head),
+        failed_command=failed,
+        pending_diff=changes,
+    )
+
+
+def _staged(head: Head | None) -> str:
+    if head is None or head.staged is None:
+        return ""
+    from reconciler.state.staged import staged_names
+
+    return f"{staged_names(head.staged)}, as of step {head.staged.step}"
+
+
+def _rolled_back(head: Head | None) -> tuple[str, ...]:
+    held = sorted(head.held.items()) if head is not None else []
+    keys = ((key.partition(":"), number) for key, number in held)
+    return tuple(describe_rolled_back(RolledBack(kind, name, number)) for (kind, _, name), number in keys)
+
+
+def status_to_json(status: PipelineStatus) -> dict[str, Any]:
+    """The status as a JSON object."""
+    return asdict(status)
+
+
+def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> RunStatus:
+    holds = lease is not None and lease.command == "run"
+    mine = holds and lease is not None and (lease.host, lease.process) == (report["host"], report["process"])
+    return RunStatus(
+        # One that handed the lease over and waits can be seen on its own host only.
+        alive=mine or (not holds and report_is_alive(report, here)),
+        **{part: report[part] for part in ("host", "process", "started_at", "updated_at", "since", "steps", "phases")},
+        error=_pasteable(target, report["error"]),
+        doing=report.get("doing"),
+    )
+
+
+def _detail(
+    state: State,
+    head: Head | None,
+    lease: Lease | None,
+    run: RunStatus | None,
+    controls: Controls,
+    refusal: str,
+    failed: FailedCommand | None,
+) -> str:
+    if lease is not None:
+        doing = _doing(head, run) if run is None or run.error is None else ""
+        return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{doing}{_trouble(run)}"
+    if run is not None and run.alive:
+        return f"the run on {run.host} waits for an apply to be finished"
+    told = _left(state, head, run, refusal, failed)
+    return "; ".join(part for part in (told, "the next run starts paused" if controls.paused else "") if part)
+
+
+def _left(state: State, head: Head | None, run: RunStatus | None, refusal: str, failed: FailedCommand | None) -> str:
+    """What is to be known of a pipeline at which nobody is at work."""
+    if head is not None and head.journal is not None:
+        done = sum(entry.state is EntryState.DONE for entry in head.journal.entries)
+        why = (
+            f"{failed.error['code']}: {failed.error['message']}; " if failed is not None and failed.error is not None else ""
+        )
+        return f"{why}an apply was interrupted after {done} of {len(head.journal.entries)} steps; run: reconcile apply"
+    if head is not None and head.intent is not None:
+        return f"step {head.intent.step} was interrupted; the next run replays it"
+    if failed is not None:
+        return _failed(failed)
+    if state is State.FAILED and run is not None:
+        return _failure(run)
+    if refusal:
+        return refusal
+    if head is None or head.applied is None:
+        return "never applied"
+    if head.applied.record is None:
+        return "removed"
+    return ""
+
+
+def _doing(head: Head | None, run: RunStatus | None) -> str:
+    """What is under way: of an apply the step of its plan, of a run what its step writes now."""
+    if head is not None and head.journal is not None:
+        entries = head.journal.entries
+        done = sum(entry.state is EntryState.DONE for entry in entries)
+        current = next((entry for entry in entries if entry.state is not EntryState.DONE), None)
+        return "" if current is None else f"; {done + 1} of {len(entries)}: {describe_step(step_from_json(current.step))}"
+    if run is None or not run.alive or run.doing is None:
+        return ""
+    doing = run.doing
+    return f"; step {doing['step']}, {doing['number']} of {doing['of']}: {doing['what']} since {doing['since']}"
+
+
+def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
+    """The last command that failed; not a run that told of itself, be it that it lived then."""
+    if lease is not None and lease.command == "run" and lease.process == report.get("process"):
+        return told_failure(report)
+    return told_failure(report) or died(lease)
+
+
+def _failed(failed: FailedCommand) -> str:
+    if failed.error is None:
+        return f"`reconcile {failed.command}` on {failed.host} ended without saying so; it had begun at {failed.at}"
+    return f"{failed.error['code']}: {failed.error['message']} (`reconcile {failed.command}` at {failed.at})"
+
+
+def _failure(run: RunStatus) -> str:
+    if run.error is None:
+        return f"the run on {run.host} ended without saying so, after {run.updated_at}"
+    return f"{run.error['code']}: {run.error['message']} (since {run.since})"
+
+
+def _trouble(run: RunStatus | None) -> str:
+    if run is None or not run.alive or run.error is None:
+        return ""
+    return f"; {run.error['code']}: {run.error['message']}; trying again"
+
+
+def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str, JsonObject | None]:
+    """The plan in a line, why it would be refused for want of an approval (empty: it would not), and what it changes."""
+    try:
+        desired = read_desired(target, pipeline, applied.snapshot)
+        if desired is None and applied.snapshot is None:
+            return "no changes", "", None
+        plan = plan_between(target, pipeline, applied, desired)
+        summary = summarise(plan)
+        changes = None if plan.diff.is_empty else approval_diff(plan.diff)
+    except ManifestInvalid as error:
+        return f"the files have {len(error.diagnostics)} error(s); run: reconcile validate", "", None
+    except ReconcileError as error:
+        return f"{error.code}: {error.message}", "", None
+    staged = applied.head.value.staged if applied.head is not None else None
+    if staged is not None and staged.plan_digest == plan.digest:
+        # It was approved when it was staged.
+        return summary, "", changes
+    try:
+        require_approval(target, plan, measure_hazards(target, plan, applied, desired))
+    except ApprovalRequired as error:
+        return summary, error.message, changes
+    except PlanRejected as error:
+        return (
+            f"{summary}; {'denied by policy.yaml' if error.code == 'A508' else 'rejected by bootstrap_policy'}",
+            "",
+            changes,
+        )
+    return summary, "", changes
+
+
+def _relations(program: Program, head: Head) -> tuple[RelationStatus, ...]:
+    placements = head.published.relations if head.published else {}
+    found = []
+    for key in program.order:
+        relation = program.relation(key)
+        if relation is None:
+            continue
+        placement = placements.get(key)
+        kind = "table" if key in program.tables else f"{program.views[key].kind.value} view"
+        found.append(
+            RelationStatus(
+                relation.name,
+                kind,
+                placement.rows if placement else None,
+                placement.version if placement else None,
+                placement.failed_calls if placement else (),
+            )
+        )
+    return tuple(found)
+
+
+def _connectors(
+    target: Target, program: Program, head: Head, controls: Controls, report: JsonObject, run: RunStatus | None
+) -> tuple[ConnectorStatus, ...]:
+    decisions = decide(program, head.positions, controls.connectors)
+    told: Mapping[str, Any] = report.get("connectors") or {}
+    alive = run is not None and run.alive
+    return tuple(
+        _connector(target, head, key, connector, decisions[key], told.get(key) or {}, alive)
+        for key, connector in sorted(program.connectors.items())
+    )
+
+
+def _connector(
+    target: Target, head: Head, key: str, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
+) -> ConnectorStatus:
+    # What it would do is known without a run; that it fails, only from one.
+    if told.get("activity") == Activity.FAILING.value and decision.activity is Activity.RUNNING:
+        decision = Decision(Activity.FAILING, told["reason"])
+    elif not alive and decision.activity is Activity.RUNNING:
+        decision = Decision(Activity.STOPPED)
+    output = head.outputs.get(key)
+    position = head.positions.get(key)
+    if output is not None:
+        position = {"sent_version": output.sent, "pending": output.sending is not None}
+    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped")
+    return ConnectorStatus(
+        name=connector.qualified_name,
+        direction=connector.direction.value,
+        transport=connector.transport,
+        position=position,
+        activity=decision.activity.value,
+        reason=target.pasteable(decision.reason),
+        complete=has_ended(position),
+        **{name: int(told.get(name) or 0) for name in counts},
+        rows_per_second=float(told.get("rows_per_second") or 0.0) if alive else 0.0,
+        backlog=told.get("backlog") or {},
+        unknown_fields=told.get("unknown_fields") or {},
+        missing_fields=tuple(told.get("missing_fields") or ()),
+        skipped_files=tuple(map(told_path, skipped_files(position))),
+        files_read_once=tuple(map(told_path, files_read_once(position))),
+        last_error=_pasteable(target, told.get("last_error")),
+        retry_at=told.get("retry_at") if alive else None,
+    )
+
+
+def _pasteable(target: Target, error: JsonObject | None) -> JsonObject | None:
+    """An error that a run told, with its commands of this environment: who made it knew none."""
+    texts = ("message", "hint")
+    return error and {name: target.pasteable(one) if name in texts and one else one for name, one in error.items()}

@@ -1,0 +1,245 @@
+"""Other pipelines' relations, looked up for a program that names some: `sales.revenue`.
+
+- A pipeline whose files are in this repository counts as they say it is; any other as it is applied. So a change of both, in
+  one pull request, is planned and approved as one, and each is applied after what it reads (`following` sees to that).
+- Pipelines may not read each other in a circle.
+- What has the name of something else by now is another relation, or column, also where no file says so any more
+  (`versions.names_between`).
+- What a relation means is compared with what it meant when the reader was applied. If that is the same, the reader keeps
+  what it knew, to the letter: what a pipeline writes down of itself, and another version of reconciler, change no reader.
+
+Comparing takes both states of the other pipeline: its definitions of then, from the registry, and those of now.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.base.declarations import ForeignRelation, Manifest
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.errors import ManifestInvalid, ReconcileError, RegistryError
+from reconciler.base.names import did_you_mean, fold, is_version
+from reconciler.diff.compare import relation_changes
+from reconciler.diff.foreign import ForeignChange, changed_in_name_only, seen_from_outside, unknown_change
+from reconciler.environment.source import pipeline_names
+from reconciler.environment.target import Target
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.foreign import foreign_relation
+from reconciler.project.snapshot.model import Snapshot
+from reconciler.state.snapshots import read_snapshot
+from reconciler.versions.names_between import other_relations
+from reconciler.workspace.in_views import look_up_version, not_allowed
+from reconciler.workspace.visits import Visit
+
+_CIRCLE = "P373"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundForeign:
+    """Relations of other pipelines, and why others can't be read (by key)."""
+
+    relations: tuple[ForeignRelation, ...]
+    refused: Mapping[str, Diagnostic]
+
+
+def look_up(visit: Visit, manifest: Manifest, keys: Iterable[str]) -> FoundForeign:
+    """What is known of other pipelines' relations, and of versions, that a manifest's queries name."""
+    relations: list[ForeignRelation] = []
+    refused: dict[str, Diagnostic] = {}
+    for key in sorted(keys):
+        found: ForeignRelation | Diagnostic | None = None
+        if is_version(key):
+            found = _look_up_maintained(visit, manifest.settings.name, key) or look_up_version(visit.target, manifest, key)
+        else:
+            found = _look_up(visit, manifest.settings.name, key)
+        if isinstance(found, ForeignRelation):
+            relations.append(found)
+        elif found is not None:
+            refused[key] = found
+    return FoundForeign(tuple(relations), refused)
+
+
+def _look_up(visit: Visit, pipeline: str, key: str) -> ForeignRelation | Diagnostic | None:
+    upstream, _, name = key.partition(".")
+    if "." in name:
+        return None
+    if upstream == pipeline:
+        return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: {name}")
+    snapshot = _state(visit, pipeline, upstream)
+    return snapshot if isinstance(snapshot, Diagnostic) else foreign_relation(snapshot, name)
+
+
+def _look_up_maintained(visit: Visit, pipeline: str, key: str) -> ForeignRelation | Diagnostic | None:
+    """A version that another pipeline keeps up to date, and which is read like any relation of it; None where none does."""
+    upstream, dot, name = key.partition(".")
+    if not dot or upstream == pipeline:
+        return None
+    snapshot = _state(visit, pipeline, upstream)
+    if isinstance(snapshot, Diagnostic):
+        # Of one that is as it was, no file says anything.
+        applied = read_applied_state(visit.target, upstream)
+        return snapshot if applied is not None and name in applied.program.views else None
+    if name not in snapshot.program.views:
+        return None
+    return foreign_relation(snapshot, name) if snapshot.program.settings.version_reads else not_allowed(key, upstream)
+
+
+def _state(visit: Visit, pipeline: str, upstream: str) -> Snapshot | Diagnostic:
+    """Another pipeline as it counts here, or why it can't be told."""
+    if upstream in visit.chain:
+        circle = " → ".join((*visit.chain[visit.chain.index(upstream) :], upstream))
+        hint = "let one of them read tables, or what the other reads"
+        return Diagnostic(_CIRCLE, f"pipelines read each other in a circle: {circle}", None, hint)
+    found = visit.known.get(upstream)
+    if found is None:
+        found = visit.known[upstream] = _read_state(visit, upstream)
+    if isinstance(found, Diagnostic) and found.code == _CIRCLE and pipeline not in _members(found):
+        return Diagnostic("P374", f"pipeline {upstream} can't be read: {found.message}", None, _validate(upstream))
+    return found
+
+
+def _members(circle: Diagnostic) -> list[str]:
+    return circle.message.rpartition(": ")[2].split(" → ")
+
+
+def _read_state(visit: Visit, upstream: str) -> Snapshot | Diagnostic:
+    try:
+        snapshot = visit.compiled(visit.below(upstream))
+    except ManifestInvalid as error:
+        circle = next((one for one in error.diagnostics if one.code == _CIRCLE), None)
+        if circle is not None:
+            return replace(circle, location=None)
+        first = error.diagnostics[0]
+        message = f"pipeline {upstream} can't be read, as its files have errors: {first.code}: {first.message}"
+        return Diagnostic("P374", message, None, _validate(upstream))
+    except RegistryError:
+        raise
+    except ReconcileError as error:
+        message = f"pipeline {upstream} can't be read: {error.code}: {error.message}"
+        return Diagnostic("P374", message, None, f"run: reconcile plan {upstream}")
+    return snapshot or read_applied_state(visit.target, upstream) or _unknown(visit.target, upstream)
+
+
+def _validate(pipeline: str) -> str:
+    return f"run: reconcile validate {pipeline}"
+
+
+def _unknown(target: Target, upstream: str) -> Diagnostic:
+    known = sorted({*pipeline_names(target.root), *target.registry.pipelines()})
+    message = f"there is no pipeline {upstream!r} here, and none is applied in {target.environment.name}"
+    return Diagnostic("P372", message, None, did_you_mean(upstream, known))
+
+
+def read_applied_state(target: Target, pipeline: str) -> Snapshot | None:
+    """What is applied of a pipeline, if anything is."""
+    stored = target.registry.head(pipeline)
+    if stored is None or stored.value.applied is None or stored.value.applied.record is None:
+        return None
+    return read_snapshot(target, pipeline, stored.value.applied.record)
+
+
+def with_settled_foreign(visit: Visit, program: Program) -> Program:
+    """The program, knowing of other pipelines' relations what it knew when it was applied, where they mean the same."""
+    applied = read_applied_state(visit.target, program.name)
+    if applied is None:
+        return program
+    before, comparing = applied.program.foreign, _Comparing(visit)
+    settled = {
+        key: before[key] if key in before and comparing.is_same(before[key], relation) else relation
+        for key, relation in program.foreign.items()
+    }
+    return replace(program, foreign=settled)
+
+
+def foreign_changes(visit: Visit, applied: Program, desired: Program) -> dict[str, ForeignChange]:
+    """How far the changes of other pipelines' relations reach for a program that read them before and reads them now."""
+    return _Comparing(visit).changes(applied, desired)
+
+
+def means_the_same(visit: Visit, known: ForeignRelation, upstream: Snapshot) -> bool:
+    """Whether another pipeline's relation, as it is in this state of that pipeline, means what a program knows of it."""
+    now = foreign_relation(upstream, known.name)
+    return isinstance(now, ForeignRelation) and _Comparing(visit, upstream).is_same(known, now)
+
+
+class _Comparing:
+    """Compares states of other pipelines. `given` is one that was looked up already."""
+
+    def __init__(self, visit: Visit, given: Snapshot | None = None) -> None:
+        self._target = visit.target
+        self._visit = visit
+        self._states: dict[tuple[str, str], Snapshot | None] = {}
+        if given is not None:
+            self._states[given.program.name, given.record] = given
+
+    def is_same(self, before: ForeignRelation, after: ForeignRelation) -> bool:
+        """Whether two states of a relation mean the same by themselves. Renames that its pipeline declares don't count: they
+        are forgotten when it is applied."""
+        if before.meaning == after.meaning:
+            return True
+        if (before.kind, before.names_are_data) != (after.kind, after.names_are_data):
+            return False
+        states = self._pair(before, after)
+        if states is None:
+            return False
+        old, new = states[0], _without_moves(states[1])
+        if fold(after.name) in relation_changes(old, new, self.changes(old.program, new.program)):
+            return False
+        return fold(after.name) not in other_relations(self._target, old, new)
+
+    def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
+        """By key, of what both read and means something else in desired."""
+        found = {}
+        for key, relation in desired.foreign.items():
+            before = applied.foreign.get(key)
+            if before is not None and before.meaning != relation.meaning:
+                found[key] = self._change(before, relation)
+        return found
+
+    def _change(self, before: ForeignRelation, after: ForeignRelation) -> ForeignChange:
+        states = self._pair(before, after)
+        if states is None:
+            return unknown_change(after)
+        old, new = states
+        if fold(after.name) in other_relations(self._target, old, new):
+            # Nobody has told what was renamed.
+            return unknown_change(after)
+        found = relation_changes(old, new, self.changes(old.program, new.program)).get(fold(after.name))
+        if found is None:
+            return changed_in_name_only(after)
+        return seen_from_outside(after.pipeline, after, found)
+
+    def _pair(self, before: ForeignRelation, after: ForeignRelation) -> tuple[Snapshot, Snapshot] | None:
+        if not before.record or not after.record:
+            return None  # versions: which one it is says it all
+        old, new = self._state(before), self._state(after)
+        return None if old is None or new is None else (old, new)
+
+    def _state(self, relation: ForeignRelation) -> Snapshot | None:
+        """The state of a pipeline in which a relation was looked up, if it can still be had."""
+        key = relation.pipeline, relation.record
+        if key not in self._states:
+            self._states[key] = self._read(*key)
+        return self._states[key]
+
+    def _read(self, pipeline: str, record: str) -> Snapshot | None:
+        # The files know more than what is stored of them: which names were moved.
+        known = self._visit.known.get(pipeline)
+        if known is None:
+            try:
+                known = self._visit.compiled(self._visit.apart(pipeline))
+            except RegistryError:
+                raise
+            except ReconcileError:
+                known = None
+        if isinstance(known, Snapshot) and known.record == record:
+            return known
+        try:
+            return read_snapshot(self._target, pipeline, record)
+        except RegistryError as error:
+            if error.code != "G601":
+                raise
+            return None
+
+
+def _without_moves(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, program=replace(snapshot.program, moves=()))

@@ -1,0 +1,121 @@
+"""Where outputs may write: into no warehouse (C418), and no two of them into one place (C419).
+
+In a warehouse stand who approved what, and the tables of other pipelines. Judged when a pipeline's files are compiled:
+where the address leads now, relative to the repository's root as an emission has it, links followed. What only a run can
+tell (a secret in the address, a link that changes, what lies on a store) the engine judges when it writes (X755).
+
+Two outputs in one folder or table undo each other: one that is emptied first removes the other's rows, a view with other
+columns overwrites them. A topic of Kafka may have many writers. Of outputs of other pipelines in the warehouse a plan tells
+(H939).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from reconciler.base.declarations import ConnectorDeclaration
+from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import RegistryError
+from reconciler.base.names import fold
+from reconciler.connectors.transport import config_of
+from reconciler.delta.same_places import as_written, on_this_disk
+from reconciler.delta.warehouse_places import warehouse_around
+from reconciler.environment.locations import is_relative, written_address, written_place
+from reconciler.environment.source import pipeline_names
+from reconciler.environment.target import Target
+from reconciler.project.program.model import Program
+from reconciler.state.snapshots import read_snapshot
+
+
+def misplaced_outputs(target: Target, connectors: Iterable[ConnectorDeclaration]) -> Iterator[Diagnostic]:
+    """C418 for each output whose address leads into a warehouse."""
+    for one in connectors:
+        place = written_place(one.settings, target.root)
+        around = warehouse_around(place, target.warehouses) if place is not None else None
+        if around is not None:
+            transport = one.settings["transport"]["name"]
+            message = f"{transport} of {one.relation} leads into the warehouse {around}, which reconciler alone writes"
+            hint = "name a folder outside of every warehouse, and look where links on its path lead"
+            yield Diagnostic("C418", message, one.location, hint)
+
+
+def shared_outputs(
+    target: Target, outputs: Mapping[str, Iterable[ConnectorDeclaration]]
+) -> Iterator[tuple[str, Diagnostic]]:
+    """C419, with the pipeline that it is told of, for each output that writes where one before it does. `outputs` are the
+    connectors of pipelines, by name."""
+    seen: dict[str, tuple[str, ConnectorDeclaration]] = {}
+    for pipeline, connectors in outputs.items():
+        for one in connectors:
+            place = written_place(one.settings, target.root)
+            if place is None:
+                continue
+            keys = _keys(one.settings, on_this_disk(place))
+            earlier = next((seen[key] for key in sorted(keys) if key in seen), None)
+            for key in keys:
+                seen.setdefault(key, (pipeline, one))
+            if earlier is not None:
+                yield pipeline, _shared(one, pipeline, *earlier)
+
+
+def _shared(one: ConnectorDeclaration, pipeline: str, other_pipeline: str, other: ConnectorDeclaration) -> Diagnostic:
+    name = other.relation if other_pipeline == pipeline else f"{other_pipeline}.{other.relation}"
+    where = f" ({other.location})" if other.location is not None else ""
+    return Diagnostic(
+        "C419",
+        f"{one.settings['transport']['name']} of {one.relation} writes where {other.settings['transport']['name']} of {name}"
+        f"{where} does: what one of them empties or overwrites is the other's, too",
+        one.location,
+        "give each output a folder of its own; to have the rows of both in one, make a view of them (UNION ALL)",
+    )
+
+
+def other_writers(target: Target, program: Program, connectors: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Of these connectors (folded names) those that write where an output of another pipeline of the warehouse does, as
+    applied, each with the names of these (`pipeline.view.connector`).
+
+    Judged are the addresses alone, so that it is the same on every machine. A relative one is another place in another
+    repository, so it counts where the other pipeline has its files here. Damage of others is told when they are planned.
+    """
+    wanted: dict[str, frozenset[str]] = {}
+    for key in sorted(connectors):
+        settings = program.connectors[key].settings
+        address = written_address(settings)
+        if address is not None:
+            wanted[key] = _keys(settings, as_written(address))
+    if not wanted:
+        return {}
+    found: dict[str, list[str]] = {}
+    here = pipeline_names(target.root)
+    for pipeline in target.registry.pipelines():
+        if pipeline == program.name:
+            continue
+        for name, places in _applied_places(target, pipeline, with_relative=pipeline in here):
+            for key, keys in wanted.items():
+                if keys & places:
+                    found.setdefault(key, []).append(f"{pipeline}.{name}")
+    return {key: tuple(sorted(names, key=fold)) for key, names in found.items()}
+
+
+def _applied_places(target: Target, pipeline: str, *, with_relative: bool) -> Iterator[tuple[str, frozenset[str]]]:
+    """The outputs of a pipeline that write to storage, as applied, with what their places are known by."""
+    try:
+        glance = target.registry.glance(pipeline)
+        if glance is None or glance.record is None:
+            return
+        program = read_snapshot(target, pipeline, glance.record).program
+    except RegistryError:
+        return
+    for one in program.connectors.values():
+        address = written_address(one.settings)
+        if address is not None and (with_relative or not is_relative(address)):
+            yield one.qualified_name, _keys(one.settings, as_written(address))
+
+
+def _keys(settings: JsonObject, places: frozenset[str]) -> frozenset[str]:
+    """What a place is known by, with the server that is asked for it: a bucket of one name may be on two."""
+    servers = sorted(
+        f"{name}={value}"
+        for name, value in config_of(settings).items()
+        if "endpoint" in name and not name.endswith("region")
+    )
+    return frozenset(" ".join([place, *servers]) if place.startswith("s3://") else place for place in places)
