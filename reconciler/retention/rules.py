@@ -13,7 +13,7 @@ Rules:
   beyond that has expired already.
 - A version whose rows all stay for another reason is not pruned: it can be read.
 - Keeping more never removes more, and pruning again at the same moment finds nothing
-  (tests/reconcile/versions/test_retention.py).
+  (tests/retention/test_rules.py).
 """
 
 from collections.abc import Iterable, Mapping

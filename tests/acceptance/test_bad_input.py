@@ -28,8 +28,8 @@ from reconciler.service.api import Pipeline
 from reconciler.service.status import ConnectorStatus
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
-from tests.reconcile import lineitem
-from tests.reconcile.lineitem import wait_until
+from tests.shops import lineitem
+from tests.shops.lineitem import wait_until
 
 PATIENCE = 240.0
 PROGRAM = """\
@@ -216,7 +216,7 @@ def texts(*values: str) -> Any:
 
 
 # Most of it waits; each half is shown in every run: the input's in tests/engine/test_kafka_refusals.py, the output's in
-# tests/engine/test_emit_kafka.py and tests/reconcile/test_emitting.py.
+# tests/engine/test_emit_kafka.py and tests/run/test_emitting.py.
 @pytest.mark.slow
 @pytest.mark.spark
 def test_an_unreachable_broker_holds_up_its_input_and_its_output_alone(lake: Lake) -> None:

@@ -14,8 +14,8 @@ from reconciler.base.boundaries import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.test_reading_pipelines import CENTS, views_built
-from tests.reconcile.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
+from tests.shops.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
+from tests.workspace.test_reading_pipelines import CENTS, views_built
 
 READS = "  versions: {reads: true}\n"
 LESS = GRADES.replace("r.total >= l.least", "r.total > l.least")

@@ -22,8 +22,8 @@ from reconciler.run.reporting import Reporter
 from reconciler.state.lease import this_process
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.lineitem import connector, make, opened, put
-from tests.reconcile.runs import status
+from tests.shops.lineitem import connector, make, opened, put
+from tests.shops.runs import status
 
 COUNTS = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped")
 BEFORE = {"lineitem.history": 2, "lineitem.live": 1, "log.lines": 3}

@@ -292,7 +292,7 @@ def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engi
     return {"state": state(root, spark_engine), "contents": contents(root)}
 
 
-# Without Spark in every run: tests/reconcile/test_evolving.py.
+# Without Spark in every run: tests/materialize/test_evolving.py.
 @pytest.mark.slow
 @pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in EVOLUTION_KINDS for point in POINTS])
 def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(

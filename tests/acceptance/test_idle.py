@@ -15,7 +15,7 @@ from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.engine.engines import jobs
 from tests.kafka.broker import Broker
-from tests.reconcile.lineitem import wait_until
+from tests.shops.lineitem import wait_until
 
 pytestmark = pytest.mark.spark
 

@@ -1,5 +1,5 @@
 """The life cycle through the command line: a live run on Spark in a process of its own, paused, resumed, stopped by force
-and started again. What the same does in all its cases is in tests/reconcile/test_running.py, without Spark."""
+and started again. What the same does in all its cases is in tests/run/test_running.py, without Spark."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ import pytest
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
-from tests.reconcile.lineitem import wait_until
+from tests.shops.lineitem import wait_until
 
 pytestmark = pytest.mark.spark
 

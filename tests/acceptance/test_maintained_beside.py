@@ -15,7 +15,7 @@ from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND,
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.lineitem import wait_until
+from tests.shops.lineitem import wait_until
 
 THIRD = program("MAX(price)")
 

@@ -27,7 +27,7 @@ from reconciler.run.running import Running, run_pipeline
 from reconciler.service.api import Pipeline
 from reconciler.state.events import LoggedEvent
 from tests.kafka.broker import Broker
-from tests.reconcile.lineitem import wait_until
+from tests.shops.lineitem import wait_until
 
 pytestmark = pytest.mark.spark
 

@@ -1,5 +1,5 @@
 """What is recorded as a version and what is not, and how it is looked at: by the command line over real Delta tables, with
-the recording engine, of each kind of object. Which numbers come of whatever else: tests/reconcile/versions/objects."""
+the recording engine, of each kind of object. Which numbers come of whatever else: tests/versions/objects."""
 
 import json
 import shutil
@@ -86,7 +86,7 @@ def shop(applied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> S
         ("x + 1", "x + 2", {"f", "total"}),
         pytest.param("RETURNS INT", "RETURNS BIGINT", {"f", "total"}, marks=pytest.mark.slow),
     ],
-)  # Each of them in every run by the functions beneath: tests/reconcile/versions/objects/test_numbers.py
+)  # Each of them in every run by the functions beneath: tests/versions/objects/test_numbers.py
 def test_a_change_of_meaning_is_the_next_version_of_what_it_changes(
     shop: Shop, before: str, after: str, changed: set[str]
 ) -> None:

@@ -16,7 +16,7 @@ from reconciler.run.running import Running, run_pipeline
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.lineitem import wait_until
+from tests.shops.lineitem import wait_until
 
 INPUT = """\
   connectors:

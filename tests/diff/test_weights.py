@@ -149,7 +149,7 @@ ELSEWHERE = {
     # Of the head, and with Python: tests/acceptance and tests/diff/test_functions.py.
     "metadata.description", "metadata.owner", "metadata.tags",
     "spec.functions.*.deterministic", "spec.functions.*.on_error", "spec.functions.*.requirements",
-    # What was recorded: tests/reconcile/versions.
+    # What was recorded: tests/versions, tests/retention.
     "spec.functions.*.version", "spec.tables.*.version", "spec.views.*.version", "spec.views.*.versions.*.maintain",
 }  # fmt: skip
 

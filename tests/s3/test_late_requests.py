@@ -14,8 +14,8 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.recording import RecordingEngine
 from reconciler.materialize.withdrawing import ingest_transaction
 from tests.engine.delta_writer import DeltaWriter
-from tests.reconcile.recorded import feed, head_of, open_project, steps_recorded, write_project
 from tests.s3.server import Bucket
+from tests.shops.recorded import feed, head_of, open_project, steps_recorded, write_project
 
 
 class Unanswered(RecordingEngine):

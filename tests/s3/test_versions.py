@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.reconcile.versions.test_object_versions_concurrent import every_definition_that_landed_is_one_version
 from tests.s3.server import Bucket
+from tests.versions.test_object_versions_concurrent import every_definition_that_landed_is_one_version
 
 
 @pytest.mark.slow

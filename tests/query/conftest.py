@@ -1,0 +1,5 @@
+"""The fixtures of tests/shops that the tests of this folder use."""
+
+from tests.shops.fixtures import reconcile, root
+
+__all__ = ["reconcile", "root"]
