@@ -12,7 +12,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check test test-slow demo demo-live bench requirements clean
+.PHONY: help setup check fix quick test test-slow demo demo-live bench requirements clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,16 @@ check: $(STAMPS)/project ## Lint, format, types, import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+fix: $(STAMPS)/project ## Format, and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# What needs neither Java nor a warehouse: rules, texts, plans.
+PURE := $(addprefix tests/,base connectors diff golden manifests plan project seeds sql)
+
+quick: check ## Checks and the pure tests, without Java: about a minute
+	$(BIN)/python -m pytest -q -m "not spark and not slow" $(PARALLEL) --dist load $(PURE)
 
 test: setup check ## Checks, then all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(BY_FILE)

@@ -105,7 +105,7 @@ def changes_of_other(
 def expect(path: Path, text: str) -> None:
     if UPDATE:
         path.write_text(text)
-    assert path.read_text() == text
+    assert path.read_text() == text, f"{path}: if this is what you meant: RECONCILE_UPDATE_GOLDEN=1 pytest tests/golden"
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
