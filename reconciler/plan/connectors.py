@@ -12,7 +12,8 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 | output, any | view new | sends the view's full contents |
 | output, added or modified | view modified | sends the view's full contents |
 | output, unchanged | view modified | as its `on_bootstrap` says: the difference, full contents, an emptied sink, nothing |
-| output, added or modified | view unchanged | sends only new changes; its full contents with `send_snapshot` |
+| output, added | view unchanged | sends only new changes; its full contents with `send_snapshot` |
+| output, modified | view unchanged | resumes: goes on from what it sent last; its full contents with `send_snapshot` |
 | output, unchanged | view unchanged | resumes |
 | output, removed | any | detached |
 
@@ -23,9 +24,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reconciler.base.names import fold
-from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
+from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete, transport_of
 from reconciler.connectors.columns import COLUMNS
-from reconciler.connectors.transport import Direction
+from reconciler.connectors.transport import Direction, config_of
 from reconciler.diff.fields import describe_fields, field_changes
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
 from reconciler.diff.moves import Renames
@@ -60,7 +61,7 @@ def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: 
         if old is not None and (change is None or change.action is not Action.ADDED):
             went_on.add(old_key)
         renamed_from = old.qualified_name if old is not None and old_key != key and old_key in went_on else None
-        outcome, reason = _outcome(connector, change, relations.get(fold(connector.relation)))
+        outcome, reason = _outcome(old, connector, change, relations.get(fold(connector.relation)))
         if old is not None and old_key in went_on and connector.direction is Direction.INPUT:
             fields = describe_fields(field_changes(applied, desired, renames, old, connector))
             reason += f"; {fields}" if fields else ""
@@ -100,7 +101,9 @@ def say_what_is_sent_again(
     )
 
 
-def _outcome(connector: Connector, change: ConnectorChange | None, relation: RelationChange | None) -> tuple[Outcome, str]:
+def _outcome(
+    old: Connector | None, connector: Connector, change: ConnectorChange | None, relation: RelationChange | None
+) -> tuple[Outcome, str]:
     added = change is not None and change.action is Action.ADDED
     modified = change is not None and change.action is Action.MODIFIED and bool(change.differences)
     if change is not None and modified and changes_names_only(change):
@@ -109,7 +112,7 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
             return Outcome.RESUMES, "only names of fields changed; it keeps its position, rows that it brought stay"
     if connector.direction is Direction.OUTPUT:
         renamed = change is not None and change.renamed_from is not None
-        return _output_outcome(connector, added, modified, renamed, relation)
+        return _output_outcome(old, connector, added, modified, renamed, relation)
     if added:
         return Outcome.STARTS, "new: starts from its configuration"
     if relation is not None and relation.action is Action.MODIFIED and relation.fate is Fate.CLEARED:
@@ -124,7 +127,12 @@ def _outcome(connector: Connector, change: ConnectorChange | None, relation: Rel
 
 
 def _output_outcome(
-    connector: Connector, added: bool, modified: bool, renamed: bool, relation: RelationChange | None
+    old: Connector | None,
+    connector: Connector,
+    added: bool,
+    modified: bool,
+    renamed: bool,
+    relation: RelationChange | None,
 ) -> tuple[Outcome, str]:
     if relation is not None and relation.action is Action.ADDED:
         return Outcome.SENDS_FULL_CONTENTS, f"view {connector.relation} is new"
@@ -137,11 +145,31 @@ def _output_outcome(
         return outcome, f"view {connector.relation} is modified; {reason}"
     if (added or modified) and connector.settings.get("send_snapshot"):
         return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}; send_snapshot: true"
-    if added or modified:
-        return Outcome.SENDS_NEW_CHANGES, f"it is {_newness(added)}, its view is not"
+    if added:
+        return Outcome.SENDS_NEW_CHANGES, "it is new, its view is not"
+    if modified:
+        return (
+            Outcome.RESUMES,
+            f"it is modified, its view is not; it goes on from what it sent last{_elsewhere(old, connector)}",
+        )
     if renamed:
         return Outcome.RESUMES, "only its name changed"
     return Outcome.RESUMES, UNCHANGED_REASONS["output"]
+
+
+def _elsewhere(old: Connector | None, connector: Connector) -> str:
+    """What to say of what an output has yet to send, where it writes to another place than before."""
+    if old is None or _place(old) == _place(connector):
+        return ""
+    emptied = "truncate" in (on_bootstrap(old.settings), on_bootstrap(connector.settings))
+    also = "; if its sink was yet to be emptied, the one there is" if emptied else ""
+    return f", and what it has yet to send goes where it writes now{also}"
+
+
+def _place(connector: Connector) -> tuple[object, ...]:
+    transport = transport_of(connector.settings)
+    config = config_of(connector.settings)
+    return (connector.transport, *(config.get(name) for name in (transport.address if transport is not None else ())))
 
 
 def changes_names_only(change: ConnectorChange) -> bool:
@@ -152,6 +180,9 @@ def changes_names_only(change: ConnectorChange) -> bool:
 def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:
     if connector.direction is Direction.INPUT and desired.relation(connector.relation) is not None:
         return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed; rows that it brought stay")
+    if connector.direction is Direction.OUTPUT:
+        reason = "removed; what it has not sent yet is never sent"
+        return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, reason)
     return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed")
 
 

@@ -204,7 +204,8 @@ class OutputState:
     emission, which only rises. `replaces`: the next emission empties the sink first. `id` tells the output from all others
     for good, also from one of its name that was there before: sinks keep it with what they were given. `skips` are
     differences (from one Delta version to a later one) that are never sent, in order. `sought` is the id of the last seek
-    that was carried out on it: none is carried out twice."""
+    that was carried out on it: none is carried out twice. `left_out` is the last version that it was put at without sending
+    what led there, by a plan or a seek: as long as `sent` is that one, its sink does not show it."""
 
     sent: int | None = None
     sending: Sending | None = None
@@ -213,6 +214,14 @@ class OutputState:
     id: str = ""
     skips: tuple[tuple[int, int], ...] = ()
     sought: str = ""
+    left_out: int | None = None
+
+    def told(self) -> JsonObject:
+        """How far it is, as people are told. No version is told as sent that was left out."""
+        position: dict[str, Any] = {"sent_version": self.sent, "pending": self.sending is not None}
+        if self.sent is not None and self.sent == self.left_out:
+            return {**position, "sent_version": None, "left_out_to": self.left_out}
+        return position
 
 
 @dataclass(frozen=True, slots=True)

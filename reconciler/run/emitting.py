@@ -14,15 +14,17 @@ How an output goes on after an apply, and from what it sent before:
 
 | the plan said | what it sent | what is pinned or skipped |
 |---|---|---|
-| resumes; sends the difference | stays | stays |
+| resumes (also under new settings); sends the difference | stays | stays |
 | sends full contents | nothing, as if it were new | is part of the full contents |
 | empties its sink, then sends full contents | nothing; the next emission replaces | is part of the full contents |
 | sends nothing of the bootstrap | stays | stays; the bootstrap itself is skipped |
-| new or modified: sends only new changes | the view's version at the switch | nothing |
-| new or modified: sends full contents | nothing | nothing |
+| new: sends only new changes | the view's version at the switch, which is told as left out | nothing |
+| new: sends full contents | nothing | nothing |
 
-New and modified outputs have an `id` of their own, which the transactions of their sinks carry: no sink takes what a new
-output sends for what an earlier one of the same name has sent already. A renamed one keeps its `id`.
+A new output has an `id` of its own, which the transactions of its sinks carry: no sink takes what it sends for what an
+earlier one of the same name has sent already. One that was renamed or modified keeps its `id`: what it had to send goes out
+under its new settings, and a sink that has it already, since only an option changed, knows it again. What it was to empty
+first it still empties, also where it writes to now.
 """
 
 import time
@@ -152,11 +154,7 @@ def emit_pinned(
 
 def planned_starts(plan: Plan) -> dict[str, str]:
     """Where each output of a plan goes on, by folded name, as its journal records it."""
-    anew = {
-        fold(change.name)
-        for change in plan.diff.connectors
-        if change.action is Action.ADDED or (change.action is Action.MODIFIED and change.differences)
-    }
+    anew = {fold(change.name) for change in plan.diff.connectors if change.action is Action.ADDED}
     starts = {fold(one.connector): _start(one.outcome, fold(one.connector) in anew) for one in plan.connectors}
     return {key: start.value for key, start in sorted(starts.items()) if start is not None}
 
@@ -192,7 +190,7 @@ def put_output(head: Head, program: Program, connector: Connector, place: Place,
         case Place.SNAPSHOT:
             put = _going_on(state, Start.FULL, state.id, version, version, state.serial)
         case Place.LATEST:
-            put = replace(state, sent=version, sending=None, replaces=False, skips=())
+            put = replace(state, sent=version, sending=None, replaces=False, skips=(), left_out=version)
         case _:
             assert_never(place)
     return pin_emissions(replace(head, outputs={**head.outputs, key: replace(put, sought=seek)}), program)
@@ -246,7 +244,8 @@ def _pinned(state: OutputState, version: int, step: int) -> OutputState:
     if state.sending is not None:
         return state
     while state.skips and state.skips[0][0] == state.sent:
-        state = replace(state, sent=state.skips[0][1], skips=state.skips[1:])
+        upto = state.skips[0][1]
+        state = replace(state, sent=upto, skips=state.skips[1:], left_out=upto)
     # What comes before a difference that is skipped is written by itself.
     upto = state.skips[0][0] if state.skips else version
     if state.sent == upto:
@@ -317,4 +316,4 @@ def _identity(pipeline: str, key: str, apply_id: str) -> str:
 def _anew(identity: str, sent: int | None, serial: int) -> OutputState:
     """An output that has written nothing yet. Its serials rise above those of any earlier one of its name: every emission
     costs a commit of the head, whose number `serial` is."""
-    return OutputState(sent=sent, serial=serial, id=identity)
+    return OutputState(sent=sent, serial=serial, id=identity, left_out=sent)

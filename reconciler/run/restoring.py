@@ -22,6 +22,7 @@ from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
+from reconciler.connectors.catalogue import canonical_settings
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import restore
 from reconciler.delta.tables import publish, statistics
@@ -33,7 +34,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.effects import staging_folder
 from reconciler.materialize.withdrawing import RESTORE as RESTORE
 from reconciler.materialize.withdrawing import view_transaction
-from reconciler.project.program.model import Program
+from reconciler.project.program.model import Connector, Program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.query.reading import (
     foreign_placements,
@@ -86,7 +87,7 @@ def carry_out_restore(
         applied=_applied(details, head.applied, now),
         published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
         positions=dict(sorted(details["positions"].items())),
-        outputs=_outputs(head, program, work.placements),
+        outputs=_outputs(head, _connectors_now(target, head), program, work.placements),
         intent=None,
         last_step=intent.step,
         versions=versions,
@@ -202,16 +203,41 @@ def _with_those_in_the_way(head: Head, placements: Mapping[str, Placement]) -> d
     return dict(sorted(after.items()))
 
 
-def _outputs(head: Head, program: Program, placements: Mapping[str, Placement]) -> dict[str, OutputState]:
-    """What outputs have sent, for those that the program has, of views that stand where they stood."""
+def _connectors_now(target: Target, head: Head) -> Mapping[str, Connector]:
+    """The connectors that are applied, by folded name."""
+    if head.applied is None or head.applied.record is None:
+        return {}
+    return read_snapshot(target, head.pipeline, head.applied.record).program.connectors
+
+
+def _outputs(
+    head: Head, now: Mapping[str, Connector], program: Program, placements: Mapping[str, Placement]
+) -> dict[str, OutputState]:
+    """What outputs have sent, for those that the program has, of views that stand where they stood.
+
+    One that had another name since, or whose view had, is known by where its view stands and what it writes to; one that
+    was changed since by its name.
+    """
     before = head.published.relations if head.published else {}
-    found = {}
-    for key, state in head.outputs.items():
-        connector = program.connectors.get(key)
-        view = fold(connector.relation) if connector else ""
-        if view in before and view in placements and before[view].location == placements[view].location:
-            found[key] = state
-    return found
+    there = {key: _stands(one, before) for key, one in now.items() if key in head.outputs}
+    wanted = {key: _stands(one, placements) for key, one in program.connectors.items()}
+    former = {key: key for key, stands in wanted.items() if stands is not None and there.get(key) == stands}
+    for key, stands in wanted.items():
+        alike = [other for other, stood in there.items() if stood == stands and other not in former.values()]
+        if key not in former and stands is not None and len(alike) == 1:
+            former[key] = alike[0]
+    for key, stands in wanted.items():
+        stood = there.get(key)
+        is_free = key not in former and key not in former.values()
+        if is_free and stands is not None and stood is not None and stands[0] == stood[0]:
+            former[key] = key
+    return {key: head.outputs[one] for key, one in sorted(former.items())}
+
+
+def _stands(connector: Connector, placements: Mapping[str, Placement]) -> tuple[str, JsonObject] | None:
+    """Where an output's view stands, and what it writes to; None of a view that is not stored."""
+    placement = placements.get(fold(connector.relation))
+    return (placement.location, canonical_settings(connector.settings)) if placement is not None else None
 
 
 def _applied(details: JsonObject, before: Applied | None, now: str) -> Applied:

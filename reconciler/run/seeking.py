@@ -170,7 +170,7 @@ def _output_put(
     put = put_output(head, program, connector, place, seek.id)
     details: dict[str, Any] = {"from": None}
     if before is not None:
-        details["from"] = {"sent_version": before.sent, "pending": before.sending is not None}
+        details["from"] = before.told()
     lagged = lagging_steps(target.registry, head, connector) if place is Place.LATEST else None
     if lagged is not None:
         details["lagged_steps"] = lagged

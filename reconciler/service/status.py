@@ -356,7 +356,7 @@ def _connector(
     output = head.outputs.get(key)
     position = head.positions.get(key)
     if output is not None:
-        position = {"sent_version": output.sent, "pending": output.sending is not None}
+        position = output.told()
     counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped")
     return ConnectorStatus(
         name=connector.qualified_name,

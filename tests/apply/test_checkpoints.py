@@ -276,10 +276,10 @@ def test_outputs_go_on_from_what_they_sent(shop: Path) -> None:
     key = next(iter(program.connectors))
     sent = replace(stored.value, outputs={key: OutputState(sent=7, serial=3), "over_a.gone": OutputState(sent=1)})
     places = dict(stored.value.published.relations)
-    assert _outputs(sent, program, places) == {key: OutputState(sent=7, serial=3)}
+    assert _outputs(sent, program.connectors, program, places) == {key: OutputState(sent=7, serial=3)}
     relation = program.connectors[key].relation
     moved = {**places, relation: replace(places[relation], location="shop/elsewhere")}
-    assert _outputs(sent, program, moved) == {}
+    assert _outputs(sent, program.connectors, program, moved) == {}
 
 
 def test_another_pipelines_checkpoint_is_taken_over_with_copies(shop: Path, past: dict[str, Any]) -> None:

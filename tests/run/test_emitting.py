@@ -245,19 +245,168 @@ def _sent_by(shop: Shop, *connectors: str) -> str:
 
 
 @pytest.mark.parametrize(("more", "moved"), [("", []), (", send_snapshot: true", [1, 2])])
-def test_a_modified_output_begins_anew(shop: Shop, more: str, moved: list[int]) -> None:
+def test_a_modified_output_goes_on_under_its_new_settings(shop: Shop, more: str, moved: list[int]) -> None:
     shop.rows(1, 2)
     shop.apply(lake(more=more))
     shop.emit()
     before = shop.head().outputs["v.lake"]
-    shop.apply(lake("elsewhere", more))
+    assert shop.apply(lake("elsewhere", more)) == {"v.lake": Outcome.SENDS_FULL_CONTENTS if moved else Outcome.RESUMES}
     shop.emit()
     assert shop.commits("elsewhere") == (0 if moved else None)
     shop.step(1, 2, 3)
     shop.emit()
     assert shop.lake("elsewhere") == [*moved, 3]
     assert shop.lake() == [1, 2]
-    assert shop.head().outputs["v.lake"].id != before.id
+    assert shop.head().outputs["v.lake"].id == before.id, "a sink that it has written to knows it again"
+
+
+def test_a_modified_output_that_sent_nothing_yet_sends_it_under_its_new_settings(shop: Shop) -> None:
+    shop.rows(1, 2, 3)
+    shop.apply(lake("unreachable"))
+    shop.engine.sinks.failing.add("v.lake")
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    assert before.sending is not None
+    assert "resumes (it is modified, its view is not; it goes on from what it sent last" in _sent_by(shop, lake())
+    shop.apply(lake())
+    assert shop.head().outputs["v.lake"] == before
+    shop.engine.sinks.failing.clear()
+    shop.step(1, 2, 3, 4)
+    assert counts(shop.emit()["v.lake"]) == (3, 0)
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+    assert shop.lake() == [1, 2, 3, 4]
+    assert shop.emit() == {}
+
+
+def test_a_modified_output_that_was_behind_goes_on_from_what_it_sent_last(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    sent = shop.head().outputs["v.lake"].sent
+    shop.engine.sinks.failing.add("v.lake")
+    shop.step(2, 3)
+    shop.emit()
+    shop.step(3, 4)
+    shop.apply(lake("elsewhere").replace("name: lake,", "name: pond,"), more="  moved: [{from: v.lake, to: v.pond}]\n")
+    assert shop.head().outputs["v.pond"].sent == sent
+    shop.engine.sinks.failing.clear()
+    assert counts(shop.emit()["v.pond"]) == (2, 1), "what was pinned goes out as it was pinned"
+    assert counts(shop.emit()["v.pond"]) == (1, 1)
+    assert shop.lake("elsewhere") == [3, 4]
+    assert shop.lake() == [1]
+
+
+def test_what_a_sink_has_but_nobody_ticked_off_is_not_sent_twice_because_an_option_changed(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    with pytest.raises(Crash):
+        shop.emit(crash_at("emit:effected"))
+    option = ", 'fs.s3a.connection.maximum': '7'"
+    shop.apply(lake("lake" + option))
+    assert shop.emit()["v.lake"].reused
+    assert shop.lake() == [1]
+
+
+@pytest.mark.parametrize("said", ["changes", "full", "truncate", "silent"])
+def test_an_output_that_is_modified_with_its_view_sends_everything(shop: Shop, said: str) -> None:
+    more = f", on_bootstrap: {said}"
+    shop.rows(1, 2)
+    shop.apply(lake("unreachable", more))
+    shop.engine.sinks.failing.add("v.lake")
+    shop.emit()
+    before = shop.head().outputs["v.lake"]
+    shop.rows(2, 3)
+    assert shop.apply(lake(more=more), program=OTHER_QUERY) == {"v.lake": Outcome.SENDS_FULL_CONTENTS}
+    assert shop.head().outputs["v.lake"].sent is None
+    shop.engine.sinks.failing.clear()
+    assert counts(shop.emit()["v.lake"]) == (2, 0)
+    assert shop.lake() == [2, 3]
+    assert shop.head().outputs["v.lake"].serial > before.serial
+    assert shop.emit() == {}
+
+
+@pytest.mark.parametrize("program", [OTHER_QUERY, OTHER_QUERY.replace("> 1", "> 2")])
+def test_a_sink_that_was_to_be_emptied_still_is_when_its_output_is_modified(shop: Shop, program: str) -> None:
+    truncates = ", on_bootstrap: truncate"
+    shop.rows(1, 2)
+    shop.apply(lake(more=truncates))
+    shop.emit()
+    shop.engine.sinks.failing.add("v.lake")
+    shop.rows(2)
+    shop.apply(lake(more=truncates), program=OTHER_QUERY)
+    shop.emit()
+    option = ", 'fs.s3a.connection.maximum': '7'"
+    shop.apply(lake("lake" + option, truncates), program=program)
+    shop.engine.sinks.failing.clear()
+    shop.emit()
+    assert shop.lake() == [2]
+
+
+def test_what_a_silent_bootstrap_left_out_is_left_out_of_a_modified_output_too(shop: Shop) -> None:
+    silent = ", on_bootstrap: silent"
+    shop.rows(1)
+    shop.apply(lake("unreachable", silent))
+    shop.engine.sinks.failing.add("v.lake")
+    shop.emit()
+    shop.rows(1, 5)
+    shop.apply(lake("unreachable", silent), program=OTHER_QUERY)
+    shop.apply(lake(more=silent), program=OTHER_QUERY)
+    shop.step(1, 5, 6)
+    shop.engine.sinks.failing.clear()
+    for _ in range(3):
+        shop.emit()
+    assert shop.lake() == [1, 6]
+
+
+RENAMES = "  moved: [{from: v.lake, to: v.pond}]\n"
+
+
+@pytest.mark.parametrize(
+    ("since", "more"),
+    [
+        (lake("elsewhere"), ""),
+        (lake().replace("name: lake,", "name: pond,"), RENAMES),
+        (lake(more=", on_bootstrap: full"), ""),
+    ],
+)
+def test_a_restore_keeps_what_an_output_has_to_send_whatever_it_was_called_since(shop: Shop, since: str, more: str) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    sent = shop.head().outputs["v.lake"]
+    shop.step(1, 2)
+    shop.pipeline.checkpoint("good")
+    shop.engine.sinks.failing |= {"v.lake", "v.pond"}
+    shop.emit()
+    shop.apply(since, more=more)
+    shop.step(3)
+    shop.pipeline.restore("good", approve_as="Ann")
+    after = shop.head().outputs["v.lake"]
+    assert (after.id, after.sent) == (sent.id, sent.sent)
+    shop.engine.sinks.failing.clear()
+    shop.emit()
+    shop.emit()
+    assert shop.lake() == [1, 2]
+
+
+def test_no_version_is_told_as_sent_that_was_left_out(shop: Shop) -> None:
+    def told() -> dict[str, Any] | None:
+        (one,) = shop.pipeline.status().connectors
+        return one.position
+
+    shop.rows(1, 2)
+    shop.apply()
+    shop.apply(lake())
+    version = published(shop)["v"].version
+    assert told() == {"sent_version": None, "left_out_to": version, "pending": False}
+    shop.step(1, 2, 3)
+    shop.emit()
+    version = published(shop)["v"].version
+    assert told() == {"sent_version": version, "pending": False}
+    shop.step(4)
+    shop.pipeline.seek_connector("lake", "latest")
+    version = published(shop)["v"].version
+    assert told() == {"sent_version": None, "left_out_to": version, "pending": False}
 
 
 def test_an_output_that_comes_back_is_not_taken_for_the_one_before(shop: Shop) -> None:
@@ -381,4 +530,4 @@ def test_pins_are_pure_and_stay_until_they_are_written(shop: Shop) -> None:
     skipping = replace(at, outputs={"v.lake": OutputState(2, None, 7, id="i", skips=((3, 4), (4, 5)))})
     assert pin_emissions(skipping, program).outputs["v.lake"].sending == Sending(2, 3, False, 9, 8)
     at_the_gap = replace(at, outputs={"v.lake": OutputState(3, None, 8, id="i", skips=((3, 4), (4, 5)))})
-    assert pin_emissions(at_the_gap, program).outputs["v.lake"] == OutputState(5, None, 8, id="i")
+    assert pin_emissions(at_the_gap, program).outputs["v.lake"] == OutputState(5, None, 8, id="i", left_out=5)
