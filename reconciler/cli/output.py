@@ -4,6 +4,8 @@ Every command shows what it has to say through this module. So nothing that othe
 rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
 are of the environment that the command was asked for (`commands`), but for what others wrote. `say_painted` alone trusts its
 text: it is for forms that are put together from printable pieces and `paint`.
+A message whose reader is gone is lost, and keeps nobody from going on; a result whose reader is gone ends the command, as it
+does any program before a pipe, but for commands that do something while they tell (`go_on_unread`).
 Credentials within texts are replaced, whoever wrote them (`redaction.masked_in_code`). Only rows that were asked for
 (`show_rows`, `show_csv`, `data` of JSON) are data and stand as they are, in CSV for a file or a pipe with what would act.
 """
@@ -16,7 +18,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 
@@ -28,6 +30,7 @@ from reconciler.base.redaction import masked_in_code, masked_within
 if TYPE_CHECKING:
     from reconciler.apply.applying import Progress
 
+_GOES_ON: Final = "reconciler.goes_on_unread"
 _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green"},
     "modified": {"fg": "yellow"},
@@ -42,6 +45,11 @@ def paint(text: str, style: str) -> str:
     return click.style(printable_lines(text), **_STYLES[style])
 
 
+def go_on_unread() -> None:
+    """The running command goes on when nobody reads its results any more: it is there for what it does."""
+    click.get_current_context().meta[_GOES_ON] = True
+
+
 def say(text: str = "") -> None:
     """Lines on stdout."""
     say_unchanged(_here(text))
@@ -49,17 +57,17 @@ def say(text: str = "") -> None:
 
 def say_unchanged(text: str) -> None:
     """Lines on stdout that somebody else wrote: commands that they name are theirs."""
-    click.echo(_shown(text))
+    _echo(_shown(text))
 
 
 def say_painted(text: str, *, end: str = "\n") -> None:
     """Lines on stdout that are printable already, with styles of `paint` among them."""
-    click.echo(masked_in_code(text)[0] + end, nl=False)
+    _echo(masked_in_code(text)[0] + end, nl=False)
 
 
 def clear_screen() -> None:
     """Make room on a terminal for what is shown next, in place of what was."""
-    click.echo("\x1b[2J\x1b[H", nl=False)
+    _echo("\x1b[2J\x1b[H", nl=False)
 
 
 def choose_colour(chosen: bool | None) -> None:
@@ -77,12 +85,12 @@ def show_json(value: Any, data: Mapping[str, Any] | None = None) -> None:
     """A result as JSON on stdout, an object with entries of `data` if there are any. Decimals and times are texts, so that
     nothing is rounded."""
     shown = masked_within(value)
-    click.echo(printable_json(shown if data is None else {**shown, **data}, indent=2, default=_text))
+    _echo(printable_json(shown if data is None else {**shown, **data}, indent=2, default=_text))
 
 
 def note(message: str, environment: str | None = None) -> None:
     """Something to know, on stderr. `environment` is the one that was asked for, where no command runs that could tell."""
-    click.echo(_shown(_here(message, environment)), err=True)
+    _echo(_shown(_here(message, environment)), err=True)
 
 
 def show_error(error: ReconcileError, environment: str | None = None) -> None:
@@ -93,13 +101,26 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
 
         for diagnostic in listed(error.diagnostics):
             note(render_diagnostic(diagnostic), environment)
-    click.echo(paint(f"{error.code}: ", "hazard") + _shown(_here(error.message, environment)), err=True)
+    _echo(paint(f"{error.code}: ", "hazard") + _shown(_here(error.message, environment)), err=True)
     if error.hint:
         note(f"    hint: {error.hint}", environment)
 
 
 def _shown(text: str) -> str:
     return printable_lines(masked_in_code(text)[0])
+
+
+def _echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    try:
+        click.echo(text, err=err, nl=nl)
+    except BrokenPipeError:
+        context = click.get_current_context(silent=True)
+        if not err and (context is None or not context.meta.get(_GOES_ON)):
+            raise
+        # What is in its buffer, and all that comes, goes nowhere.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
+        os.close(nowhere)
 
 
 def asked_environment() -> str | None:
@@ -138,7 +159,7 @@ def show_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     shown = [[printable(cell) for cell in row] for row in (names, *rows)]
     widths = [max(len(row[index]) for row in shown) for index in range(len(names))]
     for row in (shown[0], ["-" * width for width in widths], *shown[1:]):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        _echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def show_csv(names: Sequence[str], rows: Sequence[Sequence[str]], out: TextIO | None = None) -> None:
@@ -169,9 +190,9 @@ class ProgressLines:
         line = f"{bar} {finished}/{progress.total} {printable(f'{progress.step}{_detail(progress)}')}"
         # A line that wraps could not be redrawn.
         width = shutil.get_terminal_size().columns - 1
-        click.echo(f"\r\x1b[2K{line if len(line) <= width else line[: width - 1] + '…'}", err=True, nl=False)
+        _echo(f"\r\x1b[2K{line if len(line) <= width else line[: width - 1] + '…'}", err=True, nl=False)
         if progress.done and progress.number == progress.total:
-            click.echo("", err=True)
+            _echo("", err=True)
 
 
 def _detail(progress: "Progress") -> str:
