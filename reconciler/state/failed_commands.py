@@ -6,7 +6,8 @@ Rules:
   approval, or because of what stands in the files, touched nothing, and is none.
 - It stands in the report, beside what the last run told of itself, until another run begins or a command of these succeeds.
   While a run is live it stands in the event log only: that run tells how the pipeline is.
-- One that was killed tells nothing: its lease, which nobody let go, does (`died`).
+- One that was killed tells nothing: its lease, which nobody let go, does (`died`). A command that succeeds without needing
+  the lease, since nothing was to do, lets go of it.
 - Like all that is told, it decides nothing; what can't be written holds up nobody, least of all the error.
 """
 
@@ -17,11 +18,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import EngineError, ReconcileError, RegistryError, SetUpMissing
+from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError, SetUpMissing
 from reconciler.registry.model import Lease
 from reconciler.registry.protocol import Registry
 from reconciler.state.events import Event, EventLog
-from reconciler.state.lease import this_process
+from reconciler.state.lease import hold_lease, is_free, this_process
 from reconciler.state.stopping import report_is_alive
 
 FAILED_COMMAND: Final = "failed_command"
@@ -53,6 +54,7 @@ def telling_of_failure(
         raise
     else:
         with suppress(RegistryError, OSError):
+            _let_go_of_the_dead(registry, pipeline)
             report = registry.report(pipeline) or {}
             if FAILED_COMMAND in report:
                 registry.replace_report(pipeline, {key: value for key, value in report.items() if key != FAILED_COMMAND})
@@ -90,6 +92,15 @@ def died(lease: Lease | None) -> FailedCommand | None:
     if lease is None or lease.released or lease.command not in _CAN_FAIL:
         return None
     return FailedCommand(lease.command, lease.host, lease.since, None)
+
+
+def _let_go_of_the_dead(registry: Registry, pipeline: str) -> None:
+    """Take over the lease of a command that died, and let it go. Only a takeover bars a holder who comes back after all."""
+    stored, us = registry.lease(pipeline), this_process("apply")
+    if stored is not None and died(stored.value) and is_free(stored.value, datetime.now(UTC), us.host):
+        # Somebody who was faster has it now, and it is told of him.
+        with suppress(LeaseHeld), hold_lease(registry, pipeline, us, wait_seconds=0):
+            pass
 
 
 def _record(

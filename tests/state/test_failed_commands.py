@@ -157,6 +157,36 @@ def test_a_command_that_was_killed_is_told(command: str, root: Path) -> None:
     assert state(root) == "Stopped"
 
 
+@pytest.mark.parametrize("command", ["apply", "checkpoint restore"])
+def test_a_command_that_was_killed_is_told_no_more_once_one_succeeds_that_has_nothing_to_do(
+    command: str, root: Path
+) -> None:
+    registry = opened(root)._project.target.registry
+    with hold_lease(registry, "shop", this_process(command)):
+        found = registry.lease("shop")
+        assert found is not None
+    dead = registry.lease("shop")
+    assert dead is not None
+    registry.replace_lease("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
+    assert state(root) == "Failed"
+    assert opened(root).apply().did_nothing
+    assert state(root) == "Stopped"
+    after, head = registry.lease("shop"), registry.head("shop")
+    assert after is not None
+    assert head is not None
+    assert after.value.epoch == head.value.epoch > dead.value.epoch, "who comes back after all writes nothing"
+
+
+def test_a_command_that_has_nothing_to_do_leaves_who_is_at_work_alone(root: Path) -> None:
+    registry = opened(root)._project.target.registry
+    with hold_lease(registry, "shop", this_process("apply")) as held:
+        assert opened(root).apply().did_nothing
+        found = registry.lease("shop")
+        assert found is not None
+        assert found.value.epoch == held.epoch
+        held.check()
+
+
 def test_a_mistake_of_ours_is_told_of_a_run(root: Path) -> None:
     class Mistaken(RecordingEngine):
         def discover(self, connector, settings, position):  # type: ignore[no-untyped-def]
