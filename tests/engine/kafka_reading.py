@@ -67,6 +67,13 @@ class Reading:
             assert steps < 100, "it finds more without end"
         return steps
 
+    @property
+    def offsets(self) -> JsonObject:
+        """The next offset of each partition, as the position has them."""
+        assert self.position is not None
+        offsets: JsonObject = self.position["offsets"]
+        return offsets
+
     def rows(self) -> list[tuple[Any, ...]]:
         return sorted((tuple(row.values()) for row in rows_of(Path(self.target.location))), key=repr)
 

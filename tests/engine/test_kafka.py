@@ -19,8 +19,14 @@ class TestWhereItBegins:
         available = reading.look()
 
         assert available is not None
-        assert available.range == {"topic": topic, "from": {"0": 0, "1": 0}, "until": {"0": 10, "1": 5}}
-        assert available.position == {"offsets": {"0": 10, "1": 5, "2": 0}}
+        topic_id = available.position["topic_id"]
+        assert available.range == {
+            "topic": topic,
+            "from": {"0": 0, "1": 0},
+            "until": {"0": 10, "1": 5},
+            "topic_id": topic_id,
+        }
+        assert available.position == {"offsets": {"0": 10, "1": 5, "2": 0}, "topic_id": topic_id}
         assert available.backlog == {"0": 10, "1": 5, "2": 0}
         assert not available.end_of_input
         assert reading.take(available).rows == 15
@@ -44,8 +50,8 @@ class TestWhereItBegins:
         kafka_broker.produce(topic, objects(10, 12), partition=0)
 
         assert pinned is not None
-        assert pinned.range == {"topic": topic, "from": {}, "until": {}}
-        assert pinned.position == {"offsets": {"0": 10, "1": 5, "2": 0}}
+        assert (pinned.range["from"], pinned.range["until"]) == ({}, {})
+        assert pinned.position["offsets"] == {"0": 10, "1": 5, "2": 0}
         assert reading.take(pinned) == Written(version=0, rows=0)
         reading.take_all()
         assert reading.ids() == [10, 11]
@@ -100,7 +106,7 @@ class TestWhereItBegins:
 
         reading.take(reading.look())
 
-        assert reading.position == {"offsets": {"0": 0}}
+        assert reading.offsets == {"0": 0}
         assert reading.look() is None
 
     @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ class TestWhereItBegins:
         reading.take_all()
 
         assert reading.ids() == expected
-        assert reading.position == {"offsets": {"0": 10, "1": 5, "2": 0}}
+        assert reading.offsets == {"0": 10, "1": 5, "2": 0}
 
     @pytest.mark.parametrize("to", ["tomorrow", {"when": 1}, {"0": 1}])
     def test_to_a_place_that_there_is(self, connector: Connector, topic: str, to: Any) -> None:
@@ -183,7 +189,7 @@ class TestWhatItReads:
         reading.take_all()
 
         assert reading.ids() == [300, 301, 302]
-        assert reading.position == {"offsets": {"0": 10, "1": 5, "2": 0, "3": 0, "4": 3}}
+        assert reading.offsets == {"0": 10, "1": 5, "2": 0, "3": 0, "4": 3}
 
     def test_chosen_partitions_only(self, connector: Connector, topic: str, kafka_broker: Broker) -> None:
         reading = connector(topic, {"offsets": [2, 0]}, options={"partitions": [1, 2]})
@@ -192,7 +198,7 @@ class TestWhatItReads:
         reading.take_all()
 
         assert reading.ids() == [102, 103, 104, 200]
-        assert reading.position == {"offsets": {"1": 5, "2": 1}}
+        assert reading.offsets == {"1": 5, "2": 1}
 
     def test_in_reading_order_the_last_of_a_key_wins(self, connector: Connector, kafka_broker: Broker) -> None:
         topic = kafka_broker.create_topic(partitions=2)
@@ -217,6 +223,20 @@ class TestWhatItReads:
 
         assert committed.ids() == [0, 1, 2]
         assert everything.ids() == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize("start_from", ["latest", {"timestamp": 4102444800000}])
+    def test_a_transaction_that_is_open_does_not_move_where_it_begins(
+        self, connector: Connector, kafka_broker: Broker, start_from: Any
+    ) -> None:
+        topic = kafka_broker.create_topic()
+        reading = connector(topic, start_from, options={"isolation.level": "read_committed"})
+        with kafka_broker.open_transaction(topic, objects(0, 3)):
+            reading.take(reading.look())
+            assert reading.offsets == {"0": 3}
+            assert reading.look() is None, "what is not decided yet is no shorter topic"
+        kafka_broker.produce(topic, objects(10, 12))
+        reading.take_all()
+        assert reading.ids() == [10, 11]
 
     def test_looking_starts_no_spark_job(self, connector: Connector, topic: str, spark_engine: Engine) -> None:
         reading = connector(topic)

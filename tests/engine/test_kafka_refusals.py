@@ -19,7 +19,7 @@ class TestWhatItNeverPassesOver:
     def test_records_that_expired(self, connector: Connector, topic: str, kafka_broker: Broker) -> None:
         reading = connector(topic, max_batch_size=6)
         reading.take(reading.look())
-        assert reading.position == {"offsets": {"0": 4, "1": 2, "2": 0}}
+        assert reading.offsets == {"0": 4, "1": 2, "2": 0}
         kafka_broker.delete_records(topic, {0: 7, 1: 2})
 
         error = reading.refusal()
@@ -82,7 +82,35 @@ class TestWhatItNeverPassesOver:
         kafka_broker.delete_topic(topic)
         kafka_broker.create_topic(topic, 1)
 
-        assert reading.refusal().code == "X743"
+        assert reading.refusal().code == "X744"
+        assert reading.position is not None
+        reading.position = {"offsets": reading.offsets}
+        assert reading.refusal().code == "X743", "an older version noted no id"
+
+    def test_a_topic_that_was_made_anew_with_as_many_records(
+        self, connector: Connector, topic: str, kafka_broker: Broker
+    ) -> None:
+        reading = connector(topic)
+        available = reading.look()
+        reading.take(available)
+        kafka_broker.delete_topic(topic)
+        kafka_broker.create_topic(topic, 3)
+        kafka_broker.produce(topic, objects(1000, 1010), partition=0)
+        kafka_broker.produce(topic, objects(1100, 1106), partition=1)
+
+        error = reading.refusal()
+
+        assert error.code == "X744"
+        assert "it was made anew" in error.message
+        assert """--to '{"0": 10, "1": 5, "2": 0}'""" in str(error.hint)
+        with pytest.raises(EngineError) as raised:
+            reading.take(available)
+        assert raised.value.code == "X744", "also between the look and the step"
+        older, reading.position = {"offsets": reading.offsets}, {"seek": "earliest"}
+        reading.take_all()
+        assert reading.ids()[-16:] == [*range(1000, 1010), *range(1100, 1106)]
+        reading.position = older
+        assert reading.look() is not None, "an older version noted no id: taken as it is"
 
 
 class TestWhatIsNotThere:

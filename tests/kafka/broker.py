@@ -160,6 +160,14 @@ class Broker:
 
     def produce_transaction(self, topic: str, messages: Iterable[Message], partition: int = 0, commit: bool = True) -> None:
         """Write messages in one transaction and commit it, or abort it."""
+        with self.open_transaction(topic, messages, partition, commit):
+            pass
+
+    @contextmanager
+    def open_transaction(
+        self, topic: str, messages: Iterable[Message], partition: int = 0, commit: bool = True
+    ) -> Iterator[None]:
+        """Write messages in one transaction, which is committed, or aborted, at the end of the block."""
         name = f"transaction-{uuid.uuid4().hex}"
         with _Closing(KafkaProducer(bootstrap_servers=self.bootstrap, transactional_id=name)) as producer:
             producer.init_transactions()
@@ -167,6 +175,7 @@ class Broker:
             for message in messages:
                 producer.send(topic, _bytes(message), partition=partition)
             producer.flush(60)
+            yield
             if commit:
                 producer.commit_transaction()
             else:

@@ -2,8 +2,10 @@
 
 - `discover` asks the brokers with Kafka's own client and starts no Spark job. The first look fixes where to begin
   (`start_from`), even when nothing is there to read yet: an empty range, whose ingestion writes nothing.
-- Position: {"offsets": {partition: next offset}}. Range: {"topic", "from", "until"} by partition, `until` exclusive. A
-  position {"seek": …} holds what a user asked for: what `start_from` takes, or {partition: offset}.
+- Position: {"offsets": {partition: next offset}, "topic_id"}. Range: {"topic", "from", "until", "topic_id"}, by partition,
+  `until` exclusive. The id tells a topic from one of its name that was made later; an older version noted none, and brokers
+  may give none. A position {"seek": …} holds what a user asked for: what `start_from` takes, or {partition: offset}.
+- Where it begins and what it has read is judged by all that is written; it reads up to what is decided (`isolation.level`).
 - `read` reads just the range, with Spark's reader, one task a partition (`minPartitions` is the user's). What is not there
   any more is an error before Spark starts, and one of Spark's while it reads; nothing is skipped.
 - Order: by offset within a partition, partitions one after the other. Kafka keeps no order between partitions, so the
@@ -29,7 +31,15 @@ from reconciler.engine.spark.ingest.in_parts import is_large
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Incoming
 from reconciler.engine.spark.ingest.json_records import can_be_proven, is_written, json_records, with_proven
 from reconciler.engine.spark.ingest.kafka_client import TopicClient, client_options, topic_client
-from reconciler.engine.spark.ingest.kafka_offsets import Offsets, continued, loaded, named_offsets, reached, stored
+from reconciler.engine.spark.ingest.kafka_offsets import (
+    Offsets,
+    continued,
+    loaded,
+    named_offsets,
+    reached,
+    require_same_topic,
+    stored,
+)
 from reconciler.engine.spark.json_texts import text_of
 from reconciler.engine.spark.locations import Sessions, quoted
 from reconciler.engine.spark.writes import ORDER
@@ -41,14 +51,18 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     """What stands in the topic beyond a position, `max_batch_size` records at most."""
     config = settings["transport"]["config"]
     with topic_client(sessions()._jvm, config) as client:
-        beginning, end = client.beginning(), client.end()
+        beginning, end, written = client.beginning(), client.end(), client.written()
         begins = position is None or _SEEK in position
         if position is None:
-            start = _beginning(client, config.get("start_from", "earliest"), beginning, end)
+            start = _beginning(client, config.get("start_from", "earliest"), beginning, written)
         elif begins:
-            start = _beginning(client, position[_SEEK], beginning, end)
+            start = _beginning(client, position[_SEEK], beginning, written)
         else:
-            start = continued(client.topic, loaded(position["offsets"]), beginning, end)
+            require_same_topic(client.topic, position.get("topic_id"), client.topic_id, position["offsets"])
+            start = continued(client.topic, loaded(position["offsets"]), beginning, written)
+    # It may have begun behind what is decided by now.
+    end = {partition: max(end[partition], start[partition]) for partition in start}
+    identity: JsonObject = {} if client.topic_id is None else {"topic_id": client.topic_id}
     until = reached(start, end, settings.get("max_batch_size"))
     moved = {partition for partition in start if until[partition] > start[partition]}
     if not moved and not begins:
@@ -58,8 +72,9 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
             "topic": client.topic,
             "from": stored({partition: start[partition] for partition in moved}),
             "until": stored({partition: until[partition] for partition in moved}),
+            **identity,
         },
-        {"offsets": stored(until)},
+        {"offsets": stored(until), **identity},
         end_of_input=False,
         backlog={str(partition): end[partition] - start[partition] for partition in sorted(start)},
     )
@@ -72,6 +87,7 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
         return None
     config, topic = settings["transport"]["config"], str(ingestion.range["topic"])
     with topic_client(session._jvm, {**config, "topic": topic, "partitions": sorted(first)}) as client:
+        require_same_topic(topic, ingestion.range.get("topic_id"), client.topic_id, stored(first))
         beginning, end = client.beginning(), client.end()
         _require(topic, first, until, beginning, end)
         in_parts = records_in_parts(ingestion) is not None

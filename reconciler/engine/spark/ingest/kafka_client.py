@@ -1,11 +1,14 @@
 """A Kafka topic as its brokers describe it, asked with the Java client that Spark reads it with: no Spark job.
 
-The options of a connector are handed on as they are: to this client, and with `kafka.` in front to Spark's reader. Waiting
+The options of a connector are handed on as they are: to these clients, and with `kafka.` in front to Spark's reader. Waiting
 for an answer ends after 10 s, unless the connector says otherwise (`request.timeout.ms`, `default.api.timeout.ms`).
+
+A consumer sees a topic as the connector reads it (`isolation.level`). What has to be told of all that stands there, decided
+or not, an administrator's client is asked.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +38,14 @@ def client_options(config: JsonObject) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TopicClient:
-    """A connection that answers questions on one topic; offsets are by partition."""
+    """A connection that answers questions on one topic; offsets are by partition. `topic_id` is given to a topic when it is
+    made, and to no other one; None where the brokers give none."""
 
     topic: str
     partitions: tuple[int, ...]
+    topic_id: str | None
     _consumer: Any
+    _admin: Any
     _jvm: Any
     _servers: str
 
@@ -53,14 +59,15 @@ class TopicClient:
         with _explained(self._servers, self.topic):
             return self._offsets(self._consumer.endOffsets(self._all()))
 
+    def written(self) -> dict[int, int]:
+        """The offset of the next record to be written, behind those of transactions that are not decided yet."""
+        return self._listed(self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest())
+
     def since(self, timestamp: int) -> dict[int, int]:
-        """The first offset with a time from `timestamp` (milliseconds since 1970) on; none where there is no such."""
-        wanted = ",".join(f'"{partition}":{timestamp}' for partition in self.partitions)
-        # Java's own kind of number in Java's own map: py4j would send a small one as another kind.
-        times = self._jvm.org.apache.spark.sql.kafka010.JsonUtils.partitionTimestamps(f'{{"{self.topic}":{{{wanted}}}}}')
-        with _explained(self._servers, self.topic):
-            found = self._consumer.offsetsForTimes(self._jvm.scala.jdk.javaapi.CollectionConverters.asJava(times))
-            return {int(one.partition()): int(at.offset()) for one, at in found.items() if at is not None}
+        """The first offset with a time from `timestamp` (milliseconds since 1970) on, decided or not; none where there is no
+        such."""
+        found = self._listed(self._jvm.org.apache.kafka.clients.admin.OffsetSpec.forTimestamp(timestamp))
+        return {partition: offset for partition, offset in found.items() if offset >= 0}
 
     def value(self, partition: int, offset: int) -> bytes | None:
         """The value of the first record from an offset on; None if there is none, or it does not come soon."""
@@ -71,6 +78,14 @@ class TopicClient:
             self._consumer.seek(one.get(0), offset)
             found = self._consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
             return found.next().value() if found.hasNext() else None
+
+    def _listed(self, spec: Any) -> dict[int, int]:
+        wanted = self._jvm.java.util.HashMap()
+        for one in self._all():
+            wanted.put(one, spec)
+        with _explained(self._servers, self.topic):
+            found = self._admin.listOffsets(wanted).all().get()
+            return {int(one.partition()): int(at.offset()) for one, at in found.items()}
 
     def _all(self) -> Any:
         every = self._jvm.java.util.ArrayList()
@@ -91,24 +106,34 @@ def topic_client(jvm: Any, config: JsonObject) -> Iterator[TopicClient]:
     """
     topic, options = str(config["topic"]), client_options(config)
     servers = options[_SERVERS]
-    with _explained(servers, topic):
-        consumer = _consumer(jvm, options)
-    try:
+    with ExitStack() as clients:
         with _explained(servers, topic):
+            consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_settings(jvm, {**_DEFAULTS, **options, **_OURS}))
+            clients.callback(consumer.close)
             there = tuple(sorted(int(one.partition()) for one in (consumer.partitionsFor(topic) or ())))
         if not there:
             raise EngineError("X741", f"there is no topic {topic} on {servers}", "make it, or correct the connector's topic")
-        yield TopicClient(topic, _chosen(config, there), consumer, jvm, servers)
-    finally:
-        consumer.close()
+        partitions = _chosen(config, there)
+        with _explained(servers, topic):
+            admin = jvm.org.apache.kafka.clients.admin.Admin.create(_settings(jvm, {**_DEFAULTS, **options}))
+            clients.callback(admin.close)
+            topic_id = _topic_id(jvm, admin, topic)
+        yield TopicClient(topic, partitions, topic_id, consumer, admin, jvm, servers)
 
 
-def _consumer(jvm: Any, options: Mapping[str, str]) -> Any:
-    chosen = {**_DEFAULTS, **options, **_OURS}
+def _topic_id(jvm: Any, admin: Any, topic: str) -> str | None:
+    names = jvm.java.util.ArrayList()
+    names.add(topic)
+    found = admin.describeTopics(names).allTopicNames().get().get(topic).topicId()
+    # Brokers that know no ids answer with an empty one.
+    return None if found.equals(jvm.org.apache.kafka.common.Uuid.ZERO_UUID) else str(found.toString())
+
+
+def _settings(jvm: Any, options: Mapping[str, str]) -> Any:
     settings = jvm.java.util.HashMap()
-    for name, value in chosen.items():
+    for name, value in options.items():
         settings.put(name, value)
-    return jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+    return settings
 
 
 def _chosen(config: JsonObject, there: tuple[int, ...]) -> tuple[int, ...]:
@@ -134,6 +159,9 @@ def _explained(servers: str, topic: str) -> Iterator[None]:
 
 
 def _as_engine_error(thrown: Any, servers: str, topic: str) -> EngineError:
+    if str(thrown.getClass().getSimpleName()) == "ExecutionException" and thrown.getCause() is not None:
+        # What an administrator's client answers later, it wraps.
+        thrown = thrown.getCause()
     kind, innermost = str(thrown.getClass().getSimpleName()), thrown
     while innermost.getCause() is not None:
         innermost = innermost.getCause()

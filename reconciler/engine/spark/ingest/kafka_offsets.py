@@ -67,6 +67,18 @@ def named_offsets(topic: str, given: Any, beginning: Offsets, end: Offsets) -> d
     return named
 
 
+def require_same_topic(topic: str, known: str | None, found: str | None, offsets: JsonObject) -> None:
+    """Raise EngineError X744 where the topic was made anew since its id was noted. No id tells nothing."""
+    if known is None or found is None or known == found:
+        return
+    raise EngineError(
+        "X744",
+        f"topic {topic} is not the one that was read before: it was made anew, its id was {known} and is {found}",
+        f"to read the topic that is there now from its beginning: {_seek('earliest')}; if it is a copy with the same "
+        f"offsets, to go on: {_seek(_quoted(offsets))}",
+    )
+
+
 def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets) -> dict[int, int]:
     """Where to read on after `position`. Raises EngineError X742 (expired), X743 or X744 (not the topic that was read)."""
     gone = sorted(set(position) - set(end))
@@ -93,12 +105,11 @@ def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets) -
             f"{count} of partition {partition} ({start[partition]} up to {beginning[partition]})"
             for partition, count in lost.items()
         )
-        remaining = json.dumps(stored({partition: max(start[partition], beginning[partition]) for partition in start}))
-        quoted = f"'{remaining}'"
+        remaining = stored({partition: max(start[partition], beginning[partition]) for partition in start})
         raise EngineError(
             "X742",
             f"records of topic {topic} expired before they were read: {counts}",
-            f"they are lost; to go on without them: {_seek(quoted)}, or --to earliest",
+            f"they are lost; to go on without them: {_seek(_quoted(remaining))}, or --to earliest",
         )
     return start
 
@@ -119,6 +130,10 @@ def reached(start: Offsets, end: Offsets, most: int | None) -> dict[int, int]:
 
 def _partitions(numbers: list[int]) -> str:
     return f"partition{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _quoted(offsets: JsonObject) -> str:
+    return f"'{json.dumps(offsets)}'"
 
 
 def _seek(to: str) -> str:
