@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.ingest.kafka_offsets import continued, named_offsets, reached
+from reconciler.engine.spark.ingest.kafka_offsets import continued, named_offsets, reached, require_same_topic
 
 ENDS = {0: 10, 1: 5, 2: 0}
 NOTHING_EXPIRED = {0: 0, 1: 0, 2: 0}
@@ -94,3 +94,16 @@ class TestReached:
 
         assert all(start[one] <= until[one] <= end[one] for one in start)
         assert sum(until[one] - start[one] for one in start) == min(most, sum(end[one] - start[one] for one in start))
+
+
+def test_a_topic_that_was_made_anew_is_told_by_its_id() -> None:
+    with pytest.raises(EngineError) as raised:
+        require_same_topic("t", "before", "now", {"0": 3})
+    assert raised.value.code == "X744"
+    assert "it was made anew, its id was before and is now" in raised.value.message
+    assert """--to '{"0": 3}'""" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(("known", "found"), [("same", "same"), (None, "now"), ("before", None), (None, None)])
+def test_no_id_tells_nothing(known: str | None, found: str | None) -> None:
+    require_same_topic("t", known, found, {"0": 3})
