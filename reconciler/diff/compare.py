@@ -32,6 +32,7 @@ from reconciler.diff.extent import (
     AnyRow,
     Extent,
     OnlyColumns,
+    QueryText,
     flow,
     may_be_captured,
     may_resolve_otherwise,
@@ -288,6 +289,7 @@ def _read_causes(
     if not upstream:
         return (), [], False
     before = {fold(read.relation): read.columns for read in old.reads}
+    text = QueryText(view.query)
     is_unsure = old.lineage is None or view.lineage is None
     # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
     names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
@@ -302,9 +304,15 @@ def _read_causes(
             continue
         columns = _changed_columns(read, before.get(key, ()), extent)
         if isinstance(extent, OnlyColumns) and (
-            (extent.reordered and uses_places(view, read, _column_count(after, key)))
-            or may_be_captured(view, extent)
-            or (same_text and ((is_unsure and extent != NOTHING) or may_resolve_otherwise(old, view, key, extent)))
+            (extent.reordered and uses_places(text, read, _column_count(after, key)))
+            or may_be_captured(text, extent)
+            or (
+                same_text
+                and (
+                    (is_unsure and extent != NOTHING)
+                    or may_resolve_otherwise(text, (*read.columns, *before.get(key, ())), extent)
+                )
+            )
         ):
             any_row = True
             columns = columns or read.columns

@@ -18,14 +18,16 @@ Rules (column-level lineage; when unsure, any row):
   any row where its rows are not (a LIMIT).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from reconciler.base.names import fold
 from reconciler.project.program.model import Read, View
 from reconciler.sql.determinism import MOMENTS, NON_DETERMINISTIC_WITHOUT_ARGUMENTS
-from reconciler.sql.lexer import Kind, query_tokens
+from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.renaming import shows_names
 from reconciler.sql.scopes import ALL_COLUMNS
@@ -68,37 +70,74 @@ _OF_SQL_BESIDES: Final = (
 _OF_SQL: Final = NON_DETERMINISTIC_WITHOUT_ARGUMENTS | MOMENTS | frozenset(_OF_SQL_BESIDES.split())
 
 
-def uses_places(view: View, read: Read, columns: int | None) -> bool:
+class QueryText:
+    """What the text of a view's query holds, found when it is first asked for, and once for all that the view reads."""
+
+    def __init__(self, query: str) -> None:
+        self.query = query
+
+    @cached_property
+    def _lowered(self) -> str:
+        return self.query.lower()
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Its words and quoted names, folded."""
+        tokens = query_tokens(self.query)
+        return frozenset(_named(token) for token in tokens if token.kind in (Kind.WORD, Kind.QUOTED))
+
+    @cached_property
+    def before_points(self) -> frozenset[str]:
+        """Those before a point, folded."""
+        tokens = query_tokens(self.query)
+        return frozenset(_named(token) for token, following in pairwise(tokens) if following.is_symbol("."))
+
+    @cached_property
+    def holds_columns(self) -> bool:
+        """Whether a `*` in it stands for columns."""
+        return holds_columns(query_tokens(self.query))
+
+    @cached_property
+    def shows_names(self) -> bool:
+        """Whether its results may show names of columns."""
+        return shows_names(self.query)
+
+    def may_hold(self, names: frozenset[str]) -> bool:
+        """Whether one of some names may stand in it: a look that spares most texts from being cut into words."""
+        return len(names) > _FEW or any(name in self._lowered for name in names)
+
+
+_FEW: Final = 8
+
+
+def _named(token: Token) -> str:
+    return fold(token.text.strip("`"))
+
+
+def uses_places(text: QueryText, read: Read, columns: int | None) -> bool:
     """Whether a view may use columns of what it reads by their place. `columns`: how many there are, None if unknown."""
     reads_all = columns is None or len(read.columns) >= columns or ALL_COLUMNS in read.columns
-    return reads_all or holds_columns(query_tokens(view.query))
+    return reads_all or text.holds_columns
 
 
-def may_resolve_otherwise(applied: View, desired: View, relation: str, extent: OnlyColumns) -> bool:
-    """Whether a view's text may name another column of a relation (folded) after columns of it were renamed. A text that
-    names none of them gets them by `*` alone, and then what its lineage says is all that there is."""
-    reads = [read for view in (applied, desired) for read in view.reads if fold(read.relation) == relation]
-    columns = {fold(column) for read in reads for column in read.columns}
-    if columns.isdisjoint(extent.renamed):
+def may_resolve_otherwise(text: QueryText, columns: Iterable[str], extent: OnlyColumns) -> bool:
+    """Whether a view's text may name another column of a relation after columns of it were renamed. `columns` are those that
+    it reads of the relation, or read. A text that names none of them gets them by `*` alone, and then what its lineage says
+    is all that there is."""
+    if not extent.renamed or extent.renamed.isdisjoint(map(fold, columns)):
         return False
-    words = {fold(token.text.strip("`")) for token in query_tokens(desired.query) if token.kind in (Kind.WORD, Kind.QUOTED)}
-    return not words.isdisjoint(extent.renamed) or shows_names(desired.query)
+    return not text.names.isdisjoint(extent.renamed) or text.shows_names
 
 
-def may_be_captured(view: View, extent: OnlyColumns) -> bool:
+def may_be_captured(text: QueryText, extent: OnlyColumns) -> bool:
     """Whether something in the view's text may name one of these columns that means something else to its lineage: a word of
     SQL's own, or a name before a point. Spark takes `customer.id` for a field of a column `customer` where a join by USING
     hides the column `id` of the relation `customer`."""
-    names, text = extent.names | extent.renamed, view.query.lower()
-    if not any(name in text for name in names):
+    names = extent.names | extent.renamed
+    if not text.may_hold(names):
         return False
     captured = extent.names & _OF_SQL
-    tokens = query_tokens(view.query)
-    for token, following in zip(tokens, (*tokens[1:], None), strict=True):
-        name = fold(token.text.strip("`"))
-        if name in captured or (name in names and following is not None and following.is_symbol(".")):
-            return True
-    return False
+    return not text.names.isdisjoint(captured) or not text.before_points.isdisjoint(names)
 
 
 def flow(view: View, upstream: Mapping[str, Extent]) -> Extent:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.base.cache import Cache, NoCache
+from reconciler.base.cache import Cache, MemoryCache
 
 if TYPE_CHECKING:
     import sqlite3
@@ -146,10 +146,11 @@ class StoredCache:
         self._file = Path(os.devnull) / "none"
 
 
-def open_cache() -> "StoredCache | NoCache":
-    """The user's cache, or none where it is switched off or no folder can be told."""
+def open_cache() -> "StoredCache | MemoryCache":
+    """The user's cache, or one that lives as long as the process where it is switched off or no folder can be told: what is
+    applied and what is desired are mostly the same queries, and each is analysed once."""
     folder = _folder()
-    return NoCache() if folder is None else StoredCache(folder / f"objects-{code_version()}.sqlite")
+    return MemoryCache() if folder is None else StoredCache(folder / f"objects-{code_version()}.sqlite")
 
 
 def flush(cache: Cache) -> None:

@@ -10,11 +10,14 @@ import pytest
 
 from reconciler.cli.main import run
 from tests.acceptance.bombs import bombs
+from tests.acceptance.changing_bombs import changing_bombs
+from tests.acceptance.command_line import CommandLine
 from tests.acceptance.growing_bombs import growing_bombs
 
 SECONDS = 5
 MEGABYTES = 500
 BOMBS = {**bombs(), **growing_bombs()}
+CHANGES = changing_bombs()
 # One of each front end; the slow suite has all.
 SOME = (
     "query: as many names as are taken",
@@ -26,6 +29,10 @@ SOME = (
     "program grows: misspelt columns",
     "yaml grows: a variable put in many times",
 )
+
+
+PIPELINE = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\nspec: {bootstrap_policy: allow}\n"
+SOME_CHANGES = ("one changed view fanned out twice", "a chain")
 
 
 def write(root: Path, name: str) -> None:
@@ -60,3 +67,38 @@ def test_every_large_file_ends_soon_in_little_memory(name: str, tmp_path: Path) 
     assert b"U890" not in (tmp_path / "out").read_bytes()
     assert used.ru_utime + used.ru_stime < SECONDS
     assert used.ru_maxrss / 1024 < MEGABYTES
+
+
+def judge_change(name: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = root / "pipelines" / "shop"
+    folder.mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text(PIPELINE, "utf-8")
+    (folder / "program.sql").write_text(CHANGES[name](1), "utf-8")
+    assert (folder / "program.sql").stat().st_size < 1 << 20
+    command = CommandLine(root, capsys)
+    command("apply")
+    (folder / "program.sql").write_text(CHANGES[name](2), "utf-8")
+    for form, most in ((), 3_000_000), (("--all",), 40_000_000), (("--format", "markdown"), 3_000_000):
+        began = time.process_time()
+        printed = command("plan", *form)
+        assert time.process_time() - began < SECONDS
+        assert "to modify" in printed
+        assert len(printed) < most
+    began = time.process_time()
+    assert len(command("plan", "--format", "json")) < 40_000_000
+    assert time.process_time() - began < SECONDS
+
+
+@pytest.mark.parametrize("name", SOME_CHANGES)
+def test_a_plan_of_a_change_that_reaches_far_ends_soon(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge_change(name, tmp_path, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({*CHANGES} - {*SOME_CHANGES}))
+def test_every_plan_of_a_change_that_reaches_far_ends_soon(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge_change(name, tmp_path, capsys)
