@@ -59,6 +59,7 @@ from reconciler.diff.model import (
     FunctionChanged,
     LatenessChanged,
     NullabilityChanged,
+    Path,
     QueryChanged,
     ReadsChanged,
     RelationChange,
@@ -221,7 +222,7 @@ def _compare_view(
     before: Program,
     after: Program,
     renames: Renames,
-    functions: Mapping[str, tuple[str, ...]],
+    functions: Mapping[str, Path],
     found: _Found,
 ) -> None:
     view = after.views[key]
@@ -354,7 +355,8 @@ def _reads_changed(
 ) -> ReadsChanged:
     cause = _telling_cause(upstream.causes if clearing is None else clearing, {fold(column) for column in columns})
     if isinstance(cause, ReadsChanged):
-        return ReadsChanged(upstream.name, columns, (upstream.name, *cause.path), cause.origin)
+        path = Path(cause.path, cause.passed_over).after(upstream.name)
+        return ReadsChanged(upstream.name, columns, path.names, cause.origin, path.passed_over)
     return ReadsChanged(upstream.name, columns, (upstream.name,), cause)
 
 

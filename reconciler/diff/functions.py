@@ -12,7 +12,7 @@ from typing import assert_never
 
 from reconciler.base.declarations import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
 from reconciler.base.names import fold, is_version
-from reconciler.diff.model import Action, FunctionChange
+from reconciler.diff.model import Action, FunctionChange, Path
 from reconciler.project.program.model import Function
 from reconciler.project.snapshot.fingerprint import function_content
 from reconciler.project.snapshot.model import Snapshot
@@ -41,13 +41,11 @@ def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionCha
     return tuple(found)
 
 
-def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[FunctionChange]) -> Mapping[str, tuple[str, ...]]:
+def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[FunctionChange]) -> Mapping[str, Path]:
     """For each function of desired (folded) that is changed or calls what is changed: the names from it to the changed one.
     An added function counts as changed: what called it before, if anything did, was another."""
     after = desired.program.functions
-    paths: dict[str, tuple[str, ...]] = {
-        fold(change.name): (change.name,) for change in changes if change.action is not Action.REMOVED
-    }
+    paths = {fold(change.name): Path((change.name,)) for change in changes if change.action is not Action.REMOVED}
     callers: dict[str, list[str]] = {}
     for key, function in after.items():
         for one in function.calls:
@@ -61,7 +59,7 @@ def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[Functi
                 if key not in paths:
                     through.setdefault(key, one)
         reached = sorted(through)
-        paths |= {key: (after[key].name, *paths[through[key]]) for key in reached}
+        paths |= {key: paths[through[key]].after(after[key].name) for key in reached}
     return dict(sorted(paths.items()))
 
 

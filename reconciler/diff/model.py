@@ -6,7 +6,7 @@ Pairs are always `applied, desired`. Names are spelled as in the desired definit
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.digest import JsonObject
@@ -165,28 +165,50 @@ class SettingsChanged:
     values: tuple[tuple[str, str] | None, ...] = ()
 
 
+MOST_OF_A_PATH: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Names from what is used to where a change began; the one name, where that is the same. Of a long path the first names
+    and the last: `passed_over` is how many stand before the last one and are left out, so that a chain of thousands does
+    not name thousands for each of its links."""
+
+    names: tuple[str, ...]
+    passed_over: int = 0
+
+    def after(self, name: str) -> "Path":
+        """The path that leads here from a name before it."""
+        names = (name, *self.names)
+        if len(names) <= MOST_OF_A_PATH:
+            return Path(names, self.passed_over)
+        return Path((*names[: MOST_OF_A_PATH - 1], names[-1]), self.passed_over + len(names) - MOST_OF_A_PATH)
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionChanged:
     """A view calls a function that changed. `path` leads from the function called to the one that changed (itself, when
     it changed of its own); `is_new`: that one was not there before. `columns` are the output columns that are computed by
-    it, folded and sorted, when it surely decides no rows; None when any row may differ."""
+    it, folded and sorted, when it surely decides no rows; None when any row may differ. `passed_over`: see `Path`."""
 
     function: str
     path: tuple[str, ...]
     is_new: bool = False
     columns: tuple[str, ...] | None = None
+    passed_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReadsChanged:
     """A view reads what is changed of a relation. `columns` are those read that may differ (all that are read, when any
     row may differ); `path` leads from that relation to the one where the change began (itself, when it changed of its
-    own)."""
+    own); `passed_over`: see `Path`."""
 
     relation: str
     columns: tuple[str, ...]
     path: tuple[str, ...]
     origin: "Cause | None"
+    passed_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)

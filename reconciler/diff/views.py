@@ -15,6 +15,7 @@ from reconciler.diff.model import (
     ColumnNamesChanged,
     FunctionChanged,
     KindChanged,
+    Path,
     QueryChanged,
     ReadsChanged,
     RelationRenamed,
@@ -40,7 +41,7 @@ def own_causes(
     before: Program,
     after: Program,
     renames: Renames,
-    functions: Mapping[str, tuple[str, ...]],
+    functions: Mapping[str, Path],
 ) -> tuple[ViewCause, ...]:
     """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `functions`
     maps changed functions to the path to where their change began."""
@@ -67,15 +68,19 @@ def own_causes(
         causes.append(settings)
     paths = [path for call in desired.calls if (path := _changed_call(call, applied, before, after, functions)) is not None]
     causes += [
-        FunctionChanged(path[0], path, _is_new(path[-1], before), _computed_by(desired, without_version(fold(path[0]))))
+        FunctionChanged(
+            path.names[0],
+            path.names,
+            _is_new(path.names[-1], before),
+            _computed_by(desired, without_version(fold(path.names[0]))),
+            path.passed_over,
+        )
         for path in paths
     ]
     return tuple(causes)
 
 
-def _changed_call(
-    call: str, applied: View, before: Program, after: Program, functions: Mapping[str, tuple[str, ...]]
-) -> tuple[str, ...] | None:
+def _changed_call(call: str, applied: View, before: Program, after: Program, functions: Mapping[str, Path]) -> Path | None:
     """The path to where a function (its key) that is called began to change; None where it does what it did."""
     former = next((one for one in applied.calls if without_version(one) == without_version(call)), None)
     if former is None or not (is_version(former) or is_version(call)):
@@ -86,7 +91,7 @@ def _changed_call(
         call_closures(before.functions, [former], spelling),
         call_closures(after.functions, [call], spelling),
     )
-    return None if closures[0] == closures[1] else (after.functions[call].name,)
+    return None if closures[0] == closures[1] else Path((after.functions[call].name,))
 
 
 def _is_new(name: str, before: Program) -> bool:

@@ -148,8 +148,14 @@ def _describe_reads(cause: ReadsChanged) -> str:
         if cause.columns and _is_of_the_whole(cause.origin, cause.columns):
             return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"
-    via = " → ".join(cause.path[1:])
-    return f"reads {columns}, which reads {via}, {_origin(cause.origin)}"
+    return f"reads {columns}, which reads {_way(cause)}, {_origin(cause.origin)}"
+
+
+def _way(cause: ReadsChanged | FunctionChanged) -> str:
+    """`b → c`: what stands between what is used and where the change began, and that."""
+    *between, last = cause.path[1:]
+    passed = [f"{cause.passed_over} more"] if cause.passed_over else []
+    return " → ".join((*between, *passed, last))
 
 
 def is_computed_again(origin: Cause, columns: tuple[str, ...]) -> bool:
@@ -200,7 +206,7 @@ def _describe_call(cause: FunctionChanged) -> str:
     only = "" if cause.columns is None else f", in {', '.join(cause.columns)} only"
     if len(cause.path) == 1:
         return f"calls {cause.function}, {verdict}{only}"
-    return f"calls {cause.function}, which calls {' → '.join(cause.path[1:])}, {verdict}{only}"
+    return f"calls {cause.function}, which calls {_way(cause)}, {verdict}{only}"
 
 
 def _replaced(applied: str | None, desired: str | None) -> str:

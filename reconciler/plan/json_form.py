@@ -11,7 +11,15 @@ from typing import Any, assert_never, get_args
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.redaction import masked_in_code
-from reconciler.diff.model import Cause, ColumnAdded, DefaultChanged, RelationKind, approval_diff
+from reconciler.diff.model import (
+    Cause,
+    ColumnAdded,
+    DefaultChanged,
+    FunctionChanged,
+    ReadsChanged,
+    RelationKind,
+    approval_diff,
+)
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.changes import rows_of
 from reconciler.plan.impact import Impact
@@ -179,6 +187,8 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
             value["applied"], value["desired"] = (
                 text if of is not None else None for text, of in zip(masked, (applied, desired), strict=True)
             )
+        case ReadsChanged(passed_over=0) | FunctionChanged(passed_over=0):
+            del value["passed_over"]
         case _:
             pass
     return value

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
 from reconciler.diff.functions import changed_paths, compare_functions
-from reconciler.diff.model import Action, FunctionChange
+from reconciler.diff.model import Action, FunctionChange, Path
 from reconciler.project.program.model import Function, Program
 from reconciler.project.snapshot.functions import call_closures
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
@@ -77,9 +77,9 @@ def test_a_change_reaches_those_that_call_it() -> None:
 
     assert [change.name for change in changes] == ["Tax"]
     assert changed_paths(applied, desired, changes) == {
-        "gross": ("Gross", "Tax"),
-        "tax": ("Tax",),
-        "total": ("Total", "Gross", "Tax"),
+        "gross": Path(("Gross", "Tax")),
+        "tax": Path(("Tax",)),
+        "total": Path(("Total", "Gross", "Tax")),
     }
 
 
@@ -89,7 +89,7 @@ def test_what_changed_of_its_own_says_so() -> None:
 
     paths = changed_paths(applied, desired, compare_functions(applied, desired))
 
-    assert paths == {"gross": ("Gross",), "tax": ("Tax",), "total": ("Total", "Gross")}
+    assert paths == {"gross": Path(("Gross",)), "tax": Path(("Tax",)), "total": Path(("Total", "Gross"))}
 
 
 def chain(first: FunctionDeclaration, length: int) -> Snapshot:
@@ -106,7 +106,9 @@ def test_a_long_chain_of_calls_is_followed_to_its_end() -> None:
     sides = chain(TAX, length), chain(replace(TAX, returns="BIGINT"), length)
     paths = changed_paths(*sides, compare_functions(*sides))
     last = f"f{length - 1}"
-    assert (len(paths), len(paths[last]), paths[last][0], paths[last][-1]) == (length, length, last, "Tax")
+    found = paths[last]
+    assert (len(paths), len(found.names) + found.passed_over) == (length, length)
+    assert (found.names[0], found.names[-1]) == (last, "Tax")
     closures = [call_closures(one.program.functions, [last], Spelling.EVENED_OUT) for one in sides]
     assert closures[0] != closures[1]
 
@@ -122,9 +124,9 @@ def test_of_several_ways_to_what_changed_the_shortest_is_told_and_ties_go_by_nam
         for one in (TAX, replace(TAX, returns="BIGINT"))
     ]
     assert changed_paths(sides[0], sides[1], compare_functions(sides[0], sides[1])) == {
-        "a": ("A", "Tax"),
-        "b": ("B", "Tax"),
-        "c": ("C", "A", "Tax"),
-        "d": ("D", "Tax"),
-        "tax": ("Tax",),
+        "a": Path(("A", "Tax")),
+        "b": Path(("B", "Tax")),
+        "c": Path(("C", "A", "Tax")),
+        "d": Path(("D", "Tax")),
+        "tax": Path(("Tax",)),
     }

@@ -4,9 +4,13 @@ taken at all."""
 import pytest
 
 from reconciler.diff.compare import compare
+from reconciler.diff.model import ReadsChanged
+from reconciler.diff.wording import describe_cause
+from reconciler.plan.json_form import cause_to_json
 from reconciler.sql.limits import MAXIMUM_TOKENS
 from tests.cells import mostly_slow
 from tests.diff.test_hidden_changes import changed, snapshot
+from tests.plan.test_forms_json import fits
 from tests.plan.test_impact import plan_of
 
 _TABLE = "CREATE TABLE o (id BIGINT, b BOOLEAN, s STRING); CREATE VIEW v AS "
@@ -65,3 +69,17 @@ def test_the_longest_chain_that_is_taken_can_be_changed() -> None:
     assert changed(compare(before, after)) == {"v"}
     with pytest.raises(AssertionError, match="S290"):
         snapshot(of(longest + 2))
+
+
+def test_what_began_far_away_is_told_by_the_nearest_and_the_last() -> None:
+    def of(constant: int) -> str:
+        links = "".join(f"CREATE VIEW v{number} AS SELECT id FROM v{number - 1};\n" for number in range(1, 100))
+        return f"{_TABLE}SELECT 1 AS x; CREATE VIEW v0 AS SELECT id + {constant} AS id FROM o;\n{links}"
+
+    plan = plan_of(snapshot(of(1)), snapshot(of(2)))
+    [cause] = next(change for change in plan.diff.relations if change.name == "v99").causes
+    assert isinstance(cause, ReadsChanged)
+    assert cause.path == (*(f"v{number}" for number in range(98, 87, -1)), "v0")
+    assert cause.passed_over == 98 - 11
+    assert "v88 → 87 more → v0, whose query changed" in describe_cause(cause)
+    assert fits(cause_to_json(cause), "cause")

@@ -16,6 +16,7 @@ SCHEMA = schema("plan.schema.json")
 EXAMPLES: dict[str, Any] = {
     "str": "a",
     "bool": True,
+    "int": 1,
     "str | None": None,
     "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": None,
