@@ -72,6 +72,7 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
     renames = _renames(diff, applied, desired)
     # By applied name: those that go on under another one leave their name to whoever takes it.
     gone_on = {fold(rename.applied) for rename in renames}
+    reads = _StoredReads(desired)
     steps: list[Step] = []
     for key in desired.order:
         if key in desired.tables:
@@ -81,7 +82,7 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
                 steps += _table_steps(change, applied, desired.tables[key], stands)
         elif _is_computed(changes.get((key, RelationKind.VIEW)), applied, desired, key):
             name = desired.views[key].name
-            steps += (BootstrapView(name, stored_reads(desired, key)), PublishView(name))
+            steps += (BootstrapView(name, reads.of(key)), PublishView(name))
     steps += renames
     for key in sorted({*applied.tables, *applied.views}):
         if _is_stored(applied, key) and key not in gone_on and not _is_stored(desired, key):
@@ -99,16 +100,17 @@ def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[s
     computed = {fold(step.view) for step in steps if isinstance(step, BootstrapView)}
     changed = set(moved)
     followers: list[Step] = []
+    reads = _StoredReads(desired)
     for key in desired.order:
         view = desired.views.get(key)
-        if view is None or not view.is_stored or changed.isdisjoint(map(fold, stored_reads(desired, key))):
+        if view is None or not view.is_stored or changed.isdisjoint(map(fold, reads.of(key))):
             continue
         changed.add(key)
         computed.add(key)
     for key in desired.order:
         if key in computed:
             name = desired.views[key].name
-            followers += (BootstrapView(name, stored_reads(desired, key)), PublishView(name))
+            followers += (BootstrapView(name, reads.of(key)), PublishView(name))
     others = [step for step in steps if not isinstance(step, BootstrapView | PublishView)]
     return tuple(sorted([*others, *followers], key=lambda step: _ORDER.index(type(step))))
 
@@ -194,6 +196,36 @@ def stored_reads(program: Program, key: str) -> tuple[str, ...]:
     pipelines (`pipeline.name`) are among them."""
     reached = _reached(program, key, through_stored=False)
     return tuple(_name(program, target) for target in reached if _is_stored(program, target) or target in program.foreign)
+
+
+class _StoredReads:
+    """`stored_reads` of many views of a program, which may read each other in long chains. What a view reads is a number with
+    a bit for each stored relation, so that what thousands read through thousands is put together at once."""
+
+    def __init__(self, program: Program) -> None:
+        stored = [key for key in (*program.tables, *program.views) if _is_stored(program, key)]
+        keys = sorted({*stored, *program.foreign})
+        self._names = [_name(program, key) for key in keys]
+        bits = {key: 1 << place for place, key in enumerate(keys)}
+        through = dict(bits)
+        self._of: dict[str, int] = {}
+        for key in program.order:
+            view = program.views.get(key)
+            if view is not None:
+                found = 0
+                for read in view.reads:
+                    found |= through.get(fold(read.relation), 0)
+                self._of[key] = found
+                through.setdefault(key, found)
+        self._known: dict[int, tuple[str, ...]] = {}
+
+    def of(self, key: str) -> tuple[str, ...]:
+        """What a view reads."""
+        found = self._of[key]
+        if found not in self._known:
+            # From the lowest bit on.
+            self._known[found] = tuple(name for name, bit in zip(self._names, bin(found)[:1:-1], strict=False) if bit == "1")
+        return self._known[found]
 
 
 def foreign_reads(program: Program, key: str) -> tuple[str, ...]:

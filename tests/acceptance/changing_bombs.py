@@ -71,15 +71,15 @@ def _diamonds(constant: int) -> str:
 
 def _wide(constant: int) -> str:
     """A view of which many columns are changed, and many that read another one of it."""
-    columns = ", ".join(f"a + {constant} AS c{number}" for number in range(900))
-    readers = "".join(f"CREATE VIEW w{number} AS SELECT b FROM v;\n" for number in range(1_000))
+    columns = ", ".join(f"a + {constant} AS c{number}" for number in range(700))
+    readers = "".join(f"CREATE VIEW w{number} AS SELECT b FROM v;\n" for number in range(600))
     return f"{_TABLE}CREATE VIEW v AS SELECT b, {columns} FROM t;\n{readers}"
 
 
 def _wide_read(constant: int) -> str:
     """A view of which many columns are changed, and many that read all of them."""
     columns = ", ".join(f"a + {constant} AS c{number}" for number in range(250))
-    readers = "".join(f"CREATE VIEW w{number} AS SELECT * FROM v;\n" for number in range(1_000))
+    readers = "".join(f"CREATE VIEW w{number} AS SELECT * FROM v;\n" for number in range(500))
     return f"{_TABLE}CREATE VIEW v AS SELECT b, {columns} FROM t;\n{readers}"
 
 
