@@ -10,8 +10,8 @@ what looks like credentials is replaced. When in doubt, it is hidden: a reader w
 - References (`${secret:NAME}`) are no secrets and stand.
 
 People review SQL, Python and settings, and have to see what `name = value` says there. So whatever a command shows goes
-through `masked_in_code`: it replaces only what is a credential whatever stands before it, and `name=value` within a literal,
-which is no code; and texts that differ in one stay different.
+through `masked_in_code`: it replaces only what is a credential whatever stands before it, and what is said of a secret name
+within a literal or by one, which is no code; and texts that differ in one stay different.
 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
@@ -19,9 +19,11 @@ Not here: where secrets are allowed, and that they are warned of (`connectors.ca
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
+
+from reconciler.base.literals import Said, said_in
 
 MASK: Final = "***"
 
@@ -74,12 +76,21 @@ _TOKEN: Final = re.compile(
 _BEARER: Final = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9_])Bearer|(?<=[\"'])Basic)(?P<blank>\s{1,20})(?P<value>[A-Za-z0-9._~+/=-]{12,})"
 )
+_BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
 _PARAMETER: Final = re.compile(r"(?P<start>[?&;](?P<name>[A-Za-z0-9._%-]{1,100})=)(?P<value>[^\s&;,#\"'*]+)")
-_OF_LITERALS: Final = re.compile(
-    # Escapes, quotes and ends of lines tell where a literal is; what stands for another value is no secret.
-    r"\\.|\n|(?P<quote>[\"'])|(?P<start>(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._%-]{1,100})=)"
-    r"(?P<value>(?![(\[{%$<])[^\s&;,#\"'*\\]+)"
+_SAID: Final = re.compile(
+    # What stands for another value (a pattern, a reference, a mark) is no secret; nor is a type of a column.
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})[\"']?\s{0,5}(?:=>|==?|:)\s{0,5}"
+    r"(?!(?:bigint|binary|boolean|date|decimal|double|float|int|integer|long|map|array|struct|string|timestamp)\b)"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?![(\[{%$<*])(?:\\.|(?!(?P=quote))[^\\\n]){1,300})(?P=quote)"
+    r"|(?P<value>(?:(?:Basic|Bearer|Digest|Token)\s{1,5})?(?![(\[{%$<*])[^\s&;,\"*]{1,300}))",
+    re.IGNORECASE,
 )
+_USER_SAID: Final = re.compile(
+    r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#<>]{0,300})(?P<rest>:[^<>\n]{0,300})?@"
+)
+_NAMED: Final = re.compile(r"(?<![A-Za-z0-9._%-])(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)\Z")
+_OF_PAIRS: Final = ("map", "struct", "option", "options", "set", "config")
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _MARKED: Final = re.compile(r"\*{3}[0-9]*")
 _REFERENCE: Final = re.compile(r"\$\{(secret|var):[A-Za-z_][A-Za-z0-9_]*\}")
@@ -161,15 +172,16 @@ def masked(text: str) -> str:
 
 def masked_in_code(*texts: str) -> tuple[str, ...]:
     """Texts of code with what are credentials wherever they stand replaced, and all else as it is: tokens of well-known
-    services, what follows `Bearer`, keys in armour, users and secret parameters of addresses, and within a literal of one
-    line what a secret name is equal to (`'password=x'`). In all of these texts the same one is replaced by the same mark,
+    services, what follows `Bearer`, keys in armour, users and secret parameters of addresses; and what a literal or a
+    comment says of a secret name (`'password=x'`), or a secret name is set to (`password = 'hunter2'`). Literals are judged
+    by what they say, however they are spelled (`literals`). In all of these texts the same one is replaced by the same mark,
     another one by another (`***`, `***2`), on each line that it had."""
     marks: dict[str, str] = {}
 
-    def mark(secret: str) -> str:
+    def mark(secret: str, written: str | None = None) -> str:
         if secret not in marks:
             marks[secret] = f"{MASK}{len(marks) + 1}" if marks else MASK
-        return "\n".join(marks[secret] for _ in secret.split("\n"))
+        return "\n".join(marks[secret] for _ in (secret if written is None else written).split("\n"))
 
     def parameter(found: re.Match[str]) -> str:
         name = re.sub(r"%2[dD]", "-", found["name"])
@@ -183,33 +195,94 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
             return found[0]
         return f"{found['scheme'] or ''}//{mark(found[0])}@"
 
-    def within_literals(text: str) -> str:
-        opened = ""
-
-        def pair(found: re.Match[str]) -> str:
-            nonlocal opened
-            quote = found["quote"]
-            if quote is not None:
-                opened = "" if opened == quote else opened or quote
-            elif found[0] == "\n":
-                # An apostrophe of a comment ends with its line.
-                opened = ""
-            elif opened and found["value"] is not None and _is_secret_of_an_entry(found["name"]):
-                return f"{found['start']}{mark(found['value'])}"
-            return found[0]
-
-        return _OF_LITERALS.sub(pair, text)
-
     def replaced(text: str) -> str:
+        text = _without_spans(text, _secrets_said(text), mark)
         text = _TOKEN.sub(lambda found: mark(found[0]), text)
         text = _ARMOUR.sub(lambda found: mark(found[0]), text)
         text = _BEARER.sub(lambda found: f"{found['scheme']}{found['blank']}{mark(found['value'])}", text)
         text = _PARAMETER.sub(parameter, text)
-        if "=" in text:
-            text = within_literals(text)
         return _USER.sub(user, text) if "@" in text and "//" in text else text
 
     return tuple(map(replaced, texts))
+
+
+def _secrets_said(text: str) -> list[tuple[int, int, str]]:
+    """Where literals and comments of a text say secrets: starts, ends, secrets; in order, none within another."""
+    found: list[tuple[int, int, str]] = []
+    for said in said_in(text):
+        spans = [(*said.written(start, end), secret) for start, end, secret in _secrets_in(said.value)]
+        if not said.is_comment and not spans and len(said.value) >= _SHORTEST:
+            spans = [(said.start, said.end, said.value)] if _is_of_a_secret_name(text, said) else []
+        found += spans
+    found.sort(key=lambda one: (one[0], -one[1]))
+    merged: list[tuple[int, int, str]] = []
+    for start, end, secret in found:
+        if merged and start < merged[-1][1]:
+            first, last, known = merged[-1]
+            merged[-1] = (first, max(last, end), known if end <= last else text[first:end])
+        else:
+            merged.append((start, end, secret))
+    return merged
+
+
+_SHORTEST: Final = 4
+_BEFORE: Final = 300
+
+
+def _is_of_a_secret_name(text: str, said: Said) -> bool:
+    """Whether a literal is what a secret name is set to: an option, an argument, an entry of a map."""
+    if _REFERENCE.fullmatch(said.value) or said.value[0] in "*([{%$<" or " " in said.value.strip():
+        return False
+    before = _OPENED.sub("", text[max(0, said.start - _BEFORE) : said.start])
+    sign = before[-1:]
+    if sign not in ("=", ":", ">", ","):
+        return False
+    before = before.rstrip("=:>,").rstrip()
+    found = _NAMED.search(before, max(0, len(before) - 110))
+    if found is None or not is_secret_name(found["name"]):
+        return False
+    if sign != ",":
+        return True
+    # A list of words is none of names and values.
+    call, opened, arguments = before.rpartition("(")
+    return (
+        found["quote"] in ("'", '"') and bool(opened) and ")" not in arguments and call.rstrip().lower().endswith(_OF_PAIRS)
+    )
+
+
+_OPENED: Final = re.compile(r"\s{0,20}(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
+
+
+def _secrets_in(value: str) -> Iterator[tuple[int, int, str]]:
+    """Where a value that a literal or a comment says holds secrets: start, end, secret."""
+    for pattern in (_TOKEN, _ARMOUR):
+        yield from ((*found.span(), found[0]) for found in pattern.finditer(value))
+    for found in (*_BEARER.finditer(value), *_BASIC_SAID.finditer(value)):
+        yield (*found.span("value"), found["value"])
+    if "=" in value or ":" in value:
+        for found in _PARAMETER.finditer(value):
+            name = re.sub(r"%2[dD]", "-", found["name"])
+            is_secret = _PAIR_NAME.match(name) or is_secret_name(name)
+            if is_secret and not _REFERENCE.match(found["value"]):
+                yield (*found.span("value"), found["value"])
+        for found in _SAID.finditer(value):
+            if _is_secret_of_an_entry(found["name"]):
+                part = "value" if found["quoted"] is None else "quoted"
+                yield (*found.span(part), found[part])
+    if "@" in value and "//" in value:
+        for found in _USER_SAID.finditer(value):
+            is_marked = found["rest"] is None and _MARKED.fullmatch(found["user"])
+            if not is_marked and _without_user(found) != found[0]:
+                yield found.start("user"), found.end() - 1, found[0]
+
+
+def _without_spans(text: str, spans: Sequence[tuple[int, int, str]], mark: Callable[[str, str], str]) -> str:
+    parts: list[str] = []
+    position = 0
+    for start, end, secret in spans:
+        parts += (text[position:start], mark(secret, text[start:end]))
+        position = end
+    return "".join((*parts, text[position:]))
 
 
 def masked_within(value: Any) -> Any:

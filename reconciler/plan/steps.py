@@ -199,8 +199,8 @@ def stored_reads(program: Program, key: str) -> tuple[str, ...]:
 
 
 class _StoredReads:
-    """`stored_reads` of many views of a program, which may read each other in long chains. What a view reads is a number with
-    a bit for each stored relation, so that what thousands read through thousands is put together at once."""
+    """`stored_reads` of many views of a program, which may read each other in long chains. What a view reads is a number
+    with a bit for each stored relation, so that what thousands read through thousands is put together at once."""
 
     def __init__(self, program: Program) -> None:
         stored = [key for key in (*program.tables, *program.views) if _is_stored(program, key)]

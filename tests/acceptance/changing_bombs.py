@@ -97,7 +97,7 @@ def _lines(seed: int) -> str:
         f"CREATE VIEW v{number} AS SELECT id, 1\n"
         + "\n".join(chance.choice(["+1", "+2", "+ 3", "+a", "+b"]) for _ in range(600))
         + " AS x FROM t;\n"
-        for number in range(400)
+        for number in range(60)
     )
     return _TABLE + "".join(views)
 
