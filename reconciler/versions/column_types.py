@@ -27,6 +27,7 @@ from reconciler.sql.scopes import ALL_COLUMNS
 from reconciler.state.histories import known_versions
 from reconciler.versions.recorded import Likeness, Recorded, recorded_versions
 
+_Descents: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]
 Types: TypeAlias = Mapping[str, str]
 """By folded name of a column, its type; of a view without rows, by `relation.column` of what it descends from."""
 
@@ -48,8 +49,9 @@ def with_types(
     objects = versioned_objects(program, frozenset(object_key("view", view) for view in views))
     recorded = recorded_versions(registry, head, {versions[key].id for key in objects})
     found = dict(versions)
+    descents = _descents(program)
     for key, one in objects.items():
-        now = _types_now(program, key.partition(":")[2], placements)
+        now = _types_now(program, key.partition(":")[2], placements, descents)
         known = recorded.get(versions[key].id, [])
         like = Likeness(registry, head, program, one, versions[key].id)
         number = _number(versions[key], known, like, now, has_moved=views[key.partition(":")[2]])
@@ -61,8 +63,9 @@ def inputs_of(
     program: Program, objects: Mapping[str, VersionedObject], placements: Mapping[str, Placement]
 ) -> dict[str, JsonObject]:
     """By key, what the columns of views without rows of their own descend from, with its types: what the history keeps."""
+    descents = _descents(program)
     return {
-        key: dict(_types_now(program, name, placements))
+        key: dict(_types_now(program, name, placements, descents))
         for key in objects
         if (name := key.partition(":")[2]) in program.views and key.startswith("view:") and not _has_rows(program, name)
     }
@@ -141,13 +144,14 @@ def _to_look_at(
     published = head.published.relations if head.published is not None else {}
     moved = _moved_columns(versions, known, published, placements)
     found: dict[str, bool] = {}
+    descents = _descents(program) if moved else {}
     for name in program.views:
         one = versions.get(object_key("view", name))
         if is_version(name) or one is None or one.active is None or one.id not in known:
             continue
         before = known[one.id][1]
         if before.active == one.active:
-            if _reaches(program, name, moved):
+            if _reaches(program, name, moved, descents):
                 found[name] = True
         elif one.active <= before.last:
             found[name] = False
@@ -176,14 +180,14 @@ def _moved_columns(
     return frozenset(found)
 
 
-def _reaches(program: Program, name: str, moved: frozenset[tuple[str, str]]) -> bool:
+def _reaches(program: Program, name: str, moved: frozenset[tuple[str, str]], descents: _Descents) -> bool:
     if not moved:
         return False
     if _has_rows(program, name):
         return any(relation == name for relation, _ in moved)
     return any(
         (relation, column) in moved or (column == ALL_COLUMNS and any(one == relation for one, _ in moved))
-        for relation, column in _descends_from(program, name)
+        for relation, column in descents[name]
     )
 
 
@@ -211,12 +215,18 @@ def _recorded_types(content: JsonObject) -> dict[str, str]:
     return {fold(str(one["name"])): str(one["type"]) for one in content.get("columns", []) if one.get("type")}
 
 
-def _types_now(program: Program, name: str, placements: Mapping[str, Placement]) -> dict[str, str]:
+def _types_now(
+    program: Program,
+    name: str,
+    placements: Mapping[str, Placement],
+    descents: _Descents,
+) -> dict[str, str]:
+    """The types by which a version of a view is told. `descents`: see `_descents`."""
     if _has_rows(program, name):
         columns = placements[name].columns if name in placements else ()
         return {fold(one.name): one.type for one in columns}
     found: dict[str, str] = {}
-    for relation, column in sorted(_descends_from(program, name)):
+    for relation, column in sorted(descents[name]):
         types = _column_types(program, relation, placements)
         wanted = types if column == ALL_COLUMNS else {column: types[column]} if column in types else {}
         found |= {f"{relation}.{one}": kind for one, kind in wanted.items()}
@@ -234,21 +244,22 @@ def _has_rows(program: Program, name: str) -> bool:
     return program.views[name].is_stored
 
 
-def _descends_from(program: Program, name: str) -> set[tuple[str, str]]:
-    """The columns of stored relations (both folded; all columns as ALL_COLUMNS) that those of a view descend from."""
-    found: set[tuple[str, str]] = set()
-    waiting, seen = [name], set()
-    while waiting:
-        one = waiting.pop()
-        if one in seen:
+def _descents(program: Program) -> _Descents:
+    """By view, the columns of stored relations (both folded; all columns as ALL_COLUMNS) that its columns descend from.
+    Views that read each other in long chains are gone through once."""
+    found: dict[str, frozenset[tuple[str, str]]] = {}
+    for key in program.order:
+        if key not in program.views:
             continue
-        seen.add(one)
-        for relation, column in _sources(program.views[one]):
+        stored: set[tuple[str, str]] = set()
+        through: set[str] = set()
+        for relation, column in _sources(program.views[key]):
             if relation in program.views and not _has_rows(program, relation):
                 # Of all that it gives: which of its columns is meant changes little.
-                waiting.append(relation)
+                through.add(relation)
             else:
-                found.add((relation, column))
+                stored.add((relation, column))
+        found[key] = frozenset(stored).union(*(found[one] for one in through))
     return found
 
 
