@@ -75,8 +75,8 @@ def _wide_read(constant: int) -> str:
 
 def _functions(constant: int) -> str:
     """Functions that call each other, the first of which is changed, and a view for each."""
-    links = "".join(f"CREATE FUNCTION f{number}(x INT) RETURNS INT AS f{number - 1}(x);\n" for number in range(1, 2_000))
-    views = "".join(f"CREATE VIEW v{number} AS SELECT f{number}(a) AS x FROM t;\n" for number in range(2_000))
+    links = "".join(f"CREATE FUNCTION f{number}(x INT) RETURNS INT AS f{number - 1}(x);\n" for number in range(1, 600))
+    views = "".join(f"CREATE VIEW v{number} AS SELECT f{number}(a) AS x FROM t;\n" for number in range(600))
     return f"{_TABLE}CREATE FUNCTION f0(x INT) RETURNS INT AS x + {constant};\n{links}{views}"
 
 

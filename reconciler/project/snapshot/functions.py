@@ -16,13 +16,19 @@ from reconciler.sql.spelling import Spelling
 def call_closures(functions: Mapping[str, Function], calls: Iterable[str], spelling: Spelling) -> dict[str, str]:
     """By name as called, the digest of all that decides what each of these functions (keys) gives, sorted."""
     wanted = [key for key in sorted(calls) if key in functions]
+    known = closures(functions, wanted, spelling)
+    return {without_version(key): known[key] for key in wanted}
+
+
+def closures(functions: Mapping[str, Function], keys: Iterable[str], spelling: Spelling) -> dict[str, str]:
+    """The same by key, of these functions and of all that they call: for who asks of many."""
     known: dict[str, str] = {}
-    for key in topological({key: functions[key].calls for key in called_closely(functions, wanted)}):
+    for key in topological({key: functions[key].calls for key in called_closely(functions, keys)}):
         function = functions[key]
         # In a circle of calls, which is an error elsewhere, one has to be the first.
         called = {without_version(one): known.get(one, "") for one in function.calls if one in functions}
         known[key] = digest_json({**function_content(function, spelling), **({"calls": called} if called else {})})
-    return {without_version(key): known[key] for key in wanted}
+    return known
 
 
 def called_closely(functions: Mapping[str, Function], calls: Iterable[str]) -> frozenset[str]:

@@ -23,7 +23,7 @@ its version all the same: they are known once it is computed, and `numbering` co
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from reconciler.base.declarations import Pin
 from reconciler.base.digest import JsonObject, digest_json
@@ -32,13 +32,15 @@ from reconciler.project.program.model import Function, Program, Table, View
 from reconciler.project.program.settings import decisive_settings
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.fingerprint import function_content, table_content, view_content
-from reconciler.project.snapshot.functions import call_closures, called_closely
+from reconciler.project.snapshot.functions import called_closely, closures
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 
 KINDS = ("table", "view", "function")
 
 _FUNCTIONS = "functions"
+_Done: TypeAlias = Mapping[Spelling, Mapping[str, str]]
+"""What each function of a program does, with all that it calls (`closures`), by rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,18 @@ def pins_of(program: Program) -> dict[str, Pin]:
 def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:
     """The objects with these keys."""
     stored = {f"{one['kind']}:{one['name']}": one["definition"] for one in encode_program(program) if one["kind"] in KINDS}
-    return {key: _versioned(program, key, stored) for key in sorted(keys)}
+    done: _Done = {rule: closures(program.functions, program.functions, rule) for rule in _rules(program)}
+    return {key: _versioned(program, key, stored, done) for key in sorted(keys)}
 
 
-def _versioned(program: Program, key: str, stored: Mapping[str, JsonObject]) -> VersionedObject:
+def _rules(program: Program) -> tuple[Spelling, ...]:
+    return (program.spelling,) if program.names_are_data else (Spelling.EVENED_OUT, Spelling.CASE_OF_NAMES)
+
+
+def _versioned(program: Program, key: str, stored: Mapping[str, JsonObject], done: _Done) -> VersionedObject:
     kind, _, name = key.partition(":")
     definition = {part: value for part, value in stored[key].items() if part != _FUNCTIONS}
-    rules = (program.spelling,) if program.names_are_data else (Spelling.EVENED_OUT, Spelling.CASE_OF_NAMES)
-    meanings = {rule: _meaning(program, kind, name, rule) for rule in rules}
+    meanings = {rule: _meaning(program, kind, name, rule, known) for rule, known in done.items()}
     around = {"definition": definition, **_around(program, kind, name)}
     calls = _calls(program, kind, name)
     alone_as = tuple(f"{_rule(kind, rule)}:{digest_json(_alone(one))}" for rule, one in meanings.items())
@@ -142,11 +148,15 @@ def _written_functions(program: Program, calls: Iterable[str], stored: Mapping[s
     }
 
 
-def _meaning(program: Program, kind: str, key: str, spelling: Spelling) -> JsonObject:
-    """What an object means, with the functions that it calls."""
-    calls = _calls(program, kind, key)
-    closures = call_closures(program.functions, calls, spelling)
-    return {**_own_meaning(program, kind, key, spelling), **({_FUNCTIONS: closures} if calls else {})}
+def _meaning(program: Program, kind: str, key: str, spelling: Spelling, known: Mapping[str, str]) -> JsonObject:
+    """What an object means, with the functions that it calls. `known`: what each function does (`closures`)."""
+    called = {without_version(call): known[call] for call in sorted(_calls(program, kind, key))}
+    return {**_own_meaning(program, kind, key, spelling), **({_FUNCTIONS: called} if called else {})}
+
+
+def _meaning_of(program: Program, kind: str, key: str, spelling: Spelling) -> JsonObject:
+    """The same of one object by itself."""
+    return _meaning(program, kind, key, spelling, closures(program.functions, _calls(program, kind, key), spelling))
 
 
 def _alone(meaning: JsonObject) -> JsonObject:
@@ -239,7 +249,7 @@ def _meanings(program: Program, other: Program, key: str, other_key: str | None)
         return None
     kind = key.partition(":")[0]
     first, second = (
-        _meaning(one, kind, name.partition(":")[2], spelling) for one, name in zip((program, other), keys, strict=True)
+        _meaning_of(one, kind, name.partition(":")[2], spelling) for one, name in zip((program, other), keys, strict=True)
     )
     return first, second
 
