@@ -17,12 +17,11 @@ import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.delta.file_statistics import statistics_texts
 from reconciler.delta.nested_warehouses import require_no_warehouse
 from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
 from reconciler.delta.schema import column_types, delta_schema
@@ -306,47 +305,16 @@ def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":
     rows = staged.get_add_actions(flatten=False)
     if rows.num_rows == 0:
         return []
-    columns = {name: rows[name].to_pylist() for name in rows.schema.names}
-    actions: list[AddAction] = []
-    for index in range(rows.num_rows):
-        statistics_of_file = {
-            target: _plain(columns[source][index])
-            for target, source in (
-                ("numRecords", "num_records"),
-                ("minValues", "min"),
-                ("maxValues", "max"),
-                ("nullCount", "null_count"),
-            )
-            if source in columns and columns[source][index] is not None
-        }
-        actions.append(
-            AddAction(
-                path=f"{prefix}/{columns['path'][index]}",
-                size=columns["size_bytes"][index],
-                partition_values={},
-                modification_time=columns["modification_time"][index],
-                data_change=True,
-                stats=json.dumps(statistics_of_file),
-            )
+    # Not the statistics: Python has no value for some of them.
+    facts = zip(*(rows[name].to_pylist() for name in ("path", "size_bytes", "modification_time")), strict=True)
+    return [
+        AddAction(
+            path=f"{prefix}/{path}",
+            size=size,
+            partition_values={},
+            modification_time=modified,
+            data_change=True,
+            stats=stats,
         )
-    return actions
-
-
-def _plain(value: Any) -> Any:
-    """Statistics as Delta writes them in JSON; what has no exact form there is left out (it only costs skipping)."""
-    match value:
-        case dict():
-            parts = {key: _plain(part) for key, part in value.items()}
-            return {key: part for key, part in parts.items() if part is not None}
-        case bool() | int() | str() | None:
-            return value
-        case float():
-            return value if value == value and abs(value) != float("inf") else None
-        case datetime():
-            return None
-        case date():
-            return value.isoformat()
-        case Decimal():
-            return float(value) if Decimal(repr(float(value))) == value else None
-        case _:
-            return None
+        for (path, size, modified), stats in zip(facts, statistics_texts(rows), strict=True)
+    ]

@@ -10,7 +10,8 @@ what happened is recognised and skipped, what is missing is done, with the same 
 A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
 intent is marked, tables and views that it wrote are put back to the published step, the intent is closed (`withdrawing`).
 Nothing of it stays, its input is offered again, and neither data nor a query that fails can block the pipeline. So is a step
-whose writer was taken over and may still be alive, and one with a file that its input is to go on without (`skipping`).
+that stumbles over a mistake of ours, which it would do each time; so is one whose writer was taken over and may still be
+alive, and one with a file that its input is to go on without (`skipping`).
 
 `check` is called before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind `restore` is
 carried out by `restoring`.
@@ -24,7 +25,7 @@ from datetime import UTC, datetime
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import EngineError, RegistryError
+from reconciler.base.errors import EngineError, ReconcileError, RegistryError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, FailedCalls
 from reconciler.environment.locations import told_path
@@ -87,8 +88,8 @@ def carry_out(
 ) -> tuple[Stored[Head], StepResult]:
     """Do, or do again, what the head's intent says, and publish it.
 
-    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. Raises
-    LeaseHeld when `check` does.
+    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. So it was
+    when something is raised that nobody foresaw. Raises LeaseHeld when `check` does.
     """
     try:
         with places_told(target, stored.value.pipeline):
@@ -131,6 +132,14 @@ def _carry_out(
         work.write_tables()
         views = work.compute_views()
     except EngineError:
+        check()
+        _withdraw(target, stored, program, boundary)
+        raise
+    except (ReconcileError, OSError):
+        # A store that is away, or another writer: the same step may well do later.
+        raise
+    except Exception:
+        # A mistake of ours is made each time: the step must not stay open, and the pipeline be of no use, for it.
         check()
         _withdraw(target, stored, program, boundary)
         raise

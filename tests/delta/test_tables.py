@@ -50,6 +50,27 @@ def rows(location: str, version: int | None = None) -> list[Any]:
     return ids
 
 
+def publish_days(location: str, days: list[int]) -> Any:
+    """Publish a table of days since 1970, as such and within a structure; the statistics of its file."""
+    import arro3.core
+    from deltalake import write_deltalake
+
+    kinds = arro3.core.DataType
+    numbers = arro3.core.Array(days, type=kinds.int32())
+    dates = numbers.cast(kinds.date32())
+    moments = arro3.core.Array([day * 86_400_000_000 for day in days], type=kinds.int64()).cast(
+        kinds.timestamp("us", tz="UTC")
+    )
+    fields = [arro3.core.Field("x.y", kinds.date32()), arro3.core.Field("n", kinds.int32())]
+    within = arro3.core.struct_array([dates, numbers], fields=fields)
+    rows = arro3.core.Table.from_pydict({"n": numbers, "day": dates, "at": moments, "within": within})
+    write_deltalake(f"{location}/v-x", rows)
+    publish(location, "v-x", None, at(1))
+    log = Path(location, "_delta_log", f"{0:020}.json").read_text("utf-8").splitlines()
+    (stats,) = (action["add"]["stats"] for action in map(json.loads, log) if "add" in action)
+    return json.loads(stats)
+
+
 def at(number: int) -> Transaction:
     return Transaction("reconcile/test", number)
 
@@ -308,3 +329,20 @@ def test_a_damaged_log_is_an_error_and_never_an_absence(place: str) -> None:
     next(Path(place).glob("_delta_log/*.json")).write_text("broken")
     with pytest.raises(RegistryError):
         table_version(place)
+
+
+def test_what_python_has_no_date_for_is_published(place: str) -> None:
+    """Spark and Arrow know years of six digits, and before year 1. One such row would stop the pipeline for good."""
+    published = publish_days(place, [-800_000, 0, 6_674_000])
+    assert published == {
+        "numRecords": 3,
+        "minValues": {"n": -800_000, "within": {"n": -800_000}},
+        "maxValues": {"n": 6_674_000, "within": {"n": 6_674_000}},
+        "nullCount": {"n": 0, "day": 0, "at": 0, "within": {"x.y": 0, "n": 0}},
+    }
+
+
+def test_statistics_of_dates_are_kept(place: str) -> None:
+    published = publish_days(place, [-719_162, 2_932_896])
+    assert published["minValues"]["day"] == published["minValues"]["within"]["x.y"] == "0001-01-01"
+    assert published["maxValues"]["day"] == published["maxValues"]["within"]["x.y"] == "9999-12-31"
