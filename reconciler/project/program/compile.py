@@ -69,6 +69,8 @@ from reconciler.sql.spelling import Spelling, may_hold_names, may_make_names_dat
 
 RESERVED_PREFIXES = ("__", "_reconcile", "reconcile_")
 RESERVED_NAMES = ("information_schema", "global_temp", "default")
+# A relation has a folder of its name, and with one of these a pipeline's folder is no folder of tables to Delta or Hadoop.
+RESERVED_FOLDERS = ("_delta_log", "_delta_index", "_change_data", "_temporary", "_registry")
 
 
 _Declaration: TypeAlias = TableDeclaration | ViewDeclaration | FunctionDeclaration
@@ -201,8 +203,8 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
     everything: list[TableDeclaration | ViewDeclaration] = [*manifest.tables, *manifest.views]
     for declaration in sorted(everything, key=_position):
         key = fold(declaration.name)
-        if key.startswith(RESERVED_PREFIXES) or key in RESERVED_NAMES:
-            hint = "choose another name: this one is used by reconciler or Spark"
+        if key.startswith(RESERVED_PREFIXES) or key in (*RESERVED_NAMES, *RESERVED_FOLDERS):
+            hint = "choose another name: this one is used by reconciler, Spark or Delta"
             into.append(Diagnostic("P302", f"{declaration.name!r} is a reserved name", declaration.location, hint))
         first = found.setdefault(key, declaration)
         if first is not declaration:

@@ -71,6 +71,9 @@ BAD = {
     "two tables of one name": ("P301", "create table t (a int); ¦create table T (b int)"),
     "a table and a view of one name": ("P301", "create view t as select 1 as a; ¦create table t (b int)"),
     "a reserved name": ("P302", "¦create table _reconciler_steps (a int)"),
+    "a folder of Delta": ("P302", "¦create table `_delta_log` (a int)"),
+    "a folder of Delta, of a view": ("P302", "create table t (a int); ¦create view _Delta_Log as select a from t"),
+    "a folder of the registry": ("P302", "¦create table _registry (a int)"),
     "another reserved name": ("P302", "¦create table information_schema (a int)"),
     "a circle": ("P303", "create view b as select x from a; ¦create view a as select x from b"),
     "a circle of three": (
