@@ -26,6 +26,9 @@ _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TEXTS = frozenset({"STRING", "VARCHAR", "CHAR"})
 _LARGEST_FLOAT = 3.4028235677973366e38
 """What is less is nearer to the largest number of 32 bits than to the next there would be."""
+_SMALLEST_FLOAT = 2.0**-150
+"""What is more is nearer to the smallest number of 32 bits than to 0."""
+_TOO_FINE = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 _DAY = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})(?=[T ]|$)")
 _CONSTANTS = {"NULL": None, "TRUE": True, "FALSE": False}
 
@@ -228,6 +231,9 @@ def _number(value: Any, kind: list[Any]) -> float:
     most = _LARGEST_FLOAT if kind[0] in ("FLOAT", "REAL") else sys.float_info.max
     if abs(number) > most and not (isinstance(value, str) and "inf" in value.lower()):
         raise ValueError(value)
+    least = _SMALLEST_FLOAT if kind[0] in ("FLOAT", "REAL") else 0.0
+    if abs(number) <= least and Decimal(str(value)) != 0:
+        raise ValueError(value)
     return number
 
 
@@ -259,7 +265,7 @@ def _time(value: Any) -> datetime:
     if isinstance(value, date):
         return datetime.combine(value, time())
     found = _DAY.match(value) if isinstance(value, str) else None
-    if found is None:
+    if found is None or _TOO_FINE.search(value):
         raise ValueError(value)
     year, month, day = map(int, found.groups())
     return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{value[found.end() :].rstrip()}")

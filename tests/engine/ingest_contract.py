@@ -621,6 +621,78 @@ class IngestContract(Tables):
         assert sorted(row[0] for row in storage.rows(target.location)) == [*range(len(fits))]
         assert rejected == len(does_not)
 
+    def test_what_is_finer_than_its_column_does_not_fit_at_any_depth(
+        self, engine: Engine, storage: Storage, tmp_path: Path
+    ) -> None:
+        kinds = {"t": "TIMESTAMP", "n": "TIMESTAMP_NTZ", "day": "DATE", "f": "FLOAT", "d": "DOUBLE"}
+        inner = f"STRUCT<{', '.join(f'{name}: {kind}' for name, kind in kinds.items())}>"
+        columns = (
+            ColumnType("id", "INT"),
+            *(ColumnType(name, kind) for name, kind in kinds.items()),
+            ColumnType("st", inner),
+            ColumnType("ar", f"ARRAY<{inner}>"),
+            ColumnType("m", f"MAP<STRING,{inner}>"),
+        )
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        moment = "2024-01-01T10:00:00"
+        fits = (
+            f'"t":"{moment}.1234560000Z","n":"{moment}.123456000","day":"2024-01-01T00:00:00.0000000"',
+            f'"t":"{moment}.123456+01:00","n":"{moment}.123456"',
+            '"f":0,"d":0',
+            '"f":-0.0,"d":0.0e-400',
+            '"f":"0e-99","d":"0.0"',
+            f'"f":1e-45,"d":5e-324,"n":"{moment}"',
+        )
+        does_not = (
+            f'"t":"{moment}.1234561Z"',
+            f'"t":"{moment}.1234560001"',
+            f'"n":"{moment}.9999999"',
+            f'"n":"{moment}.00000000000000000001"',
+            '"day":"2024-01-01T00:00:00.0000001"',
+            '"d":1e-400',
+            '"d":-1E-400',
+            f'"d":0.{"0" * 400}1',
+            '"d":"1e-400"',
+            '"f":1e-50',
+            '"f":1e-400',
+            '"f":"-1e-50"',
+        )
+        wraps = ("{}", '"st":{{{}}}', '"ar":[null,{{{}}}]', '"m":{{"k":{{{}}}}}')
+        rows = [wrap.format(one) for one in fits for wrap in wraps], [wrap.format(one) for one in does_not for wrap in wraps]
+        good = [f'{{"id":{number},{row}}}' for number, row in enumerate(rows[0])]
+        bad = [f'{{"id":-1,{row}}}' for row in rows[1]]
+        for name, space in (("a", ""), ("b", " ")):
+            # With blanks the length of a record proves nothing.
+            (tmp_path / f"{name}.json").write_text(
+                "\n".join(one.replace(",", f",{space}") for one in (*good, *bad)), "utf-8"
+            )
+        updates = [f'{{"op":"u","before":{{"id":0}},"after":{one}}}' for one in bad]
+        (tmp_path / "c.json").write_text("\n".join(updates), "utf-8")
+        flat = [f'"{json.loads(f"{{{one}}}").popitem()[0]}"' for one in does_not]
+        values = [one.partition(":")[2].strip('"') for one in does_not]
+        lines = [
+            ",".join(["-1", *(value if column == f'"{name}"' else "" for name in kinds)])
+            for column, value in zip(flat, values, strict=True)
+        ]
+        lines.append(f"1000,{moment}.1234560000Z,{moment}.1234560,2024-01-01,0.0,0e-400")
+        (tmp_path / "d.csv").write_text("\n".join([",".join(["id", *kinds]), *lines]), "utf-8")
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        csv = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "d.csv")}}, "format": {"name": "csv"}}
+
+        for step, name in enumerate("ab", 1):
+            assert ingest_files(engine, target, json_files(tmp_path / f"{name}.json"), step, letters).rejected == len(bad)
+        debezium = json_files(tmp_path / "c.json", update_format="debezium")
+        keyed = replace(target, location=str(tmp_path / "keyed"), primary_key=("id",))
+        storage.create(keyed.location, columns)
+        assert ingest_files(engine, keyed, debezium, 3, letters).rejected == len(bad)
+        assert ingest_files(engine, target, csv, 4, letters).rejected == len(does_not)
+
+        assert sorted(row[0] for row in storage.rows(target.location)) == sorted(
+            [*range(len(good)), *range(len(good)), 1000]
+        )
+        assert {row[4].partition(":")[0] for row in storage.rows(letters.location)} == {"X712"}
+
     def test_json_is_what_its_standard_says(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
         columns = (ColumnType("id", "INT"), ColumnType("s", "STRING"), ColumnType("st", "STRUCT<s: STRING, f: DOUBLE>"))
         target = TableTarget("t", str(tmp_path / "t"), columns)

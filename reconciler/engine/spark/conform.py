@@ -3,9 +3,10 @@ types, strictly.
 
 A value that does not fit its column is a problem that names column and value: `checked` tells it beside the row, `conformed`
 stops the write with it and says where the row comes from. Fitting is SQL's: text is parsed, a decimal is rounded to its
-column's scale; an integer too large for its column does not fit, nor does text longer than VARCHAR(n), also within a
-nested value, nor NULL in a NOT NULL column. A column that the rows lack gets its default, else NULL. Where the rows can't
-tell a value that is absent from one that is NULL (`null_is_absent`: JSON), both get the default.
+column's scale; an integer too large for its column does not fit, nor does a moment finer than microseconds, nor text longer
+than VARCHAR(n), also within a nested value, nor NULL in a NOT NULL column. A column that the rows lack gets its default,
+else NULL. Where the rows can't tell a value that is absent from one that is NULL (`null_is_absent`: JSON), both get the
+default.
 
 Two things stop the write either way, since they are of the source and not of a row: a NOT NULL column without default that
 it does not have, and a column of a type that can't become the table's, as an array for a number (X712). Nested values that
@@ -30,12 +31,13 @@ from reconciler.engine.spark.nested import (
     cast_by_name,
     from_text,
     has_zone,
+    is_another_number,
     is_no_time,
-    is_too_large,
     misfit,
     moments_for,
     too_long,
     truncated,
+    vanished_within,
 )
 from reconciler.sql.types import storage_type
 
@@ -256,7 +258,9 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
                 checks.append((has_zone(text), f"concat({zoned}, {told})"))
             checks.append((is_no_time(text, kind), message))
         if source.is_text and kind in ("double", "float", "real"):
-            checks.append((is_too_large(_THIS, text), message))
+            # Beside an exact value, the text is that of a default, if it is any.
+            read = text if source.exact is None else f"if({source.exact} IS NULL, {text}, NULL)"
+            checks.append((is_another_number(_THIS, read), message))
         if isinstance(source.kind, TimestampType) and kind in _WITHOUT_ZONE:
             raise refusal("X712", moments_for(column.name, column.type))
         altered = truncated(text, source.kind, storage_type(column.type)) if source.kind is not None else None
@@ -274,5 +278,7 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         return f"CAST({text} AS {stored})", lengths
     # Not try_cast: it would make NULL of a part that does not fit.
     parsed = f"try_parse_json({text})"
-    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {is_unfit(text)} OR {misfit(parsed, stored)})"
+    vanished = vanished_within(text, stored)
+    altered = f"{misfit(parsed, stored)} OR {vanished}" if vanished is not None else misfit(parsed, stored)
+    wrong = f"{text} IS NOT NULL AND ({parsed} IS NULL OR {is_unfit(text)} OR {altered})"
     return f"CASE WHEN NOT ({wrong}) THEN {from_text(text, parsed, stored)} END", ((wrong, message), *lengths)

@@ -40,15 +40,19 @@ from reconciler.sql.structures import Elements, Entries, Shape, Structure, witho
 
 _DAY: Final = r"\s*[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
+_TOO_FINE: Final = r"\.[0-9]{6}[0-9]*[1-9]"
+_FINE_CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]{0,6}0*)?)?"
 _MIDNIGHT: Final = r"0{1,2}:0{1,2}(:0{1,2}(\.0*)?)?"
 _TIMES: Final = {
     "date": rf"^{_DAY}([T ]({_MIDNIGHT})?)?\s*$",
-    "timestamp": rf"^{_DAY}([T ]|\s*$)",
-    "timestamp_ntz": rf"^{_DAY}([T ]({_CLOCK})?)?\s*$",
+    "timestamp": rf"^{_DAY}([T ](?!.*{_TOO_FINE})|\s*$)",
+    "timestamp_ntz": rf"^{_DAY}([T ]({_FINE_CLOCK})?)?\s*$",
 }
 _ZONED: Final = rf"^{_DAY}[T ]{_CLOCK}\s*[^\s0-9:.]"
 _INFINITE: Final = "double('Infinity')"
 _INFINITE_TEXT: Final = r"(?i)^\s*[+-]?inf"
+_NOT_ZERO: Final = r"^[^eE]*[1-9]"
+_MAY_VANISH: Final = r"[eE]-[0-9]{3}|0{100}"
 
 
 def misfit(variant: str, type_: str) -> str:
@@ -188,13 +192,14 @@ def _truncated(value: str, source: DataType, target: DataType, depth: int) -> st
         case ((FloatType() | DoubleType() | DecimalType()), (ByteType() | ShortType() | IntegerType() | LongType())):
             return f"{value} <> floor({value})"
         case ((DoubleType() | DecimalType()), FloatType()):
-            return f"abs({value}) <> {_INFINITE} AND abs(CAST({value} AS FLOAT)) = {_INFINITE}"
+            narrow = f"abs(CAST({value} AS FLOAT))"
+            return f"abs({value}) <> {_INFINITE} AND {narrow} = {_INFINITE} OR {value} <> 0 AND {narrow} = 0"
         case TimestampNTZType(), DateType():
             return f"{value} <> date_trunc('DAY', {value})"
         case StringType(), (DateType() | TimestampType() | TimestampNTZType()):
             return is_no_time(value, target.simpleString())
         case StringType(), (FloatType() | DoubleType()):
-            return is_too_large(f"CAST({value} AS {target.simpleString()})", value)
+            return is_another_number(f"CAST({value} AS {target.simpleString()})", value)
         case _:
             return None
 
@@ -238,7 +243,9 @@ def _altered(variant: str, kind: DataType) -> Iterator[str]:
         case FloatType() | DoubleType():
             yield f"{made_of} = 'BOOLEAN'"
             text = f"if({made_of} = 'STRING', try_cast({variant} AS STRING), '')"
-            yield is_too_large(f"try_cast({variant} AS {kind.simpleString()})", text)
+            yield is_another_number(f"try_cast({variant} AS {kind.simpleString()})", text)
+            if isinstance(kind, FloatType):
+                yield f"try_cast({variant} AS DOUBLE) <> 0 AND try_cast({variant} AS FLOAT) = 0"
         case BooleanType():
             yield f"{made_of} NOT IN ('BOOLEAN', 'STRING') AND try_cast({variant} AS DOUBLE) NOT IN (0, 1)"
         case DateType() | TimestampType() | TimestampNTZType():
@@ -250,8 +257,8 @@ def _altered(variant: str, kind: DataType) -> Iterator[str]:
 
 def is_no_time(text: str, type_: str) -> str:
     """An expression that is true where Spark would take something else out of a text than it says: a time without a day is
-    that of today, a year or month its first day, a zone is dropped where the type has none, and a date is what stands before
-    a blank."""
+    that of today, a year or month its first day, a zone is dropped where the type has none, a date is what stands before a
+    blank, and digits beyond microseconds are cut off."""
     return f"NOT coalesce({text} RLIKE {literal(_TIMES[type_.strip().lower()])}, true)"
 
 
@@ -260,9 +267,51 @@ def has_zone(text: str) -> str:
     return f"coalesce({text} RLIKE {literal(_ZONED)}, false)"
 
 
-def is_too_large(value: str, text: str) -> str:
-    """An expression that is true where a number is infinite that was read of a text which does not say so."""
-    return f"coalesce(abs({value}) = {_INFINITE} AND NOT {text} RLIKE {literal(_INFINITE_TEXT)}, false)"
+def is_another_number(value: str, text: str) -> str:
+    """An expression that is true where a number is infinite, or 0, that was read of a text which does not say so."""
+    infinite = f"abs({value}) = {_INFINITE} AND NOT {text} RLIKE {literal(_INFINITE_TEXT)}"
+    return f"coalesce({infinite} OR {is_vanished(value, text)}, false)"
+
+
+def is_vanished(value: str, text: str) -> str:
+    """An expression that is true, and may be NULL, where a number is 0 that was read of a text which says another one."""
+    return f"{value} = 0 AND {text} RLIKE {literal(_NOT_ZERO)}"
+
+
+def may_vanish(text: str) -> str:
+    """An expression that is true where a text may hold a number that is not 0, and is as a DOUBLE. Hardly any does."""
+    return f"({text} RLIKE {literal(_MAY_VANISH)})"
+
+
+def vanished_within(text: str, type_: str) -> str | None:
+    """An expression that is true where a number within a JSON text is not 0, and is in its place in the type (as SQL writes
+    it); None where the type has no such places. A variant forgets that, so numbers are looked at as they were written."""
+    condition = _vanished(f"try_parse_json({marked(text)})", _read(type_), 0)
+    return None if condition is None else f"coalesce({may_vanish(text)} AND {condition}, false)"
+
+
+def _vanished(variant: str, kind: DataType, depth: int) -> str | None:
+    """The variant's numbers are strings, `marked`. Never NULL."""
+    part, found = f"part{depth}", None
+    match kind:
+        case FloatType() | DoubleType():
+            number = f"substring(try_cast({variant} AS STRING), {len(FOR_NUMBERS) + 1})"
+            found = is_vanished(f"try_cast({number} AS {kind.simpleString()})", number)
+        case ArrayType():
+            inner = _vanished(part, kind.elementType, depth + 1)
+            found = f"exists(try_cast({variant} AS array<variant>), {part} -> {inner})" if inner else None
+        case MapType():
+            inner = _vanished(part, kind.valueType, depth + 1)
+            values = f"map_values(try_cast({variant} AS map<string,variant>))"
+            found = f"exists({values}, {part} -> {inner})" if inner else None
+        case StructType():
+            given = f"object{depth}"
+            parts = ((one, _vanished(part, one.dataType, depth + 1)) for one in kind.fields)
+            inner = _any_of(_with(part, _field(given, one.name), condition) for one, condition in parts if condition)
+            found = _with(given, f"try_cast({variant} AS map<string,variant>)", inner) if inner else None
+        case _:
+            pass
+    return None if found is None else f"coalesce({found}, false)"
 
 
 def _either(variant: str, shape: str, inner: str) -> str:

@@ -7,8 +7,8 @@ A record is ordinary where reading it by columns gives what reading it by keys g
   that were found need so many bytes that there is no room for another member (`_weight`). Otherwise its keys are listed, by
   a second look at it.
 - Each value is of its column's type. Integers, truth values and doubles are read as such (not what is too large for a
-  double, which is infinite here and a problem there); all others as text, as `json_records` does, and not where a number
-  may have lost its spelling in a double.
+  double, or too small, which is infinite or 0 here and a problem there); all others as text, as `json_records` does, and not
+  where a number may have lost its spelling in a double.
 - A decimal is taken from a double only where the double proves it: see `_kept`. Spark's own parser of decimals would work
   on 1e1000000000 for hours, and take "1,5" for 15.
 
@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.json_texts import STRICT, is_unfit, strict
 from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.nested import may_vanish
 
 _CORRUPT: Final = "reconcile corrupt"
 _END: Final = "reconcile end"
@@ -35,6 +36,7 @@ _EXACT: Final = frozenset({"int", "integer", "bigint", "long", "boolean", "doubl
 _NESTED: Final = ("struct", "array", "map", "variant", "binary", "void")
 _TEXT: Final = ("string", "varchar", "char")
 _DECIMAL: Final = re.compile(r"(?i)^\s*(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*$")
+_FLOATS: Final = ("double", "float", "real")
 _SAFE_DIGITS: Final = 14
 _AROUND: Final = len('"":,')
 _SMALLEST_MEMBER: Final = len(',"":0')
@@ -112,7 +114,8 @@ def value(parsed: str, column: ColumnType) -> str:
 
 def is_ordinary(record: str, parsed: str, columns: Sequence[ColumnType]) -> str:
     """Whether a record is ordinary, given its struct. Never NULL."""
-    once = f"({_is_short(parsed, columns)} OR {_has_just_these_keys(record, columns)})"
+    others = f"{_has_just_these_keys(record, columns)} AND NOT {_may_have_vanished(record, parsed, columns)}"
+    once = f"({_is_short(parsed, columns)} OR ({others}))"
     return f"coalesce({parsed} IS NOT NULL AND {_is_right(parsed, columns)} AND {once}, false)"
 
 
@@ -202,7 +205,7 @@ def _weight(read: str, column: ColumnType) -> str:
         least = f"{digits} + if({units} % {_power(scale)} <> 0, 1, {zeros})"
     elif kind == "boolean":
         least = f"if({read}, {len('true')}, {len('false')})"
-    elif kind == "double":
+    elif kind in _FLOATS:
         least = "1"
     elif is_exact(column):
         least = f"octet_length(CAST({read} AS STRING))"
@@ -214,6 +217,14 @@ def _weight(read: str, column: ColumnType) -> str:
     else:
         least = text
     return f"if({read} IS NULL, 0, {len(column.name.encode()) + _AROUND} + {least})"
+
+
+def _may_have_vanished(record: str, parsed: str, columns: Sequence[ColumnType]) -> str:
+    """Whether a value that was read as 0 may be written as another number. Where the length proves a record, there is no
+    room for one: it takes six bytes at the least, 1e-324, where 0 has one in `_weight`."""
+    floats = [_read(parsed, column) for column in columns if column.type.strip().lower() in _FLOATS]
+    zeros = " OR ".join(f"coalesce(try_cast({read} AS DOUBLE) = 0, false)" for read in floats)
+    return f"(({zeros}) AND {may_vanish(record)})" if floats else "false"
 
 
 def _begins_as_number(read: str) -> str:

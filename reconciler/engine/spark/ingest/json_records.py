@@ -18,6 +18,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +43,7 @@ from reconciler.engine.spark.ingest.json_objects import (
 )
 from reconciler.engine.spark.json_texts import is_unfit, marked, strict, unfit_or, unmarked
 from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.nested import may_vanish
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NUMBERS
 
@@ -56,6 +58,7 @@ _DELETES = "reconcile deletes"
 _OTHER = "reconcile other "
 _PARSED = "reconcile parsed"
 _ORDINARY = "reconcile ordinary"
+_INEXACT = "reconcile inexact "
 _EXACT = "reconcile exact "
 _SAFE_DIGITS = 15
 
@@ -104,7 +107,8 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         rows = _told_apart(texts, target.columns)
     else:
         objects = _one_by_one(texts) if is_plain else _exploded(texts, format_, is_array)
-        rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), has_other)
+        other_source = _source(format_, is_array, is_plain, "other") if has_other else None
+        rows = _with_values(objects, target.columns, _source(format_, is_array, is_plain), other_source)
     given = {
         fold(c.name): Given(quoted(c.name), True, quoted(_EXACT + c.name) if has_ordinary and is_exact(c) else None)
         for c in target.columns
@@ -291,42 +295,52 @@ def _doubled(text: str, format_: _Format, is_array: bool) -> str:
     return f"transform({elements}, t -> {found})"
 
 
-def _source(format_: _Format, is_array: bool, is_plain: bool) -> str:
-    """The object of a row once more, its numbers written as marked strings; `object` stands for the part that is meant."""
+def _source(format_: _Format, is_array: bool, is_plain: bool, part: str = "object") -> str:
+    """The object of a row once more, its numbers written as marked strings; or, as `part`, that of its `other` row."""
     if is_plain:
         return f"{_parsed(marked(quoted(RECORD)), _OBJECT)}[0]"
     element = f"array<{format_.type}>" if is_array else format_.type
-    return f"{_changes_of(_parsed(marked(quoted(RECORD)), element), format_.changes, is_array)}[place].object"
+    return f"{_changes_of(_parsed(marked(quoted(RECORD)), element), format_.changes, is_array)}[place].{part}"
 
 
-def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, has_other: bool) -> DataFrame:
-    """The values of the columns as text, and the problems of keys."""
-    other = [quoted(_OTHER_KEYS)] if has_other else []
+def _with_values(objects: DataFrame, columns: Sequence[ColumnType], exact: str, exact_other: str | None) -> DataFrame:
+    """The values of the columns as text, and the problems of keys. `exact` is the object with its numbers marked, and
+    `exact_other` that of the other row, where rows may have one."""
+    sources = {_KEYS: exact, **({_OTHER_KEYS: exact_other} if exact_other is not None else {})}
+    others = [quoted(name) for name in sources if name != _KEYS]
     kept = [quoted(name) for name in objects.columns if name not in (_KEYS, _OTHER_KEYS, _PROBLEM)]
     folded = objects.selectExpr(
         *kept,
         f"{_unknown(quoted(_KEYS), columns)} AS {quoted(UNKNOWN)}",
-        f"{_by_folded_key(quoted(_KEYS), columns)} AS {quoted(_KEYS)}",
-        *(f"{_by_folded_key(name, columns)} AS {name}" for name in other),
-        f"coalesce({', '.join([quoted(_PROBLEM), *(_twice(name) for name in (quoted(_KEYS), *other))])}) "
-        f"AS {quoted(_PROBLEM)}",
+        *(f"{_by_folded_key(quoted(name), columns)} AS {quoted(name)}" for name in sources),
+        f"coalesce({', '.join([quoted(_PROBLEM), *(_twice(quoted(name)) for name in sources)])}) AS {quoted(_PROBLEM)}",
     )
-    checked = folded.selectExpr("*", f"{_is_inexact(_by_key, columns)} AS inexact")
+    checked = folded.selectExpr(
+        "*",
+        *(f"{_is_inexact(partial(_by_key, name), columns)} AS {quoted(_INEXACT + name)}" for name in sources),
+    )
     again = checked.selectExpr(
         *kept,
         quoted(_PROBLEM),
         quoted(UNKNOWN),
-        *other,
-        f"CASE WHEN inexact THEN {_by_folded_key(exact, columns)} ELSE {quoted(_KEYS)} END AS {quoted(_KEYS)}",
-        "inexact",
+        *(
+            f"CASE WHEN {quoted(_INEXACT + name)} THEN {_by_folded_key(source, columns)} ELSE {quoted(name)} END "
+            f"AS {quoted(name)}"
+            for name, source in sources.items()
+        ),
+        *(quoted(_INEXACT + name) for name in sources),
     )
+    names = {_KEYS: "", _OTHER_KEYS: _OTHER}
     return again.selectExpr(
         *kept,
         quoted(_PROBLEM),
         quoted(UNKNOWN),
-        *other,
-        *(f"{_text(_by_key(column), 'inexact')} AS {quoted(column.name)}" for column in columns),
-        *(f"{quoted(_OTHER_KEYS)}[{literal(fold(c.name))}] AS {quoted(_OTHER + c.name)}" for c in columns if has_other),
+        *others,
+        *(
+            f"{_text(_by_key(name, column), quoted(_INEXACT + name))} AS {quoted(names[name] + column.name)}"
+            for name in sources
+            for column in columns
+        ),
     )
 
 
@@ -357,7 +371,7 @@ def _twice(values: str) -> str:
 
 
 def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnType]) -> str:
-    """Whether a number may have lost digits in a double, or its spelling where it stands in text.
+    """Whether a number may have lost digits in a double, or itself, or its spelling where it stands in text.
 
     A double holds every decimal of 15 digits. So a decimal that was read from one is right if all digits that its column
     keeps are among the first 15, and there are no others.
@@ -375,11 +389,13 @@ def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnT
             number = f"ascii({value}) BETWEEN 45 AND 57 AND instr({value}, '.') > 0"
             # A number that is too large for a double is read as a text with quotes of its own (34).
             conditions.append(f"{number} OR ascii({value}) IN (34, 91, 123)")
+        elif kind in ("double", "float", "real"):
+            conditions.append(f"{value} IN ('0.0', '-0.0') AND {may_vanish(quoted(RECORD))}")
     return f"coalesce({' OR '.join(f'({one})' for one in conditions)}, false)" if conditions else "false"
 
 
-def _by_key(column: ColumnType) -> str:
-    return f"{quoted(_KEYS)}[{literal(fold(column.name))}]"
+def _by_key(keys: str, column: ColumnType) -> str:
+    return f"{quoted(keys)}[{literal(fold(column.name))}]"
 
 
 def _text(value: str, inexact: str) -> str:
