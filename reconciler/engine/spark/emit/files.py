@@ -37,7 +37,8 @@ from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
 from reconciler.engine.spark.emit.changes import Changes, computed
-from reconciler.engine.spark.emit.messages import texts
+from reconciler.engine.spark.emit.lines import lines
+from reconciler.engine.spark.emit.messages import require_texts_for_all, texts
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
@@ -54,7 +55,6 @@ _MEDDLED = re.compile(
     r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists|could not be renamed"
 )
 _HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
-_CSV_OPTIONS = {"delimiter": "sep", "null_value": "nullValue"}
 
 
 def emit(sessions: Sessions, emission: Emission) -> Emitted:
@@ -80,8 +80,8 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                 # Spark's own marker would say that a folder is complete before it is settled whether it counts.
                 writer = _writer(emission, found, format_).option(_NO_MARKER, "false")
                 writer.save(spark_location(f"{path}/{own}"))
-                if format_.get("name") == "json":
-                    place.call_json(own)
+                if format_.get("name") in ("json", "csv"):
+                    place.call_by_format(own, str(format_["name"]))
                 require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
                 others = place.reveal(own, name, counts, replaces=emission.replaces)
@@ -108,16 +108,16 @@ def _name(emission: Emission) -> str:
 
 def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFrameWriter:
     form: dict[str, Any] = dict(format_.get("config") or {})
+    of = f"connector {emission.connector}"
     match format_.get("name"):
         case "json":
+            require_texts_for_all(found.after, of, "JSON")
             update_format = str(form.get("update_format", "insert_delete"))
             rows = [texts(frame, form, update_format).select("value") for frame in found.frames]
             writer = _union(rows).write.format("text")
         case "csv":
-            writer = _came(found).write.format("csv").option("header", str(form.get("header", True)).lower())
-            for name, option in _CSV_OPTIONS.items():
-                if name in form:
-                    writer = writer.option(option, str(form[name]))
+            require_texts_for_all(found.after, of, "CSV", is_flat=True)
+            writer = lines(_came(found), form).write.format("text")
         case "parquet":
             writer = _came(found).write.format("parquet")
         case name:
@@ -151,12 +151,12 @@ class _Place:
         text = self._text(f"{folder}/{_MARKER}")
         return None if text is None else _counts(json.loads(text or "{}"))
 
-    def call_json(self, folder: str) -> None:
+    def call_by_format(self, folder: str, name: str) -> None:
         """Spark writes lines as text and calls the files so: give them the name of what they hold."""
         for status in self._files.listStatus(self._at(folder)):
             file = str(status.getPath().getName())
             if file.startswith("part-") and file.endswith(_TEXT):
-                told = self._at(f"{folder}/{file.removesuffix(_TEXT)}.json")
+                told = self._at(f"{folder}/{file.removesuffix(_TEXT)}.{name}")
                 if not self._files.rename(status.getPath(), told):
                     raise EngineError("X700", f"{self._path}/{folder}/{file} could not be renamed", _HINT)
 

@@ -19,7 +19,7 @@ from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
 from reconciler.engine.spark.emit.changes import Changes, computed
-from reconciler.engine.spark.emit.messages import texts
+from reconciler.engine.spark.emit.messages import JSON_OPTIONS, require_texts_for_all, texts
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client
 from reconciler.engine.spark.locations import Sessions, literal, quoted
@@ -45,10 +45,11 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             translated(f"connector {emission.connector}", of_connector=True),
             computed(session, emission) as (found, came, went),
         ):
+            require_texts_for_all(found.after, f"connector {emission.connector}", "JSON")
             key = _key_columns(emission, config, found)
             for part in _parts(found, keyed=bool(key), both=bool(came and went)):
                 rows = _ordered(part, key)
-                named = f"to_json(struct({_named(key)}), map('ignoreNullFields', 'false')) AS {quoted(_KEY)}"
+                named = f"to_json(struct({_named(key)}), {JSON_OPTIONS}) AS {quoted(_KEY)}"
                 written = texts(rows, form, update_format, (named,) if key else ())
                 messages = written.selectExpr(
                     "value", f"{_headers(emission)} AS {_HEADERS}", *([f"{quoted(_KEY)} AS key"] if key else [])

@@ -1,0 +1,69 @@
+"""Rows as lines of CSV, such that our own input reads each value as it was.
+
+Spark's writer of CSV would trim texts, escape quotes by backslashes, cut moments to milliseconds, and write a line of one
+NULL as the empty text. So the lines are made here, and written as text.
+
+- A field stands in quotes where it has to: one that is empty, that begins or ends with a blank, or holds a quote (doubled),
+  the delimiter or a line break. NULL is `null_value`, or else the empty field without quotes.
+- Moments are told to the microsecond, in UTC.
+- What has no form stops the emission: a text that is the same as `null_value`, and the NULL of a view's only column as an
+  empty line, which readers pass over.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StringType, TimestampNTZType, TimestampType
+
+from reconciler.base.digest import JsonObject
+from reconciler.engine.spark.emit.messages import LOCAL_TIME, MOMENT
+from reconciler.engine.spark.failures import raised
+from reconciler.engine.spark.locations import literal, quoted
+
+_FIRST_OF_ITS_FILE = "(monotonically_increasing_id() & 8589934591) = 0"
+"""The id counts the rows of a partition, which becomes one file, in its last 33 bits."""
+
+
+def lines(rows: DataFrame, config: JsonObject) -> DataFrame:
+    """The lines, as `value`, with a header before the first row of each partition."""
+    delimiter = str(config.get("delimiter", ","))
+    null_value = str(config.get("null_value") or "")
+    fields = [
+        _field(quoted(field.name), field.dataType, delimiter, null_value, is_only=len(rows.schema.fields) == 1)
+        for field in rows.schema.fields
+    ]
+    line = f"concat_ws({literal(delimiter)}, {', '.join(fields)})"
+    if not config.get("header", True):
+        return rows.selectExpr(f"{line} AS value")
+    names = (_in_quotes(literal(field.name), delimiter) for field in rows.schema.fields)
+    header = f"concat_ws({literal(delimiter)}, {', '.join(names)})"
+    numbered = rows.selectExpr(f"{line} AS line", f"{_FIRST_OF_ITS_FILE} AS is_first")
+    return numbered.selectExpr(f"explode(if(is_first, array({header}, line), array(line))) AS value")
+
+
+def _field(value: str, kind: DataType, delimiter: str, null_value: str, *, is_only: bool) -> str:
+    match kind:
+        case TimestampType():
+            text = f"date_format({value}, {literal(MOMENT)})"
+        case TimestampNTZType():
+            text = f"date_format({value}, {literal(LOCAL_TIME)})"
+        case _:
+            text = f"CAST({value} AS STRING)"
+    field = _in_quotes(text, delimiter)
+    nothing = _in_quotes(literal(null_value), delimiter) if null_value else "''"
+    if is_only and not null_value:
+        told = literal(
+            "X716: a NULL in the only column of CSV would be an empty line, which readers pass over: say a null_value"
+        )
+        nothing = f"CAST({raised(told)} AS STRING)"
+    if null_value and isinstance(kind, StringType):
+        told = literal(f"X716: the text {null_value} would be read as NULL: give the format another null_value")
+        field = f"if({text} = {literal(null_value)}, CAST({raised(told)} AS STRING), {field})"
+    return f"CASE WHEN {value} IS NULL THEN {nothing} ELSE {field} END"
+
+
+def _in_quotes(text: str, delimiter: str) -> str:
+    """The text, in quotes where it has to be. Blanks at its ends are what trims take away, a mark of order too."""
+    has_special = f"contains({text}, {literal(delimiter)}) OR {text} RLIKE {literal(_SPECIAL)}"
+    return f"""if({has_special}, concat('"', replace({text}, '"', '""'), '"'), {text})"""
+
+
+_SPECIAL = r'^$|["\r\n]|^[\x00-\x20\s\x{FEFF}]|[\x00-\x20\s]$'
