@@ -45,7 +45,8 @@ def require_approval(
     """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509,
     A580). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of (None:
     as they stand)."""
-    if plan.changes_nothing:
+    if plan.changes_nothing and not (plan.rollback and plan.judgements):
+        # A restore may replace rows under the very program that is applied.
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)
@@ -61,7 +62,8 @@ def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
         raise PlanRejected(
             "A508",
             f"{plan.pipeline}: {POLICY_FILE} denies the plan: {'; '.join(map(_words, found))}",
-            f"change the files so that the hazard goes away; or change the rule in {POLICY_FILE} and merge that first",
+            f"{'' if plan.rollback else 'change the files so that the hazard goes away; or '}"
+            f"change the rule in {POLICY_FILE} and merge that first",
         )
 
 

@@ -3,7 +3,11 @@
 Where that is another program than the one that is applied, or other settings, it is a plan as any other, from the one to
 the other: judged by policy, and approved as a rollback is (`reconcile approve`, or `--approve`; no lock is for it). Its
 digest says which checkpoint it is of, so that no approval of files serves for rows that go back. Where the program is the
-one that is applied, only rows go back, and nothing is asked: as for a statement, who may write the registry may do it.
+one that is applied, only rows go back, and nothing is asked: as for a statement, who may write the registry may do it. That
+holds for protected tables as well: they had these rows, and those of now stay in checkpoints and earlier steps.
+
+Another pipeline's rows are not theirs: where such a checkpoint takes the place of what a protected table holds, that is
+H911, whether the program is the same or not, and policy decides about it.
 
 Where nothing of the pipeline is applied, or the checkpoint is another pipeline's, that program never was in force here. Then
 it is asked for what a first apply is. Where the environment names a branch, the pipeline has to be merged there; and where
@@ -63,6 +67,7 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
         policies_for(target, bootstrap, homes),
         last.follows if last else None,
         rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
+        rows_of=restore.source if restore.source != restore.pipeline else "",
     )
     said = {"plan": plan.digest, "checkpoint": restore.checkpoint, "source": restore.source, "record": restore.record}
     return replace(plan, digest=digest_json(said))

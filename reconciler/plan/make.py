@@ -39,12 +39,14 @@ def make_plan(
     readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
     rollback: str = "",
     writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    rows_of: str = "",
 ) -> Plan:
     """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
     is the digest of the plan applied last (None: there was none). `foreign` are the changes of other pipelines' relations by
     key, `readers` the views of other pipelines that read this one's relations, by folded name. `rollback` says what is
     brought back, of a plan that does not come from the files. `writers` are outputs of other pipelines that write where one
-    of this one does, by its folded name."""
+    of this one does, by its folded name. `rows_of` is the pipeline whose rows the tables get instead of their own, of a plan
+    that restores another one's checkpoint."""
     known = desired or applied
     if known is None:
         raise ValueError("neither applied nor desired")
@@ -61,6 +63,7 @@ def make_plan(
         limits=limits,
         readers=readers,
         writers=writers,
+        rows_of=rows_of,
     )
     if rollback:
         # Whoever ends a rollback by its name need not be told.

@@ -362,3 +362,52 @@ def test_names_and_listing(shop: Path, capsys: pytest.CaptureFixture[str]) -> No
         ["create", "shop", "--replace"],
     ):
         assert run(["checkpoint", *arguments, "--repo", str(shop)], recording()) == 1
+
+
+PROTECTED = YAML + "  tables: {a: {protect: true}}\n"
+
+
+@pytest.mark.parametrize("policy", ["allow", "await_approval"])
+def test_protected_rows_are_not_replaced_by_those_of_another_pipeline(shop: Path, policy: str) -> None:
+    project = Project.open(shop, engine=recording())
+    shutil.copytree(shop / "pipelines/shop", shop / "pipelines/twin")
+    for given in ("allow", policy):
+        for name in ("twin", "shop"):
+            text = PROTECTED.replace("name: shop", f"name: {name}").replace("policy: allow", f"policy: {given}")
+            (shop / "pipelines" / name / "program.sql").write_text(PROGRAM)
+            (shop / "pipelines" / name / "pipeline.yaml").write_text(text)
+            project.pipeline(name).apply()
+    twin = project.pipeline("twin")
+    twin.execute("INSERT INTO a VALUES (77)")
+    project.pipeline("shop").checkpoint("theirs")
+    before = project.target.registry.head("twin")
+    assert twin.plan().changes_nothing
+    for approve_as in (None, "Bob"):
+        with pytest.raises(
+            PlanRejected, match="table a is protected, and its rows are replaced by those of shop"
+        ) as refusal:
+            twin.restore("theirs", "shop", replaces=True, approve_as=approve_as)
+        assert refusal.value.code == "A508"
+    assert project.target.registry.head("twin") == before
+
+    rules = "apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: H911, verdict: approve}]\n"
+    (shop / "policy.yaml").write_text(rules)
+    twin = Project.open(shop, engine=recording()).pipeline("twin")
+    with pytest.raises(ApprovalRequired) as waiting:
+        twin.restore("theirs", "shop", replaces=True)
+    assert waiting.value.code == "A509"
+    assert project.target.registry.head("twin") == before
+    digest = str(waiting.value.hint).split(" twin ")[1][:12]
+    twin.approve(digest, "Bob")
+    twin.restore("theirs", "shop", replaces=True)
+    assert project.target.registry.head("twin") != before
+
+
+def test_protected_rows_go_back_to_a_checkpoint_of_their_own(shop: Path) -> None:
+    write_project(shop, PROGRAM, PROTECTED)
+    open_project(shop).apply()
+    open_project(shop).checkpoint("now")
+    before = rows_of(shop, "a")
+    open_project(shop).execute("INSERT INTO a VALUES (77)")
+    open_project(shop).restore("now")
+    assert rows_of(shop, "a") == before

@@ -21,7 +21,7 @@ from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.joins import cross_joins_added
-from reconciler.plan.hazards.protection import protection_broken
+from reconciler.plan.hazards.protection import protected_rows_replaced, protection_broken
 from reconciler.plan.hazards.readers import ForeignReader, readers_lose
 from reconciler.plan.hazards.reading import reading_changed
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
@@ -44,13 +44,17 @@ def find_hazards(
     limits: Limits | None = None,
     readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
     writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    rows_of: str = "",
 ) -> tuple[Hazard, ...]:
     """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones. `readers` are the views of
     other pipelines that read what is applied, by folded name of the relation; `writers` their outputs that write where one
-    does that is new or changed, by its folded name."""
+    does that is new or changed, by its folded name. `rows_of` is another pipeline whose rows take the place of the tables'
+    own."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
     found += readers_lose(diff, applied, desired, readers)
     found += sinks_of_others(desired, writers)
+    if rows_of:
+        found += protected_rows_replaced(diff, applied, desired, rows_of)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
     found += everything or large_share_removed(diff, applied, limits or Limits())
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))

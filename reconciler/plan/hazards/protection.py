@@ -1,7 +1,8 @@
 """H911: a protected relation loses its rows.
 
 Protected is what was applied as protected, or is desired so: whoever deletes the entry, the file or the folder takes no
-protection away by it. A view that is no longer materialized loses its stored rows, too.
+protection away by it. A view that is no longer materialized loses its stored rows, too. So does a table that gets another
+pipeline's rows by a restore, also where both programs are the same.
 """
 
 from collections.abc import Iterator
@@ -27,3 +28,15 @@ def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterato
             yield Hazard("H911", change.name, f"{subject} its rows are deleted")
         elif any(isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED for cause in change.causes):
             yield Hazard("H911", change.name, f"{subject} its stored rows are dropped")
+
+
+def protected_rows_replaced(diff: Diff, applied: Program, desired: Program, rows_of: str) -> Iterator[Hazard]:
+    """Tables that stay, and whose rows are replaced by those of another pipeline, `rows_of`. What the diff does to them
+    besides is told already."""
+    protected = {*map(fold, applied.settings.protected), *map(fold, desired.settings.protected)}
+    told = {hazard.subject for hazard in protection_broken(diff, applied, desired)}
+    for key, table in sorted(desired.tables.items()):
+        if key in applied.tables and key in protected and table.name not in told:
+            yield Hazard(
+                "H911", table.name, f"table {table.name} is protected, and its rows are replaced by those of {rows_of}"
+            )
