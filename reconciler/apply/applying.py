@@ -24,7 +24,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from reconciler.apply.approving import require_approval, require_newest, require_unpassed
 from reconciler.apply.planning import plan_between
@@ -75,6 +74,7 @@ from reconciler.state.events import Event, EventLog
 from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.journal import OpenJournal
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.state.moments import moment_after
 from reconciler.state.refreshed import refreshed_after
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import describe_promotion, staged_folders
@@ -308,7 +308,7 @@ def _open_journal(
         approval=approval,
         by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
         commit=commit,
-        opened_at=_now(),
+        opened_at=moment_after(None),
         summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,
@@ -438,7 +438,8 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     journal, head = work.journal, work.head
     applying.boundary(f"commit_snapshot:{BEFORE}")
     work.check()
-    now = _now()
+    # Applies are numbered by their time (`versions.history`).
+    now = moment_after(head.applied.at if head.applied is not None else None)
     _record_histories(target, head.pipeline, journal, now)
     applying.boundary(f"commit_snapshot:{INTENDED}")
     before = head.published
@@ -537,7 +538,3 @@ def _record_histories(target: Target, pipeline: str, journal: Journal, now: str)
         ],
         f"apply:{journal.apply_id}",
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -29,6 +29,7 @@ from reconciler.registry.model import ForeignStep, Head, read_of
 from reconciler.registry.protocol import History
 from reconciler.retention.references import version_references
 from reconciler.retention.rules import Held, Known, KnownVersion, decide, kept_by_all
+from reconciler.state.checkpoints import age_order
 from reconciler.state.histories import published_rows
 from reconciler.state.past_states import PastState, PastStates, Place, read_past_states
 from reconciler.state.pruned import folder_rows, last_pruned, left_of, version_rows
@@ -181,7 +182,7 @@ def _checkpoints(target: Target, head: Head, seconds: int | None, now: datetime)
     columns = ("name", "at", "step", "cause", "relations")
     rows = target.registry.last_rows(History.CHECKPOINTS, head.pipeline, columns, "step", None)
     newest: dict[str, Mapping[str, Any]] = {}
-    for row in sorted(rows, key=lambda one: (one["at"], int(one["step"]))):
+    for row in sorted(rows, key=age_order):
         newest.pop(row["name"], None)
         newest[row["name"]] = row
     last = list(newest.values())[-1] if newest else None

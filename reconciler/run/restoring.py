@@ -15,7 +15,6 @@ foreign: a later checkpoint may have it back, and an apply that makes a relation
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.base.digest import JsonObject, canonical_json
@@ -49,6 +48,7 @@ from reconciler.registry.codec import foreign_from_json, placement_from_json
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import pin_emissions
+from reconciler.state.moments import moment_after
 from reconciler.state.refreshed import refreshed_after
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.steps import record_step
@@ -80,7 +80,7 @@ def carry_out_restore(
             work.bring_back(key, details["restored"][key])
             boundary(f"restore:{EFFECTED}")
     check()
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = moment_after(head.applied.at if head.applied is not None else None)
     versions = _versions(target, head, snapshot)
     done = replace(
         head,

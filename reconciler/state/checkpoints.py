@@ -4,7 +4,8 @@ A checkpoint is one row of a history: the step, the record of the program that w
 far every connector had read and written. It copies no rows: the Delta versions that it names hold them, as long as retention
 lets them. A run writes one at intervals and when it stops; anybody writes one by name.
 
-The newest row of a name counts. A checkpoint without a name of its own is `step-N`: each step has at most one.
+The newest row of a name counts: that of the latest step, and of several at one step the one written last, whatever clocks
+said. A checkpoint without a name of its own is `step-N`: each step has at most one.
 
 Going back to one is `restore`'s.
 """
@@ -13,7 +14,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
@@ -23,6 +23,7 @@ from reconciler.environment.target import Target
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, foreign_key, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
+from reconciler.state.moments import moment_after
 
 LISTED: Final = 100
 CAUSES: Final = ("periodic", "stop", "named")
@@ -52,10 +53,12 @@ def write_checkpoint(target: Target, head: Head, name: str | None, cause: str) -
     if name is not None and not _NAME.fullmatch(name):
         raise ReconcileError("A516", f"{name!r} can't name a checkpoint", "letters, digits, '.', '_' and '-', at most 100")
     value = head_to_json(head)
+    step = str(head.published.step)
+    of_step = target.registry.last_rows(History.CHECKPOINTS, head.pipeline, ("at",), "at", 1, None, step=step)
     row = {
         "name": name or f"step-{head.published.step}",
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "step": str(head.published.step),
+        "at": moment_after(of_step[0]["at"] if of_step else None),
+        "step": step,
         "record": head.applied.record,
         "cause": cause,
         "relations": canonical_json({**value["published"]["relations"], **_foreign_to_row(value["published"])}),
@@ -76,13 +79,13 @@ def list_checkpoints(target: Target, pipeline: str) -> tuple[Checkpoint, ...]:
     """The last checkpoints, oldest first."""
     limit = LISTED
     while True:
-        rows = target.registry.last_rows(History.CHECKPOINTS, pipeline, HISTORY_COLUMNS[History.CHECKPOINTS], "at", limit)
-        newest = {row["name"]: row for row in rows}
+        rows = target.registry.last_rows(History.CHECKPOINTS, pipeline, HISTORY_COLUMNS[History.CHECKPOINTS], "step", limit)
+        newest = {row["name"]: row for row in sorted(rows, key=age_order)}
         if len(newest) >= LISTED or len(rows) < limit:
             break
         # A name may have been given many times.
         limit *= 4
-    ordered = sorted(newest.values(), key=lambda row: (row["at"], int(row["step"])))
+    ordered = sorted(newest.values(), key=age_order)
     return tuple(_decoded(pipeline, row) for row in ordered[-LISTED:])
 
 
@@ -93,7 +96,12 @@ def find_checkpoint(target: Target, pipeline: str, name: str) -> Checkpoint:
         known = [one.name for one in list_checkpoints(target, pipeline)]
         hint = did_you_mean(name, known) or f"run: reconcile checkpoint list {pipeline}"
         raise NotFound("A516", f"{pipeline} has no checkpoint {name!r}", hint)
-    return _decoded(pipeline, rows[-1])
+    return _decoded(pipeline, max(rows, key=age_order))
+
+
+def age_order(row: Mapping[str, str]) -> tuple[int, str]:
+    """What rows of checkpoints are sorted by, so that the newest is the last: the step, which only rises; then the time."""
+    return int(row["step"]), row["at"]
 
 
 def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:

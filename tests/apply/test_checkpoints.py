@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from reconciler.engine.protocol import TableBuild, ViewBuild
 from reconciler.environment.target import open_target
 from reconciler.registry.model import Lease, OutputState
 from reconciler.registry.protocol import History
+from reconciler.retention.keeping import _checkpoints
 from reconciler.run.replaying import program_in_force
 from reconciler.run.restoring import _outputs
 from reconciler.service.api import Project
 from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
+from reconciler.versions.history import list_applies
 from tests.cells import mostly_slow
 from tests.shops.recorded import (
     PROGRAM,
@@ -411,3 +414,53 @@ def test_protected_rows_go_back_to_a_checkpoint_of_their_own(shop: Path) -> None
     open_project(shop).execute("INSERT INTO a VALUES (77)")
     open_project(shop).restore("now")
     assert rows_of(shop, "a") == before
+
+
+AHEAD = "2999-01-01T00:00:00.000+00:00"
+
+
+def ahead(shop: Path, name: str) -> None:
+    """The newest checkpoint of a name was written by a clock that was far ahead."""
+    registry = Project.open(shop).target.registry
+    row = max(registry.history(History.CHECKPOINTS, "shop", name=name), key=lambda one: int(one["step"]))
+    registry.append(History.CHECKPOINTS, "shop", [{**row, "at": AHEAD}], None)
+
+
+def test_the_newest_of_a_name_is_the_one_of_the_latest_step_whatever_clocks_say(shop: Path) -> None:
+    first = open_project(shop).checkpoint("again")
+    ahead(shop, "again")
+    open_project(shop).execute("INSERT INTO a VALUES (77)")
+    second = open_project(shop).checkpoint("again")
+    assert second.step == first.step + 1
+    target = Project.open(shop).target
+    assert find_checkpoint(target, "shop", "again") == second
+    assert list_checkpoints(target, "shop")[-1] == second
+    # Two at one step: the one that was written last.
+    ahead(shop, "again")
+    third = open_project(shop).checkpoint("again")
+    assert third.at > AHEAD
+    assert find_checkpoint(target, "shop", "again") == third
+    assert [one for one in list_checkpoints(target, "shop") if one.name == "again"] == [third]
+
+
+def test_the_newest_checkpoint_is_kept_whatever_clocks_say(shop: Path) -> None:
+    target = Project.open(shop).target
+    ahead(shop, "good")
+    newest = write_checkpoint(target, head_of(shop), None, "periodic")
+    kept = [one.name for one in _checkpoints(target, head_of(shop), 0, datetime.now(UTC))]
+    assert newest.name in kept
+
+
+def test_applies_are_told_in_their_order_whatever_clocks_say(shop: Path) -> None:
+    registry = Project.open(shop).target.registry
+    head = registry.head("shop")
+    assert head is not None
+    assert head.value.applied is not None
+    late = replace(head.value, applied=replace(head.value.applied, at=AHEAD))
+    registry.replace_head(head.token, late, "ahead")
+    write_project(shop)
+    open_project(shop).apply()
+    open_project(shop).restore("good")
+    first, second = list_applies(Project.open(shop).target, ["shop"])[-2:]
+    assert AHEAD < first.at < second.at
+    assert (first.approval, second.approval) == ("policy", "restored")
