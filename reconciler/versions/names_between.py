@@ -22,20 +22,26 @@ from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.names_since import names_after, was_ever_renamed
 
 
-def other_relations(target: Target, before: Snapshot, after: Snapshot) -> frozenset[str]:
+def other_relations(target: Target, before: Snapshot, after: Snapshot, *, as_recorded: bool = False) -> frozenset[str]:
     """The relations (folded) of `after` that are, or read, what is something else than what had its name in `before`, and no
-    move of `after` says so."""
+    move of `after` says so. `as_recorded`: whatever its moves say, so that the answer is the one after they are forgotten.
+
+    Moves of `after` that are still to be done count as done: the answer is the same before and after it is applied."""
     stored = target.registry.head(after.program.name)
     head = stored.value if stored is not None else None
     if head is None or head.published is None or head.applied is None or head.applied.record is None:
         return frozenset()
     known = known_versions(target.registry, head)
-    if not was_ever_renamed(target.registry, head, known):
+    waiting = Renames()
+    if after.program.moves:
+        applied = read_snapshot(target, head.pipeline, head.applied.record).program
+        waiting = resolve_moves(applied, after.program).renames
+    if not (waiting.relations or waiting.columns) and not was_ever_renamed(target.registry, head, known):
         return frozenset()
     then = _then(target, head, before, known)
-    applied = read_snapshot(target, head.pipeline, head.applied.record).program
-    now = names_after(known, resolve_moves(applied, after.program).renames, after.program)
-    return _reached(after.program, _other_columns(before.program, after.program, then, now))
+    now = names_after(known, waiting, after.program)
+    told = Renames() if as_recorded else resolve_moves(before.program, after.program).renames
+    return _reached(after.program, _other_columns(before.program, after.program, told, then, now))
 
 
 def _then(target: Target, head: Head, before: Snapshot, known: Mapping[str, ObjectVersions]) -> Mapping[str, ObjectVersions]:
@@ -47,10 +53,14 @@ def _then(target: Target, head: Head, before: Snapshot, known: Mapping[str, Obje
 
 
 def _other_columns(
-    before: Program, after: Program, then: Mapping[str, ObjectVersions], now: Mapping[str, ObjectVersions]
+    before: Program,
+    after: Program,
+    renames: Renames,
+    then: Mapping[str, ObjectVersions],
+    now: Mapping[str, ObjectVersions],
 ) -> dict[str, frozenset[str]]:
-    """By table, the columns (all folded; all of them as ALL_COLUMNS) that are others than those of their names."""
-    renames = resolve_moves(before, after).renames if after.moves else Renames()
+    """By table, the columns (all folded; all of them as ALL_COLUMNS) that are others than those of their names. `renames`
+    are those from `before` to `after` that were told."""
     found: dict[str, frozenset[str]] = {}
     for name, table in after.tables.items():
         former = renames.applied_key(name)

@@ -172,8 +172,8 @@ class _Comparing:
             self._states[given.program.name, given.record] = given
 
     def is_same(self, before: ForeignRelation, after: ForeignRelation) -> bool:
-        """Whether two states of a relation mean the same by themselves. Renames that its pipeline declares don't count: they
-        are forgotten when it is applied."""
+        """Whether two states of a relation mean the same by themselves. Renames that its pipeline declares excuse nothing,
+        since they are forgotten when it is applied: a name that passes to another column means another one at once."""
         if before.meaning == after.meaning:
             return True
         if (before.kind, before.names_are_data) != (after.kind, after.names_are_data):
@@ -181,10 +181,11 @@ class _Comparing:
         states = self._pair(before, after)
         if states is None:
             return False
-        old, new = states[0], _without_moves(states[1])
-        if fold(after.name) in relation_changes(old, new, self.changes(old.program, new.program)):
+        old, new = states
+        plain = _without_moves(new)
+        if fold(after.name) in relation_changes(old, plain, self.changes(old.program, plain.program)):
             return False
-        return fold(after.name) not in other_relations(self._target, old, new)
+        return fold(after.name) not in other_relations(self._target, old, new, as_recorded=True)
 
     def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
         """By key, of what both read and means something else in desired."""
