@@ -48,6 +48,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.effects import KEPT, Effects, built_folder, placements_after, remove
 from reconciler.materialize.following import PinnedApply, pin_apply, register_reader
 from reconciler.materialize.kept_rows import KeptRows
+from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.materialize.taking_back import can_take_back, take_back
 from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
@@ -245,6 +246,7 @@ def _finish_open_work(
     stored = target.registry.head(pipeline)
     if stored is None:
         return ()
+    _require_newest_registry(target, stored.value)
     if stored.value.journal is not None:
         journal = stored.value.journal
         work = OpenJournal(target.registry, stored, applying.boundary, check)
@@ -262,6 +264,12 @@ def _finish_open_work(
         applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
         replay_intent(target, stored, applying.engine, applying.boundary, check)
     return ()
+
+
+def _require_newest_registry(target: Target, head: Head) -> None:
+    """Raises RegistryError (G609)."""
+    if head.applied is not None and head.applied.record is not None:
+        require_newest_registry(target, head, read_snapshot(target, head.pipeline, head.applied.record).program)
 
 
 def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:

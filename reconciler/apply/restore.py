@@ -39,6 +39,7 @@ from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import Engine
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
+from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.registry.codec import foreign_to_json, placement_to_json
@@ -133,6 +134,9 @@ def restore_checkpoint(
 def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[[], None]) -> Stored[Head] | None:
     """The head without an open step or apply; what was left open is finished, or withdrawn, first."""
     stored = target.registry.head(pipeline)
+    if stored is not None and stored.value.applied is not None and stored.value.applied.record is not None:
+        record = stored.value.applied.record
+        require_newest_registry(target, stored.value, read_snapshot(target, pipeline, record).program)
     if stored is not None and stored.value.journal is not None:
         raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
     if stored is not None and stored.value.intent is not None:

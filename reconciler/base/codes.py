@@ -232,6 +232,7 @@ _REGISTRY: Final = {
     "G606": "the registry is newer than this version",
     "G607": "a table can't be written",
     "G608": "a file can't be read or written",
+    "G609": "the registry is older than the tables",
     "G620": "something in the warehouse can't be removed",
 }
 

@@ -4,11 +4,12 @@ A transaction's number only rises for its application. So a table that has a lat
 after: whoever asks for an earlier one was taken over, and is told so (G605).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict
+from reconciler.delta.opening import open_table
 from reconciler.engine.stored import Transaction
 
 if TYPE_CHECKING:
@@ -27,6 +28,16 @@ def has_transaction(table: "DeltaTable", transaction: Transaction) -> bool:
             "G605", f"{table.table_uri} has {name} at {found} already, which is after {transaction.version}"
         )
     return bool(found == transaction.version)
+
+
+def last_numbers(location: str, since: int, applications: Iterable[str]) -> tuple[int, ...]:
+    """The numbers of the last transactions of these applications that a table has; none where there is no table, or no
+    commit after the Delta version `since`."""
+    table = open_table(location)
+    if table is None or table.version() <= since:
+        return ()
+    found = (table.transaction_version(one) for one in sorted(applications))
+    return tuple(one for one in found if one is not None)
 
 
 def commit_properties(transaction: Transaction, commit: JsonObject | None = None) -> "CommitProperties":

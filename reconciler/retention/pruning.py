@@ -43,6 +43,7 @@ from reconciler.delta.retention import (
 from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove
+from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.retention.keeping import read_known
@@ -163,6 +164,7 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
     registry = target.registry
     stored, found = _decided(target, pipeline, run.now())
     _require_closed(found)
+    require_newest_registry(target, stored.value, program_in_force(target, pipeline)[1])
     rows = list(_rows(found, cared_for, run))
     run.boundary(f"prune:{INTENDED}")
     check()

@@ -17,6 +17,7 @@ from reconciler.base.printing import printable
 from reconciler.engine.protocol import Engine
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.target import Target
+from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head, Stored
 from reconciler.run.restoring import RESTORE
@@ -57,6 +58,7 @@ def ready_for_steps(
         raise ReconcileError(
             "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
         )
+    require_newest_registry(target, stored.value, program)
     if stored.value.intent is not None:
         running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:

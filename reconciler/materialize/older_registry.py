@@ -1,0 +1,44 @@
+"""A registry that is older than the tables that it knows: it was restored from a backup while they went on.
+
+It would give a step the number of one that the tables have already. Then the rows of that one would pass for those of the
+new one, and inputs for read that never were; a prune would take the rows of now for those of nobody. So whoever is about to
+make or finish a step, an apply, a restore or a prune looks first, under the lease, whether a relation has a transaction of a
+step that the head knows nothing of: numbers of steps only rise, also those of steps that were withdrawn, and each is written
+into the head before anything else. Nothing was touched then.
+
+Only relations that stand at a later Delta version than the published one are asked. What an apply alone wrote is not seen.
+"""
+
+from reconciler.base.errors import RegistryError
+from reconciler.base.names import fold
+from reconciler.connectors.transport import Direction
+from reconciler.delta.opening import join_location
+from reconciler.delta.transactions import last_numbers
+from reconciler.environment.target import Target
+from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
+from reconciler.project.program.model import Program
+from reconciler.registry.model import Head
+from reconciler.state.steps import next_step
+
+
+def require_newest_registry(target: Target, head: Head, program: Program) -> None:
+    """Raises RegistryError (G609). `program` is the one that is applied."""
+    if head.published is None:
+        return
+    last = head.intent.step if head.intent is not None else next_step(head) - 1
+    for key, placement in sorted(head.published.relations.items()):
+        wanted = {view_transaction(last).application, statement_transaction(last).application}
+        wanted |= {
+            ingest_transaction(one.qualified_name, last).application
+            for one in program.connectors.values()
+            if one.direction is Direction.INPUT and fold(one.relation) == key
+        }
+        location = join_location(target.warehouse, placement.location)
+        found = max(last_numbers(location, placement.version, wanted), default=last)
+        if found > last:
+            raise RegistryError(
+                "G609",
+                f"the registry is older than the tables: {key} of {head.pipeline} has rows of step {found}, and the "
+                f"registry knows of none after {last}",
+                "was it restored from a backup? Restore the whole warehouse to one moment; nothing was touched",
+            )
