@@ -95,6 +95,10 @@ def connectors_with_a_secret(transport: str) -> list[dict[str, Any]]:
             example["transport"]["config"][key] = text
             if key == "query":
                 del example["transport"]["config"]["table"]
+            address = "uri" if "uri" in example["transport"]["config"] else "path"
+            if transport.endswith("_output") and key != address and address in example["transport"]["config"]:
+                # Two outputs may not write into one place (C419).
+                example["transport"]["config"][address] += f"/{len(found)}"
             if read(example, {})[0] is not None:
                 place = {"table": "t"} if transport.endswith("_input") else {"view": "v"}
                 found.append({"name": f"c{len(found)}", **example, **place})
