@@ -234,7 +234,7 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path
     before = everything(root)
     elsewhere = Holder("elsewhere", "execute", "another-host", "1:1")
 
-    class Gone(Exception):
+    class Gone(BaseException):
         pass
 
     def leave(name: str) -> None:
