@@ -85,6 +85,6 @@ $(STAMPS)/project: pyproject.toml setup.py $(STAMPS)/packages
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(STAMPS)/spark: reconciler/engine/spark/jars.txt $(STAMPS)/project
+$(STAMPS)/spark: reconciler/engine/spark/jars.txt reconciler/engine/spark/LocalConditionalLogStore.java $(STAMPS)/project
 	@$(BIN)/reconcile setup
 	@touch $@

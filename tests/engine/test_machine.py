@@ -11,10 +11,23 @@ import pytest
 
 from reconciler.base.errors import SetUpMissing
 from reconciler.engine.spark import setup
-from reconciler.engine.spark.installation import Installation, installation, pinned_jars, pinned_s3_jars
+from reconciler.engine.spark.installation import (
+    LOCAL_LOG_STORE,
+    S3_LOG_STORE,
+    Installation,
+    installation,
+    pinned_jars,
+    pinned_s3_jars,
+)
 from reconciler.engine.spark.java import Java, find_java
 from reconciler.engine.spark.s3 import hadoop_settings
-from reconciler.engine.spark.session import LOG_STORE_SETTING, session_settings, submitted_settings
+from reconciler.engine.spark.session import (
+    LOCAL_LOG_STORE_SETTING,
+    LOG_STORES,
+    S3_LOG_STORE_SETTING,
+    session_settings,
+    submitted_settings,
+)
 
 JAVA = Java(Path("/usr/lib/jvm/java"), "17.0.15")
 
@@ -70,7 +83,7 @@ class TestInstallation:
         assert all(len(jar.sha256) == 64 and jar.coordinates.count(":") == 2 for jar in jars)
 
     def test_missing_jars_point_to_setup(self, tmp_path: Path) -> None:
-        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars())} jar") as raised:
+        with pytest.raises(SetUpMissing, match=f"{len(pinned_jars()) + 1} jar") as raised:
             Installation(tmp_path).require_jars()
 
         assert (raised.value.code, raised.value.hint) == ("U803", "run: reconcile setup")
@@ -150,21 +163,34 @@ class TestSettings:
         assert not {"spark.driver.extraClassPath", "spark.driver.host", "spark.sql.shuffle.partitions"} & set(chosen)
         assert "-XX:" not in chosen["spark.driver.extraJavaOptions"]
 
+    @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077", "yarn"])
+    def test_what_commits_to_a_disk_is_ours_unless_another_is_named(self, master: str, tmp_path: Path) -> None:
+        place = Installation(tmp_path)
+        chosen = session_settings({"spark.master": master}, place, JAVA)
+        jars = chosen.get("spark.jars", chosen.get("spark.driver.extraClassPath", ""))
+
+        assert chosen[LOCAL_LOG_STORE_SETTING] == "reconciler.LocalConditionalLogStore"
+        assert str(place.local_log_store_jar) in jars.replace(os.pathsep, ",").split(",")
+        for name in (LOCAL_LOG_STORE_SETTING, "spark.delta.logStore.class"):
+            found = session_settings({"spark.master": master, name: "another"}, place, JAVA)
+            assert {key: text for key, text in found.items() if "logStore" in key} == {name: "another"}
+
     @pytest.mark.parametrize("master", ["local[2]", "spark://host:7077"])
     def test_jars_for_s3_are_added_where_they_are(self, master: str, tmp_path: Path) -> None:
         place = Installation(tmp_path)
         (tmp_path / "jars").mkdir()
-        for path in (*place.s3_jars, place.log_store_jar):
+        for path in (*place.s3_jars, place.s3_log_store_jar):
             path.touch()
         chosen = session_settings({"spark.master": master}, place, JAVA)
 
         assert set(map(str, place.jars_for_s3)) <= set(chosen["spark.jars"].split(","))
-        assert chosen[LOG_STORE_SETTING] == "reconciler.S3ConditionalLogStore"
-        for name in (LOG_STORE_SETTING, "spark.delta.logStore.class"):
-            # Delta works with neither where both are there.
-            given = {"spark.master": master, name: "another"}
-            found = session_settings(given, place, JAVA)
-            assert {key: text for key, text in found.items() if "logStore" in key} == {name: "another"}
+        assert chosen[S3_LOG_STORE_SETTING] == "reconciler.S3ConditionalLogStore"
+        named = session_settings({"spark.master": master, S3_LOG_STORE_SETTING: "another"}, place, JAVA)
+        assert named[S3_LOG_STORE_SETTING] == "another"
+        assert named[LOCAL_LOG_STORE_SETTING] == LOG_STORES[LOCAL_LOG_STORE_SETTING]
+        # Delta works with neither where both are there.
+        one = session_settings({"spark.master": master, "spark.delta.logStore.class": "another"}, place, JAVA)
+        assert {key for key in one if "logStore" in key} == {"spark.delta.logStore.class"}
 
     def test_where_what_commits_to_s3_is_missing_the_jars_are_not_enough(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)
@@ -173,16 +199,17 @@ class TestSettings:
             path.touch()
 
         assert (place.has_s3, place.jars_for_s3) == (False, ())
-        assert LOG_STORE_SETTING not in session_settings({"spark.master": "local[2]"}, place, JAVA)
+        assert S3_LOG_STORE_SETTING not in session_settings({"spark.master": "local[2]"}, place, JAVA)
 
-    def test_what_commits_to_s3_is_used_under_spark_submit_where_it_is_among_the_jars(self) -> None:
-        ours, named = "reconciler.S3ConditionalLogStore", {"spark.delta.logStore.class": "another"}
+    @pytest.mark.parametrize("setting", [LOCAL_LOG_STORE_SETTING, S3_LOG_STORE_SETTING])
+    def test_what_commits_is_used_under_spark_submit_where_it_is_among_the_jars(self, setting: str) -> None:
+        named = {"spark.delta.logStore.class": "another"}
 
-        assert submitted_settings({}, {}, True)[LOG_STORE_SETTING] == ours
-        assert LOG_STORE_SETTING not in submitted_settings({}, {}, False)
-        assert LOG_STORE_SETTING not in submitted_settings(named, {}, True)
-        assert LOG_STORE_SETTING not in submitted_settings({}, named, True)
-        assert submitted_settings({}, {LOG_STORE_SETTING: "told"}, True)[LOG_STORE_SETTING] == "told"
+        assert submitted_settings({}, {}, [setting])[setting] == LOG_STORES[setting]
+        assert setting not in submitted_settings({}, {})
+        assert setting not in submitted_settings(named, {}, [setting])
+        assert setting not in submitted_settings({}, named, [setting])
+        assert submitted_settings({}, {setting: "told"}, [setting])[setting] == "told"
 
     def test_what_spark_submit_was_told_wins(self) -> None:
         given = {
@@ -234,22 +261,38 @@ class TestSetup:
 
         assert not setup._is_complete(place, JAVA)
 
-    def test_what_commits_to_s3_is_compiled_where_it_is_missing(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("source", [LOCAL_LOG_STORE, S3_LOG_STORE], ids=lambda source: source.stem)
+    def test_what_commits_is_compiled_where_it_is_missing(self, source: Path, tmp_path: Path) -> None:
+        place, jar = Installation(tmp_path), tmp_path / "jars" / "one.jar"
+        jar.parent.mkdir()
+        for fetched in installation().fetched_jars:
+            (tmp_path / "jars" / fetched.name).symlink_to(fetched)
+        said: list[str] = []
+        setup._install_compiled(place, source, jar, tmp_path, said.append)
+        setup._install_compiled(place, source, jar, tmp_path, said.append)
+
+        assert said == [f"  compiled {source.name}"]
+        assert zipfile.ZipFile(jar).namelist() == [f"reconciler/{source.stem}.class"]
+
+    def test_a_machine_without_what_commits_to_a_disk_is_not_complete(self, tmp_path: Path) -> None:
         place = Installation(tmp_path)
         (tmp_path / "jars").mkdir()
-        for jar in installation().jars:
+        for jar in installation().fetched_jars:
             (tmp_path / "jars" / jar.name).symlink_to(jar)
-        said: list[str] = []
-        setup._install_log_store(place, tmp_path, said.append)
-        setup._install_log_store(place, tmp_path, said.append)
+        place.archive(JAVA).touch()
 
-        assert said == ["  compiled S3ConditionalLogStore.java"]
-        assert zipfile.ZipFile(place.log_store_jar).namelist() == ["reconciler/S3ConditionalLogStore.class"]
+        assert not setup._is_complete(place, JAVA)
+        with pytest.raises(SetUpMissing, match="1 jar"):
+            place.require_jars()
+        place.local_log_store_jar.touch()
+        assert setup._is_complete(place, JAVA)
 
     def test_what_can_not_be_compiled_says_why(self, tmp_path: Path) -> None:
         # Without the jars for Delta.
-        with pytest.raises(SetUpMissing, match="S3SingleDriverLogStore") as raised:
-            setup._install_log_store(Installation(tmp_path), tmp_path, lambda line: None)
+        with pytest.raises(SetUpMissing, match="HDFSLogStore") as raised:
+            setup._install_compiled(
+                Installation(tmp_path), LOCAL_LOG_STORE, tmp_path / "one.jar", tmp_path, lambda line: None
+            )
 
         assert raised.value.code == "U808"
 

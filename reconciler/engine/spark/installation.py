@@ -1,10 +1,11 @@
 """What lies on the machine for Spark: its jars and the class-data archive, in one folder.
 
 The folder is `$RECONCILE_HOME`, or `share/reconcile` of the Python environment, then `spark-<version>`. The jars are those
-of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed, and one
-that is compiled from S3ConditionalLogStore.java, whose name carries a digest of that text. The archive holds Java's classes
-ready to use and halves a cold start; it belongs to one Java and one folder of Spark, so its name carries a digest of both.
-A missing archive is no error. This module looks; `setup` changes.
+of jars.txt beside this file, and where S3 is used those of jars-s3.txt, checked by SHA-256 when they are installed. What
+commits to Delta tables is compiled at set-up, of LocalConditionalLogStore.java, and for S3 of S3ConditionalLogStore.java;
+such a jar's name carries a digest of that text. The archive holds Java's classes ready to use and halves a cold start; it
+belongs to one Java and one folder of Spark, so its name carries a digest of both. A missing archive is no error. This module
+looks; `setup` changes.
 """
 
 import os
@@ -27,7 +28,10 @@ SMALL_WORK_JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 {LONG_WORK_JAVA_OPTIONS}"
 """The second compiler pays after minutes, not before: it is left out where a process starts for one thing."""
 
 
-LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
+LOCAL_LOG_STORE = Path(__file__).parent / "LocalConditionalLogStore.java"
+"""What commits to Delta tables on a disk."""
+
+S3_LOG_STORE = Path(__file__).parent / "S3ConditionalLogStore.java"
 """What commits to Delta tables on S3."""
 
 
@@ -68,8 +72,18 @@ class Installation:
 
     @cached_property
     def jars(self) -> tuple[Path, ...]:
-        """Where the jars are or will be."""
+        """Where the jars are or will be, in the order of the class path."""
+        return (*self.fetched_jars, self.local_log_store_jar)
+
+    @cached_property
+    def fetched_jars(self) -> tuple[Path, ...]:
+        """Where those of the jars are or will be that are fetched."""
         return tuple(self.folder / "jars" / jar.file_name for jar in pinned_jars())
+
+    @cached_property
+    def local_log_store_jar(self) -> Path:
+        """Where the compiled LOCAL_LOG_STORE is or will be."""
+        return self._compiled("local", LOCAL_LOG_STORE)
 
     @cached_property
     def s3_jars(self) -> tuple[Path, ...]:
@@ -77,19 +91,19 @@ class Installation:
         return tuple(self.folder / "jars" / jar.file_name for jar in pinned_s3_jars())
 
     @cached_property
-    def log_store_jar(self) -> Path:
-        """Where the compiled LOG_STORE is or will be."""
-        return self.folder / "jars" / f"s3-log-store-{short(digest_text(LOG_STORE.read_text('utf-8')))}.jar"
+    def s3_log_store_jar(self) -> Path:
+        """Where the compiled S3_LOG_STORE is or will be."""
+        return self._compiled("s3", S3_LOG_STORE)
 
     @property
     def has_s3(self) -> bool:
         """Whether all that S3 needs is there."""
-        return self.log_store_jar.is_file() and all(jar.is_file() for jar in self.s3_jars)
+        return self.s3_log_store_jar.is_file() and all(jar.is_file() for jar in self.s3_jars)
 
     @property
     def jars_for_s3(self) -> tuple[Path, ...]:
         """All that S3 needs, where it is there."""
-        return (*self.s3_jars, self.log_store_jar) if self.has_s3 else ()
+        return (*self.s3_jars, self.s3_log_store_jar) if self.has_s3 else ()
 
     @property
     def class_path(self) -> str:
@@ -100,6 +114,9 @@ class Installation:
         """Where the class-data archive for this Java is or will be."""
         key = digest_json([str(java.home), java.version, str(spark_home()), self.class_path, SMALL_WORK_JAVA_OPTIONS])
         return self.folder / f"classes-{short(key)}.jsa"
+
+    def _compiled(self, where: str, source: Path) -> Path:
+        return self.folder / "jars" / f"{where}-log-store-{short(digest_text(source.read_text('utf-8')))}.jar"
 
     def require_jars(self) -> None:
         """Raise SetUpMissing unless every jar is there."""

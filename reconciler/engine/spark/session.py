@@ -9,8 +9,9 @@ done (default `local[*]`); the same process drives a cluster unchanged:
 - other masters: the jars go to driver and executors by `spark.jars`; network and Java flags are the cluster's.
 - under `spark-submit` (see `reconciler.job`) the JVM is there already, and what it was told on its command line wins over
   `settings`. Jars, memory and Java flags are then its business; that Delta is among the jars is checked.
-- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`). What commits there is ours, unless
-  the settings name another; a warehouse on S3 with neither is refused, since Delta's own way may lose commits.
+- whatever the master, S3 is reached as the environment's AWS_* variables say (see `s3`).
+- what commits to Delta tables, on a disk and on S3, is ours, unless the settings name another. With neither nothing starts,
+  since Delta's own ways may lose commits.
 
 Credentials are no part of the command line of Spark's process (`settings_of_start`).
 
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -68,10 +69,16 @@ _MASTER = "spark.master"
 _PAGE = "spark.ui.enabled"
 _DEFAULT_MASTER = "local[*]"
 _MOST_SMALL_PARTITIONS = 8
-LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
-_LOG_STORE = "reconciler.S3ConditionalLogStore"
-# Each names what commits to S3. Delta refuses to work where both are there.
-_LOG_STORE_SETTINGS = frozenset({LOG_STORE_SETTING, "spark.delta.logStore.class"})
+LOCAL_LOG_STORE_SETTING = "spark.delta.logStore.file.impl"
+S3_LOG_STORE_SETTING = "spark.delta.logStore.s3a.impl"
+LOG_STORES = {
+    LOCAL_LOG_STORE_SETTING: "reconciler.LocalConditionalLogStore",
+    S3_LOG_STORE_SETTING: "reconciler.S3ConditionalLogStore",
+}
+"""By setting, what commits to Delta tables on a disk and on S3."""
+
+# Names what commits everywhere. Delta refuses to work where it and another are there.
+_ONE_LOG_STORE = "spark.delta.logStore.class"
 _JARS_OF_OTHERS = frozenset({"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"})
 # Spark remembers its last jobs and queries for its web page, even when that is off; a run makes them without end.
 _WITHOUT_PAGE = {
@@ -101,7 +108,7 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     place = installation()
     place.require_jars()
     given = set(settings or {})
-    if needs_s3 and not (_JARS_OF_OTHERS & given and _LOG_STORE_SETTINGS & given):
+    if needs_s3 and not (_JARS_OF_OTHERS & given and {S3_LOG_STORE_SETTING, _ONE_LOG_STORE} & given):
         place.require_s3()
     configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
@@ -138,8 +145,7 @@ def session_settings(
     chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
     # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
     jars = place.jars_for_s3
-    if jars:
-        chosen |= _log_store(given)
+    chosen |= _log_stores(given, LOG_STORES if jars else [LOCAL_LOG_STORE_SETTING])
     if is_local(master):
         chosen["spark.driver.extraClassPath"] = _joined(
             os.pathsep, place.class_path, given.get("spark.driver.extraClassPath")
@@ -152,13 +158,15 @@ def session_settings(
     return chosen
 
 
-def submitted_settings(settings: Mapping[str, str], told: Mapping[str, str], has_log_store: bool = False) -> dict[str, str]:
-    """The configuration under `spark-submit`, which was told some on its command line; `has_log_store`: what commits to S3
-    is among its jars."""
+def submitted_settings(
+    settings: Mapping[str, str], told: Mapping[str, str], log_stores: Collection[str] = ()
+) -> dict[str, str]:
+    """The configuration under `spark-submit`, which was told some on its command line; `log_stores`: the settings of those
+    LOG_STORES that are among its jars."""
     given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
     master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
-    log_store = _log_store({**given, **told}) if has_log_store else {}
-    chosen = {**_defaults(master, {**given, **told}), **log_store, **given, **told}
+    ours = _log_stores({**given, **told}, log_stores)
+    chosen = {**_defaults(master, {**given, **told}), **ours, **given, **told}
     chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
     return chosen
 
@@ -241,8 +249,9 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _log_store(given: Mapping[str, str]) -> dict[str, str]:
-    return {} if _LOG_STORE_SETTINGS & set(given) else {LOG_STORE_SETTING: _LOG_STORE}
+def _log_stores(given: Collection[str], at_hand: Collection[str]) -> dict[str, str]:
+    """Of ours that are at hand, those in whose place nothing is named."""
+    return {name: LOG_STORES[name] for name in at_hand if not {name, _ONE_LOG_STORE} & set(given)}
 
 
 def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
@@ -251,11 +260,15 @@ def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     if not _has_class(gateway, _EXTENSION):
         hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
         raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
-    has_log_store = _has_class(gateway, _LOG_STORE)
-    if needs_s3 and not has_log_store and not _LOG_STORE_SETTINGS & {*settings, *told}:
+    at_hand = [name for name, store in LOG_STORES.items() if _has_class(gateway, store)]
+    missing = set(_log_stores({*settings, *told}, LOG_STORES)) - set(at_hand)
+    if needs_s3 and S3_LOG_STORE_SETTING in missing:
         hint = 'give it that: spark-submit --jars "$(reconcile setup --jars --s3)" …'
         raise SetUpMissing("U807", "spark-submit was started without what commits to S3 safely", hint)
-    return _session(submitted_settings(settings, told, has_log_store), gateway)
+    if LOCAL_LOG_STORE_SETTING in missing:
+        hint = 'give it that: spark-submit --jars "$(reconcile setup --jars)" …'
+        raise SetUpMissing("U803", "spark-submit was started without what commits to a disk safely", hint)
+    return _session(submitted_settings(settings, told, at_hand), gateway)
 
 
 def _has_class(gateway: Any, name: str) -> bool:

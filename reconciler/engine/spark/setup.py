@@ -2,7 +2,7 @@
 
 - The jars are fetched once, by the Ivy that Spark brings, each for itself (what they depend on is in Spark), compared with
   their SHA-256 and moved into place one by one. $RECONCILE_IVY_SETTINGS may name an Ivy settings file (a mirror). What
-  commits to S3 is compiled here (`compile`).
+  commits to a disk and to S3 is compiled here (`compile`).
 - The archive is made by a rehearsal of usual work (see `rehearsal`). Without one everything works, but starts slower; a
   failure leaves a note beside the place of the archive and is not tried again until the note is deleted.
 - A lock keeps two set-ups from doing the same work at once; what a killed one left is removed by the next.
@@ -21,7 +21,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reconciler.base.errors import SetUpMissing
-from reconciler.engine.spark.installation import LOG_STORE, Installation, Jar, installation, pinned_jars, pinned_s3_jars
+from reconciler.engine.spark.installation import (
+    LOCAL_LOG_STORE,
+    S3_LOG_STORE,
+    Installation,
+    Jar,
+    installation,
+    pinned_jars,
+    pinned_s3_jars,
+)
 from reconciler.engine.spark.java import Java, find_java
 
 Report = Callable[[str], None]
@@ -43,8 +51,8 @@ def install(report: Report, s3: bool = False) -> None:
             shutil.rmtree(left_over, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=place.folder) as partial:
             _install_jars(place, _wanted(place, s3), Path(partial), report)
-            if _wants_s3(place, s3):
-                _install_log_store(place, Path(partial), report)
+            for source, jar in _compiled(place, s3):
+                _install_compiled(place, source, jar, Path(partial), report)
             _install_archive(place, java, Path(partial), report)
 
 
@@ -55,7 +63,7 @@ def note_of(archive: Path) -> Path:
 
 def _is_complete(place: Installation, java: Java, s3: bool = False) -> bool:
     archive = place.archive(java)
-    has_all = not _missing(_wanted(place, s3)) and (place.log_store_jar.is_file() or not _wants_s3(place, s3))
+    has_all = not _missing(_wanted(place, s3)) and all(jar.is_file() for _, jar in _compiled(place, s3))
     return has_all and (archive.is_file() or note_of(archive).is_file())
 
 
@@ -65,8 +73,13 @@ def _wants_s3(place: Installation, s3: bool) -> bool:
 
 
 def _wanted(place: Installation, s3: bool) -> list[tuple[Jar, Path]]:
-    chosen = list(zip(pinned_jars(), place.jars, strict=True))
+    chosen = list(zip(pinned_jars(), place.fetched_jars, strict=True))
     return chosen + list(zip(pinned_s3_jars(), place.s3_jars, strict=True)) if _wants_s3(place, s3) else chosen
+
+
+def _compiled(place: Installation, s3: bool) -> list[tuple[Path, Path]]:
+    chosen = [(LOCAL_LOG_STORE, place.local_log_store_jar)]
+    return [*chosen, (S3_LOG_STORE, place.s3_log_store_jar)] if _wants_s3(place, s3) else chosen
 
 
 def _missing(wanted: list[tuple[Jar, Path]]) -> list[tuple[Jar, Path]]:
@@ -112,16 +125,15 @@ def _install_jars(place: Installation, wanted: list[tuple[Jar, Path]], partial: 
         report(f"  {jar.coordinates}")
 
 
-def _install_log_store(place: Installation, partial: Path, report: Report) -> None:
-    jar = place.log_store_jar
+def _install_compiled(place: Installation, source: Path, jar: Path, partial: Path, report: Report) -> None:
     if jar.is_file():
         return
     fresh = partial / jar.name
-    answer = _python("reconciler.engine.spark.compile", [str(LOG_STORE), place.class_path, str(fresh)])
+    answer = _python("reconciler.engine.spark.compile", [str(source), place.class_path, str(fresh)])
     if answer.returncode != 0:
-        raise SetUpMissing("U808", f"what commits to S3 can't be compiled: {_last_line(answer.stderr)}")
+        raise SetUpMissing("U808", f"what commits to Delta tables can't be compiled: {_last_line(answer.stderr)}")
     os.replace(fresh, jar)
-    report(f"  compiled {LOG_STORE.name}")
+    report(f"  compiled {source.name}")
 
 
 def _install_archive(place: Installation, java: Java, partial: Path, report: Report) -> None:
