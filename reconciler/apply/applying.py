@@ -246,7 +246,7 @@ def _finish_open_work(
     stored = target.registry.head(pipeline)
     if stored is None:
         return ()
-    _require_newest_registry(target, stored.value)
+    require_newest_registry(target, stored.value)
     if stored.value.journal is not None:
         journal = stored.value.journal
         work = OpenJournal(target.registry, stored, applying.boundary, check)
@@ -264,12 +264,6 @@ def _finish_open_work(
         applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
         replay_intent(target, stored, applying.engine, applying.boundary, check)
     return ()
-
-
-def _require_newest_registry(target: Target, head: Head) -> None:
-    """Raises RegistryError (G609)."""
-    if head.applied is not None and head.applied.record is not None:
-        require_newest_registry(target, head, read_snapshot(target, head.pipeline, head.applied.record).program)
 
 
 def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:

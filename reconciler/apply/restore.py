@@ -134,9 +134,8 @@ def restore_checkpoint(
 def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[[], None]) -> Stored[Head] | None:
     """The head without an open step or apply; what was left open is finished, or withdrawn, first."""
     stored = target.registry.head(pipeline)
-    if stored is not None and stored.value.applied is not None and stored.value.applied.record is not None:
-        record = stored.value.applied.record
-        require_newest_registry(target, stored.value, read_snapshot(target, pipeline, record).program)
+    if stored is not None:
+        require_newest_registry(target, stored.value)
     if stored is not None and stored.value.journal is not None:
         raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
     if stored is not None and stored.value.intent is not None:

@@ -4,12 +4,13 @@ A transaction's number only rises for its application. So a table that has a lat
 after: whoever asks for an earlier one was taken over, and is told so (G605).
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict
-from reconciler.delta.opening import open_table
+from reconciler.delta.opening import is_local, local_path, open_table
 from reconciler.engine.stored import Transaction
 
 if TYPE_CHECKING:
@@ -30,11 +31,21 @@ def has_transaction(table: "DeltaTable", transaction: Transaction) -> bool:
     return bool(found == transaction.version)
 
 
-def last_numbers(location: str, since: int, applications: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the last transactions of these applications that a table has; none where there is no table, or no
-    commit after the Delta version `since`."""
+def has_commit_after(location: str, version: int) -> bool:
+    """Whether a table has a later commit than this Delta version. On a disk two looks tell, and nothing is opened."""
+    if is_local(location):
+        at, after = (os.path.join(local_path(location), "_delta_log", f"{one:020d}.json") for one in (version, version + 1))
+        # Commits have no gaps, and old ones are cleaned up in their order.
+        if os.path.exists(at) and not os.path.exists(after):
+            return False
     table = open_table(location)
-    if table is None or table.version() <= since:
+    return table is not None and int(table.version()) > version
+
+
+def last_numbers(location: str, applications: Iterable[str]) -> tuple[int, ...]:
+    """The numbers of the last transactions of these applications that a table has; none where there is no table."""
+    table = open_table(location)
+    if table is None:
         return ()
     found = (table.transaction_version(one) for one in sorted(applications))
     return tuple(one for one in found if one is not None)

@@ -6,35 +6,45 @@ make or finish a step, an apply, a restore or a prune looks first, under the lea
 step that the head knows nothing of: numbers of steps only rise, also those of steps that were withdrawn, and each is written
 into the head before anything else. Nothing was touched then.
 
-Only relations that stand at a later Delta version than the published one are asked. What an apply alone wrote is not seen.
+Only relations that stand at a later Delta version than the published one are asked, which is rare: a look at the log of each
+is the usual cost. What an apply alone wrote is not seen.
 """
 
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.delta.opening import join_location
-from reconciler.delta.transactions import last_numbers
+from reconciler.delta.transactions import has_commit_after, last_numbers
 from reconciler.environment.target import Target
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
+from reconciler.state.snapshots import read_snapshot
 from reconciler.state.steps import next_step
 
 
-def require_newest_registry(target: Target, head: Head, program: Program) -> None:
-    """Raises RegistryError (G609). `program` is the one that is applied."""
-    if head.published is None:
+def require_newest_registry(target: Target, head: Head) -> None:
+    """Raises RegistryError (G609)."""
+    if head.published is None or head.applied is None or head.applied.record is None:
         return
+    placements = sorted(head.published.relations.items())
+    places = {key: (join_location(target.warehouse, place.location), place.version) for key, place in placements}
+    moved_on = {key: location for key, (location, version) in places.items() if has_commit_after(location, version)}
+    if moved_on:
+        program = read_snapshot(target, head.pipeline, head.applied.record).program
+        _require_no_later_step(head, program, moved_on)
+
+
+def _require_no_later_step(head: Head, program: Program, moved_on: dict[str, str]) -> None:
     last = head.intent.step if head.intent is not None else next_step(head) - 1
-    for key, placement in sorted(head.published.relations.items()):
+    for key, location in moved_on.items():
         wanted = {view_transaction(last).application, statement_transaction(last).application}
         wanted |= {
             ingest_transaction(one.qualified_name, last).application
             for one in program.connectors.values()
             if one.direction is Direction.INPUT and fold(one.relation) == key
         }
-        location = join_location(target.warehouse, placement.location)
-        found = max(last_numbers(location, placement.version, wanted), default=last)
+        found = max(last_numbers(location, wanted), default=last)
         if found > last:
             raise RegistryError(
                 "G609",

@@ -164,7 +164,7 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
     registry = target.registry
     stored, found = _decided(target, pipeline, run.now())
     _require_closed(found)
-    require_newest_registry(target, stored.value, program_in_force(target, pipeline)[1])
+    require_newest_registry(target, stored.value)
     rows = list(_rows(found, cared_for, run))
     run.boundary(f"prune:{INTENDED}")
     check()

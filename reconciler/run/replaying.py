@@ -58,7 +58,7 @@ def ready_for_steps(
         raise ReconcileError(
             "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
         )
-    require_newest_registry(target, stored.value, program)
+    require_newest_registry(target, stored.value)
     if stored.value.intent is not None:
         running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:
