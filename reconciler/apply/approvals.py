@@ -63,7 +63,7 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
         is_handle = by.strip().startswith("@") and bool(person(name)) and "." not in name
         hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
         raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", hint)
-    if plan.is_empty and not (plan.rollback and plan.judgements):
+    if plan.is_empty and not plan.judges_rows_that_go_back:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:
         message = f"the plan of {plan.pipeline} is rejected by bootstrap_policy; no approval can change that"

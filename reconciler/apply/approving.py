@@ -45,8 +45,7 @@ def require_approval(
     """The approval under which this plan may be applied. Raises PlanRejected (A502, A508), ApprovalRequired (A501, A509,
     A580). `measured` are hazards of size, which are no part of the plan; `files` the pipeline's that it was made of (None:
     as they stand)."""
-    if plan.changes_nothing and not (plan.rollback and plan.judgements):
-        # A restore may replace rows under the very program that is applied.
+    if plan.changes_nothing and not plan.judges_rows_that_go_back:
         return Approval("empty")
     judgements = (*plan.judgements, *judge(measured, plan.policies.policy, plan.pipeline))
     forbid_denied(plan, judgements)

@@ -272,6 +272,11 @@ class Plan:
         return self.diff.is_empty and not self.diff.metadata_changed
 
     @property
+    def judges_rows_that_go_back(self) -> bool:
+        """Whether policy has a say in a rollback or restore: it may replace rows under the very program that is applied."""
+        return bool(self.rollback and self.judgements)
+
+    @property
     def needs_approval(self) -> bool:
         """Whether apply asks for an approval of this plan's digest."""
         if self.is_first and self.policies.approve_first_apply:
