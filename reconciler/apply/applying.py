@@ -31,7 +31,7 @@ from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.base.digest import JsonObject, canonical_json
-from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, ReconcileError, RegistryError
+from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.delta.opening import join_location
@@ -202,24 +202,25 @@ def _apply_under_lease(
     # Before the files are looked at: what is open needs none of them, and they may be broken.
     finished = _finish_open_work(target, pipeline, applying, beside, check)
     carry_out_waiting(target, pipeline, applying.tell, applying.boundary)
-    applied = read_applied(target, pipeline)
-    found = wanted.desired(applied)
-    desired = found.snapshot
-    if desired is None and applied.snapshot is None:
-        return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
-    plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
-    if plan.changes_nothing:
-        if found.files is not None:
-            remember(target, pipeline, found.files)
-        return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
-    _require_planned_engine(target, desired)
-    head = applied.head.value if applied.head is not None else None
-    commit = found.commit()
-    approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
-    if found.commit() != commit:
+    while True:
+        applied = read_applied(target, pipeline)
+        found = wanted.desired(applied)
+        desired = found.snapshot
+        if desired is None and applied.snapshot is None:
+            return ApplyResult(pipeline, None, finished=bool(finished), steps=finished)
+        plan = plan_between(target, pipeline, applied, desired, wanted.rollback)
+        if plan.changes_nothing:
+            if found.files is not None:
+                remember(target, pipeline, found.files)
+            return ApplyResult(pipeline, plan, finished=bool(finished), steps=finished)
+        _require_planned_engine(target, desired)
+        head = applied.head.value if applied.head is not None else None
+        commit = found.commit()
+        approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
+        if found.commit() == commit:
+            break
         # What is recorded as applied is what was judged.
         applying.tell(f"another commit was checked out while the plan of {pipeline} was judged; planning again")
-        return _apply_under_lease(target, pipeline, wanted, applying, beside, check)
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
@@ -227,7 +228,7 @@ def _apply_under_lease(
     work = OpenJournal(target.registry, stored, applying.boundary, check)
     try:
         _require_still_newest(target, plan, head, found)
-    except ApprovalRequired:
+    except ReconcileError:
         take_back(target, work, applying.engine)
         raise
     steps = _carry_out(target, work, applying, beside)
