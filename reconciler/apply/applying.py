@@ -32,6 +32,7 @@ from reconciler.apply.sizes import measure_hazards
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError
+from reconciler.base.moments import moment_after, this_moment
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.delta.opening import join_location
@@ -75,7 +76,6 @@ from reconciler.state.events import Event, EventLog
 from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.journal import OpenJournal
 from reconciler.state.lease import hold_lease, this_process
-from reconciler.state.moments import moment_after
 from reconciler.state.refreshed import refreshed_after
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import describe_promotion, staged_folders
@@ -311,7 +311,7 @@ def _open_journal(
         approval=approval,
         by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
         commit=commit,
-        opened_at=moment_after(None),
+        opened_at=this_moment(),
         summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,

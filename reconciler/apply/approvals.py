@@ -8,13 +8,13 @@ refused where his approval would be for nothing (A582), and told where it stands
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, person, recorded_approvals
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.digest import digest_text
 from reconciler.base.errors import PlanRejected, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.environment.bases import required_branches
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
@@ -70,7 +70,7 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
         raise PlanRejected("A502", message)
     forbid_denied(plan, plan.judgements)
     notes = tuple(_notes(target, plan, by))
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
     # Each person's once: policy may ask for those of several.
     known = digest_text(by)

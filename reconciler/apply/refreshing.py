@@ -13,13 +13,13 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.staging import HANDOVER_WAIT_SECONDS, remove_folders, require_closed
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import NotFound, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.environment.commits import who_is_at_work
@@ -143,7 +143,7 @@ def _build(
     require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result["columns"])
     applying.boundary(f"refresh_view:{EFFECTED}")
     applying.report(Progress(1, 1, words, done=True, detail=f"{in_built_rows(result)}, as of step {published.step}"))
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     return Refreshed(location, staging, view, desired.record, published.step, now, who_is_at_work(target.root), result)
 
 

@@ -16,12 +16,12 @@ its merged files say another program than the checkpoint, the restore is approve
 
 import json
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from reconciler.apply.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
 from reconciler.apply.planning import policies_for, require_apart
 from reconciler.base.digest import canonical_json, digest_json
 from reconciler.base.errors import ApprovalRequired
+from reconciler.base.moments import this_moment
 from reconciler.diff.compare import compare
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import checked_out, who_is_at_work
@@ -143,6 +143,6 @@ def _propose(target: Target, restore: Restore, plan: Plan) -> None:
         "source": restore.source,
         "record": restore.record,
     }
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     row = {"event": _PROPOSED, "at": now, "by": who_is_at_work(target.root), "details": canonical_json(details)}
     target.registry.record(History.AUDIT, restore.pipeline, [row], f"restore:{plan.environment}:{plan.digest}")

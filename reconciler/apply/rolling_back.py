@@ -14,7 +14,6 @@
 
 import json
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 
 from reconciler.apply.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.apply.planning import Planned, planned_between
@@ -22,6 +21,7 @@ from reconciler.base.declarations import Held
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import ApprovalRequired, NotFound, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Fate
@@ -144,7 +144,7 @@ def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
 
 def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
     details = {"environment": plan.environment, "digest": plan.digest, "rollback": asdict(rollback)}
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     row = {"event": _PROPOSED, "at": now, "by": who_is_at_work(target.root), "details": canonical_json(details)}
     target.registry.record(History.AUDIT, rollback.pipeline, [row], f"rollback:{plan.environment}:{plan.digest}")
 

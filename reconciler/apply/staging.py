@@ -18,7 +18,6 @@ To promote it, or drop it: `promoting`.
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from reconciler.apply.applying import Applying, approval_for, from_files, pinned_apply
 from reconciler.apply.planning import plan_between
@@ -27,6 +26,7 @@ from reconciler.apply.sizes import measure_hazards
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
@@ -248,7 +248,7 @@ def _record(
         digest=desired.digest,
         record=desired.record,
         approval=found.approval,
-        at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        at=this_moment(),
         by=who_is_at_work(target.root),
         commit=found.commit(),
         step=found.head.published.step,
@@ -278,7 +278,7 @@ def _record(
 
 def audit(target: Target, pipeline: str, event: str, staged: Staged) -> None:
     """Tell the audit what became of what was staged."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     row = {"event": event, "at": now, "by": who_is_at_work(target.root), "details": staged_names(staged)}
     target.registry.record(History.AUDIT, pipeline, [row], f"{event}:{staged.id}")
 

@@ -8,6 +8,7 @@ import click
 
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
+from reconciler.base.moments import moment_of
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json, show_table
 from reconciler.plan.impact_words import bytes_words
@@ -81,7 +82,7 @@ def _shown(version: KnownVersion) -> list[str]:
 
 
 def _time(time: datetime | None) -> str:
-    return "" if time is None else time.isoformat(timespec="milliseconds")
+    return "" if time is None else moment_of(time)
 
 
 def _as_json(pruning: Pruning) -> dict[str, Any]:

@@ -16,10 +16,10 @@
 
 import uuid
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from reconciler.base.errors import RegistryConflict
+from reconciler.base.moments import this_moment
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import (
     NOT_COMMITTED,
@@ -128,7 +128,7 @@ def reach(target: Target, pipeline: str, commit: str) -> None:
             stored.value.commit == commit or age_beside(target.root, commit, stored.value.commit) is Age.OLDER
         ):
             return
-        now = Reached(commit, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        now = Reached(commit, this_moment())
         try:
             target.registry.replace_reached(pipeline, stored.token if stored is not None else None, now, str(uuid.uuid4()))
             return

@@ -9,8 +9,8 @@ Rules:
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
+from reconciler.base.moments import this_moment
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
 from reconciler.engine.protocol import Engine, Transaction
@@ -58,7 +58,7 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
             case "bootstrap_view" | "evolve_table":
                 remove(engine, join_location(target.warehouse, built_folder(entry.intent)))
                 remove_if_empty(location)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = this_moment()
     row = {"event": "apply taken back", "at": now, "by": journal.by, "details": journal.plan_digest}
     target.registry.record(History.AUDIT, head.pipeline, [row], f"abort:{journal.apply_id}")
     work.replace_head(replace(work.head, journal=None))

@@ -29,6 +29,7 @@ from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Bou
 from reconciler.base.declarations import Retention, duration
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import NotFound, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.delta.objects import can_be_listed, stored_objects
 from reconciler.delta.opening import join_location
 from reconciler.delta.retention import (
@@ -189,7 +190,7 @@ def _rows(found: Pruning, cared_for: set[str], run: PruneRun) -> Iterator[Mappin
     same = {
         **dict.fromkeys(HISTORY_COLUMNS[History.PRUNES], ""),
         "prune_id": str(uuid.uuid4()),
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "at": this_moment(),
         "by": run.by,
         "step": str(found.step),
     }

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
+from reconciler.base.moments import moment_of
 from reconciler.base.names import fold
 from reconciler.connectors.columns import field_of
 from reconciler.project.program.model import Connector, Program
@@ -326,4 +327,4 @@ def _rounded(phases: Mapping[str, float]) -> dict[str, float]:
 
 
 def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
+    return moment_of(moment)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
+from reconciler.base.moments import moment_after
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.connectors.catalogue import canonical_settings
@@ -48,7 +49,6 @@ from reconciler.registry.codec import foreign_from_json, placement_from_json
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import pin_emissions
-from reconciler.state.moments import moment_after
 from reconciler.state.refreshed import refreshed_after
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.steps import record_step

@@ -21,11 +21,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, ReconcileError, RegistryError
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Engine, FailedCalls
 from reconciler.environment.locations import told_path
@@ -72,7 +72,7 @@ def write_intent(target: Target, stored: Stored[Head], kind: str, details: JsonO
     if kind != RESTORE:
         _published(stored.value)
     # Nothing is step 0 but a first apply: a step that is withdrawn uses its number up.
-    intent = Intent(max(next_step(stored.value), 1), kind, {**details, WRITER: this_writer()}, _now())
+    intent = Intent(max(next_step(stored.value), 1), kind, {**details, WRITER: this_writer()}, this_moment())
     return target.registry.replace_head(stored.token, replace(stored.value, intent=intent), str(uuid.uuid4()))
 
 
@@ -151,7 +151,7 @@ def _carry_out(
         positions[fold(ingest["connector"])] = ingest["position"]
     done = replace(
         head,
-        published=Published(intent.step, _now(), dict(sorted(work.placements.items())), work.foreign),
+        published=Published(intent.step, this_moment(), dict(sorted(work.placements.items())), work.foreign),
         positions=dict(sorted(positions.items())),
         intent=None,
         last_step=intent.step,
@@ -185,7 +185,3 @@ def _published(head: Head) -> Published:
     if head.published is None:
         raise RegistryError("G602", f"nothing of {head.pipeline!r} is published")
     return head.published
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound, ReconcileError, RegistryError
+from reconciler.base.moments import moment_after
 from reconciler.base.names import did_you_mean, is_foreign, is_version
 from reconciler.environment.target import Target
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, foreign_key, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
-from reconciler.state.moments import moment_after
 
 LISTED: Final = 100
 CAUSES: Final = ("periodic", "stop", "named")

@@ -11,10 +11,10 @@ contents when somebody else was faster, so no two wishes overwrite each other. R
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from reconciler.base.errors import RegistryConflict
+from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.registry.model import Controls, Seek
 from reconciler.registry.protocol import Registry
@@ -28,17 +28,19 @@ def read_controls(registry: Registry, pipeline: str) -> Controls:
 
 def pause(registry: Registry, pipeline: str, by: str) -> None:
     """Have the pipeline take no input until it is resumed."""
-    _change(registry, pipeline, lambda now: replace(now, paused=True, by=by, at=_now()))
+    _change(registry, pipeline, lambda now: replace(now, paused=True, by=by, at=this_moment()))
 
 
 def resume(registry: Registry, pipeline: str, by: str) -> bool:
     """Have the pipeline take input again. False: it was not paused."""
-    return _change(registry, pipeline, lambda now: replace(now, paused=False, by=by, at=_now()) if now.paused else now)
+    return _change(
+        registry, pipeline, lambda now: replace(now, paused=False, by=by, at=this_moment()) if now.paused else now
+    )
 
 
 def ask_to_stop(registry: Registry, pipeline: str, by: str, *, forced: bool = False) -> None:
     """Have the live run end; `forced`: without finishing the step under way."""
-    _change(registry, pipeline, lambda now: replace(now, stops=True, forced=forced, by=by, at=_now()))
+    _change(registry, pipeline, lambda now: replace(now, stops=True, forced=forced, by=by, at=this_moment()))
 
 
 def take_away_stop(registry: Registry, pipeline: str) -> None:
@@ -56,14 +58,14 @@ def say_of_connector(registry: Registry, pipeline: str, connector: str, paused: 
         registry,
         pipeline,
         lambda now: replace(
-            now, connectors=dict(sorted({**now.connectors, fold(connector): paused}.items())), by=by, at=_now()
+            now, connectors=dict(sorted({**now.connectors, fold(connector): paused}.items())), by=by, at=this_moment()
         ),
     )
 
 
 def seek_connector(registry: Registry, pipeline: str, connector: str, to: Any, by: str) -> None:
     """Ask that a connector reads on from `to`."""
-    seek = Seek(str(uuid.uuid4()), to, _now(), by)
+    seek = Seek(str(uuid.uuid4()), to, this_moment(), by)
     _change(registry, pipeline, lambda now: replace(now, seeks=dict(sorted({**now.seeks, fold(connector): seek}.items()))))
 
 
@@ -90,7 +92,3 @@ def _change(registry: Registry, pipeline: str, change: Callable[[Controls], Cont
             return True
         except RegistryConflict:
             continue
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

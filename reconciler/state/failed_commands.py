@@ -19,6 +19,7 @@ from typing import Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError, SetUpMissing
+from reconciler.base.moments import this_moment
 from reconciler.registry.model import Lease
 from reconciler.registry.protocol import Registry
 from reconciler.state.events import Event, EventLog
@@ -111,7 +112,7 @@ def _record(
     failure: ReconcileError,
     tell: Callable[[str], None],
 ) -> None:
-    now, here = datetime.now(UTC).isoformat(timespec="milliseconds"), this_process(command).host
+    now, here = this_moment(), this_process(command).host
     details = {"command": command, "code": failure.code, "message": failure.message}
     EventLog(registry, pipeline, tell).record(event, details=details)
     with suppress(RegistryError, OSError):

@@ -29,6 +29,7 @@ from functools import cache
 from hashlib import sha256
 
 from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
+from reconciler.base.moments import moment_of
 from reconciler.registry.model import Intent, Lease, Stored
 from reconciler.registry.protocol import Registry
 
@@ -324,4 +325,4 @@ def _now() -> datetime:
 
 
 def _text(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")
+    return moment_of(moment)

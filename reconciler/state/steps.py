@@ -16,11 +16,12 @@ Rules:
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound
+from reconciler.base.moments import moment_of, this_moment
 from reconciler.registry.model import ForeignStep, Head, Placement, foreign_places, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
@@ -67,7 +68,7 @@ def record_step(registry: Registry, before: Head, after: Head, kind: str) -> Non
         positions = {key: place for key, place in positions.items() if before.positions.get(key) != place}
     row = {
         "step": str(step),
-        "at": after.published.at if after.published else _now(),
+        "at": after.published.at if after.published else this_moment(),
         "kind": kind,
         "record": (after.applied.record if after.applied else None) or "",
         "epoch": str(after.epoch),
@@ -80,7 +81,14 @@ def record_step(registry: Registry, before: Head, after: Head, kind: str) -> Non
 
 def record_withdrawal(registry: Registry, head: Head, step: int) -> None:
     """Record that a step was withdrawn; call it before the head forgets it. A repeat does no harm."""
-    row = {"step": str(step), "at": _now(), "kind": WITHDRAWN, "record": "", "epoch": str(head.epoch), "whole": "false"}
+    row = {
+        "step": str(step),
+        "at": this_moment(),
+        "kind": WITHDRAWN,
+        "record": "",
+        "epoch": str(head.epoch),
+        "whole": "false",
+    }
     registry.append(History.STEPS, head.pipeline, [{**row, "relations": "{}", "positions": "{}"}], None)
 
 
@@ -154,7 +162,7 @@ def step_at(registry: Registry, head: Head, time: datetime) -> int:
     published = head.published
     if published is None:
         raise NotFound("A515", f"nothing of {head.pipeline} is published")
-    sought = time.astimezone(UTC).isoformat(timespec="milliseconds")
+    sought = moment_of(time)
     if published.at <= sought:
         return published.step
     told = registry.last_rows(History.STEPS, head.pipeline, ("step", "at", "kind"), "step", None, (0, published.step))
@@ -232,7 +240,3 @@ def _places(head: Head) -> dict[str, JsonObject]:
 
 def _unknown(head: Head, step: int, why: str) -> NotFound:
     return NotFound("A515", f"{head.pipeline} can't be read at step {step}: {why}")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import LeaseHeld, ReconcileError
+from reconciler.base.moments import this_moment
 from reconciler.environment.target import Target
 from reconciler.registry.protocol import Registry
 from reconciler.state.controls import ask_to_stop, take_away_stop
@@ -116,7 +117,7 @@ def _clear_up(target: Target, pipeline: str, run: LiveRun, by: str) -> None:
     try:
         with hold_lease(target.registry, pipeline, this_process("stop")):
             report: dict[str, Any] = dict(target.registry.report(pipeline) or {})
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            now = this_moment()
             if report.get("process") == run.process:
                 if report.get("state") in list(ENDED):
                     # It heard of it between two steps, ended in good order and told so itself.

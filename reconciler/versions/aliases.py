@@ -9,10 +9,10 @@
 import re
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 from reconciler.base.errors import NotFound, ReconcileError, RegistryConflict
+from reconciler.base.moments import this_moment
 from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
 from reconciler.registry.model import Aliases, AliasMove
@@ -57,7 +57,7 @@ def _move(target: Target, found: FoundObject, alias: str, number: int | None, by
         stored = registry.aliases(found.pipeline)
         now = stored.value if stored is not None else Aliases()
         before = now.numbers.get(key, {}).get(alias)
-        move = AliasMove(key, alias, before, number, datetime.now(UTC).isoformat(timespec="milliseconds"), by)
+        move = AliasMove(key, alias, before, number, this_moment(), by)
         if before == number:
             return move
         numbers = {**now.numbers, key: _with(now.numbers.get(key, {}), alias, number)}

@@ -10,6 +10,7 @@ from typing import Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound, ReconcileError
+from reconciler.base.moments import moment_of
 from reconciler.environment.target import Target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
@@ -66,7 +67,7 @@ def list_applies(target: Target, pipelines: Iterable[str], limit: int | None = N
 
 def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
     """The program that was in force at a time. Raises NotFound (A523) when none was."""
-    sought = time.astimezone(UTC).isoformat(timespec="milliseconds")
+    sought = moment_of(time)
     before = [one for one in _applies(target, pipeline) if one.at <= sought]
     if not before:
         raise NotFound("A523", f"nothing of {pipeline} was applied by {sought}")

@@ -10,9 +10,9 @@ how it is carried out: `rolling_back`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
 
 from reconciler.base.errors import NotFound, ReconcileError
+from reconciler.base.moments import moment_of
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key, object_keys, same_definition
@@ -151,7 +151,7 @@ def _registry_version(target: Target, pipeline: str, to: str) -> PastApply:
     if to.isascii() and to.isdecimal():
         found = [one for one in applies if one.number == int(to)]
     else:
-        sought = time_of(to).astimezone(UTC).isoformat(timespec="milliseconds")
+        sought = moment_of(time_of(to))
         found = [one for one in applies if one.at <= sought][-1:]
     if not found:
         raise NotFound("A546", f"{pipeline} has no registry version {to}", "reconcile history shows which there are")
