@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+_FILE: Final = re.compile(r"\Afile:(/*)", re.IGNORECASE)
 _OF_A_BACKTRACE: Final = re.compile(r"\s*\d+: ")
 _DECORATION: Final = re.compile("\x1b\\[[0-9;]*m|↳")
 
@@ -50,9 +51,28 @@ def path_of(location: str) -> Path | None:
         # An address with a broken part; whoever opens it says so.
         return None
     if scheme == "file":
-        return Path("/" + location.removeprefix("file:").lstrip("/"))
+        # `urlsplit` passes over blanks in front; a path has them.
+        return Path("/" + _FILE.sub("", location, count=1).lstrip("/"))
     # One letter is a drive, not a scheme.
     return Path(location) if len(scheme) < 2 else None
+
+
+def is_relative(location: str) -> bool:
+    """Whether a connector's location is a path below some folder, not one of its own."""
+    return not (location.startswith("/") or location[:6].lower() == "file:/" or _is_uri(location))
+
+
+def _is_uri(location: str) -> bool:
+    """What has the sign and no scheme (`a_b://c`) is a path for whoever reads or writes it."""
+    return "://" in location and (path_of(location) is None or urlsplit(location).scheme == "file")
+
+
+def with_plain_scheme(location: str) -> str:
+    """A location whose `file:/`, in whichever spelling, is one that every reader and writer knows."""
+    found = _FILE.match(location)
+    if found is None or not found[1]:
+        return location
+    return f"file:{found[1] if len(found[1]) > 1 else '///'}{location[found.end() :]}"
 
 
 def open_table(location: str, version: int | None = None) -> "DeltaTable | None":

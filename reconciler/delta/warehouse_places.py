@@ -16,7 +16,6 @@ Not seen: a folder below a warehouse that is mounted elsewhere by itself, and a 
 
 import os
 import posixpath
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant
 _LOG: Final = "_delta_log"
 REGISTRY_MARK: Final = ("pipelines", _LOG)
 """What exists in the registry's folder if it is one: the log of the table of pipelines, by the parts of its path."""
-_FILE: Final = re.compile(r"file:/*", re.IGNORECASE)
 
 
 def warehouse_around(location: str, warehouses: Iterable[str] = ()) -> str | None:
@@ -100,21 +98,23 @@ def _is_below(place: str, warehouse: str) -> bool:
 
 def local_readings(location: str) -> list[str]:
     """The paths of this machine that a location may mean; none where it lies elsewhere."""
-    found = [_FILE.sub("/", location, count=1)] if _FILE.match(location) else []
     path = path_of(location)
-    if path is not None:
-        # Of what is no absolute path, Hadoop takes the first part for the name of a machine, and leaves it out.
-        found += [str(path)] if path.is_absolute() else [str(path), f"/{str(path).partition('/')[2]}"]
+    if path is None:
+        return []
+    # Of what is no absolute path, Hadoop takes the first part for the name of a machine, and leaves it out.
+    return [str(path)] if path.is_absolute() else [str(path), f"/{str(path).partition('/')[2]}"]
+
+
+def real_readings(path: str) -> list[str]:
+    """The paths without links that a path may mean: `..` behind a link is read as the system does, and as Java does."""
+    found = (os.path.realpath(one) for one in (path, os.path.normpath(path)) if "\0" not in one)
     return list(dict.fromkeys(found))
 
 
 def _places(path: str) -> Iterator[str]:
     """Each place that a path may mean, and each that a link in it leads to, without links."""
     for text in dict.fromkeys((path, unquote(path))):
-        for reading in dict.fromkeys((text, os.path.normpath(text))):
-            if "\0" in reading:
-                continue
-            place = os.path.realpath(reading)
+        for place in real_readings(text):
             yield place
             for folder in (place, os.path.join(place, _LOG)):
                 for link in _links(folder):

@@ -4,16 +4,13 @@ What a run writes down of such a connector (positions, ranges) names the root by
 folder, or on another machine, knows what was read before.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from reconciler.base.digest import JsonObject
-from reconciler.delta.opening import path_of
+from reconciler.delta.opening import is_relative, with_plain_scheme
 
-_FILE = re.compile(r"\Afile:(/+)", re.IGNORECASE)
 _MARK = "repository:///"
 _LOCATION_SETTINGS = {"delta_table_input": "uri", "file_input": "path", "delta_table_output": "uri", "file_output": "path"}
 
@@ -25,26 +22,11 @@ def with_absolute_location(settings: JsonObject, root: Path) -> JsonObject:
     value = transport["config"].get(name) if name else None
     if not isinstance(value, str):
         return settings
-    absolute = str(root / value) if is_relative(value) else _FILE.sub(_of_file_scheme, value, count=1)
+    absolute = str(root / value) if is_relative(value) else with_plain_scheme(value)
     if absolute == value:
         return settings
     config = {**transport["config"], name: absolute}
     return {**settings, "transport": {**transport, "config": config}}
-
-
-def is_relative(value: str) -> bool:
-    """Whether a location is relative to the repository's root."""
-    return not (_is_uri(value) or value.startswith("/") or _FILE.match(value))
-
-
-def _of_file_scheme(match: re.Match[str]) -> str:
-    """`file:/` in whichever spelling, as every reader and writer knows it."""
-    return f"file:{match[1]}" if len(match[1]) > 1 else "file:///"
-
-
-def _is_uri(value: str) -> bool:
-    """What has the sign and no scheme (`a_b://c`) is a path for whoever reads or writes it."""
-    return "://" in value and (path_of(value) is None or urlsplit(value).scheme == "file")
 
 
 def written_place(settings: JsonObject, root: Path) -> str | None:

@@ -17,9 +17,10 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import config_of
+from reconciler.delta.opening import is_relative
 from reconciler.delta.same_places import as_written, on_this_disk
 from reconciler.delta.warehouse_places import warehouse_around
-from reconciler.environment.locations import is_relative, written_address, written_place
+from reconciler.environment.locations import written_address, written_place
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
