@@ -16,7 +16,8 @@ from reconciler.engine.protocol import ColumnType
 from reconciler.environment.target import open_target
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program
-from reconciler.registry.model import Applied, Approval, Head, Placement, Published
+from reconciler.registry.model import Applied, Approval, Head, Published
+from reconciler.registry.placements import Placement
 from reconciler.workspace.desired import read_desired
 
 _AT = "2025-01-01T00:00:00.000+00:00"

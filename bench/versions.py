@@ -30,7 +30,8 @@ from reconciler.environment.target import Target, open_target
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import VersionedObject, versioned_objects
-from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Placement, Published
+from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Published
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.workspace.desired import read_desired
 

@@ -16,7 +16,8 @@ from reconciler.plan.explain.make import explain_lines, explain_relation, known_
 from reconciler.plan.explain.model import RelationExplanation, RelationLine, Sides, Stored
 from reconciler.plan.impact import Measure
 from reconciler.plan.model import Plan
-from reconciler.registry.model import Head, Placement
+from reconciler.registry.model import Head
+from reconciler.registry.placements import Placement
 from reconciler.state.applied import read_applied
 from reconciler.workspace.pipelines import require_known
 

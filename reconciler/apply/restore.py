@@ -19,7 +19,6 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from reconciler.apply.approvals import give_approval
 from reconciler.apply.restore_plans import (
@@ -31,7 +30,7 @@ from reconciler.apply.restore_plans import (
     require_merged,
 )
 from reconciler.base.boundaries import BEFORE, Boundary, no_boundary
-from reconciler.base.digest import JsonObject, digest_json
+from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import require_version
@@ -42,11 +41,12 @@ from reconciler.materialize.following import register_reader
 from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
-from reconciler.registry.codec import foreign_to_json, placement_to_json
-from reconciler.registry.model import Head, Placement, Stored
+from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
+from reconciler.registry.model import Head, Stored
+from reconciler.registry.placements import Placement
 from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.replaying import replay_intent
-from reconciler.run.restoring import RESTORE, is_kept
+from reconciler.run.restoring import is_kept
 from reconciler.run.stepping import carry_out, write_intent
 from reconciler.state.checkpoints import Checkpoint, find_checkpoint
 from reconciler.state.events import Event
@@ -105,7 +105,7 @@ def restore_checkpoint(
         if source == pipeline:
             if stored is None:
                 raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
-            details = _own_details(target, stored.value, checkpoint)
+            work = _own_work(target, stored.value, checkpoint)
         else:
             if stored is not None and stored.value.applied and stored.value.applied.record and not replaces:
                 raise ReconcileError(
@@ -113,9 +113,9 @@ def restore_checkpoint(
                     f"something of {pipeline} is applied, and {source}'s checkpoint {name} would take its place",
                     "add --replace if that is meant",
                 )
-            details = _foreign_details(target, pipeline, stored, source, checkpoint)
-        restored = read_snapshot(target, pipeline, details["record"])
-        restore = Restore(pipeline, checkpoint.name, source, details["record"])
+            work = _others_work(target, pipeline, stored, source, checkpoint)
+        restored = read_snapshot(target, pipeline, work.record)
+        restore = Restore(pipeline, checkpoint.name, source, work.record)
         plan = plan_restore(target, restore, restored)
         require_merged(target, plan, restore)
         if approve_as is not None and needs_approval(target, plan, restore, restored):
@@ -125,10 +125,10 @@ def restore_checkpoint(
         remember_commit(target, plan, restore)
         with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
             restoring.boundary(f"restore_intent:{BEFORE}")
-            stored = write_intent(target, stored if stored else _new_head(target, pipeline), RESTORE, details)
+            stored = write_intent(target, stored if stored else _new_head(target, pipeline), work)
             program = restored.program
             stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
-    return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(details["restored"])))
+    return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(work.restored)))
 
 
 def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[[], None]) -> Stored[Head] | None:
@@ -149,28 +149,26 @@ def _new_head(target: Target, pipeline: str) -> Stored[Head]:
     return target.registry.replace_head(None, Head(pipeline), str(uuid.uuid4()))
 
 
-def _own_details(target: Target, head: Head, checkpoint: Checkpoint) -> JsonObject:
+def _own_work(target: Target, head: Head, checkpoint: Checkpoint) -> RestoreCheckpoint:
     snapshot = read_snapshot(target, head.pipeline, checkpoint.record)
     wanted = {key: place for key, place in checkpoint.relations.items() if is_kept(snapshot.program, key)}
     gone = removed_since(target.registry, head, checkpoint.step, wanted)
-    restored = {}
+    restored: dict[str, RestoredRelation] = {}
     for key, placement in sorted(wanted.items()):
         location = join_location(target.warehouse, placement.location)
         if key in gone:
             raise _missing(checkpoint, key, "its folder was removed by a later apply")
         _require(target, head.pipeline, checkpoint, key, location, placement.version)
-        restored[key] = {
-            "location": placement.location,
-            "read": placement.version,
-            "expected": table_version(location),
-            "placement": placement_to_json(placement),
-        }
-    return _details(head, checkpoint, snapshot, head.pipeline, restored)
+        expected = table_version(location)
+        if expected is None:
+            raise _missing(checkpoint, key, "its table is gone")
+        restored[key] = PutBack(placement.location, expected, placement.version, placement)
+    return _work(head, checkpoint, snapshot, head.pipeline, restored)
 
 
-def _foreign_details(
+def _others_work(
     target: Target, pipeline: str, stored: Stored[Head] | None, source: str, checkpoint: Checkpoint
-) -> JsonObject:
+) -> RestoreCheckpoint:
     theirs = read_snapshot(target, source, checkpoint.record).program
     # What was rolled back there was so of their files.
     ours = replace(theirs, settings=replace(theirs.settings, name=pipeline, held={}))
@@ -188,12 +186,12 @@ def _foreign_details(
     wanted = {key: place for key, place in checkpoint.relations.items() if key in theirs.tables}
     gone = removed_since(target.registry, their_head.value, checkpoint.step, wanted) if their_head else frozenset()
     known = dict(head.published.relations) if head.published else {}
-    restored: dict[str, Any] = {}
+    restored: dict[str, RestoredRelation] = {}
     for key in ours.order:
         if not is_kept(ours, key):
             continue
         folder = folder_for(pipeline, key, known)
-        restored[key] = {"location": folder, "expected": table_version(join_location(target.warehouse, folder))}
+        expected = table_version(join_location(target.warehouse, folder))
         known[key] = Placement(folder, 0)
         if key in ours.tables:
             placement = checkpoint.relations[key]
@@ -201,29 +199,31 @@ def _foreign_details(
             if key in gone:
                 raise _missing(checkpoint, key, "its folder was removed by a later apply")
             _require(target, source, checkpoint, key, location, placement.version)
-            restored[key] |= {"source": placement.location, "read": placement.version}
-    return _details(head, checkpoint, snapshot, source, restored)
+            restored[key] = CopyRows(folder, expected, placement.location, placement.version)
+        else:
+            restored[key] = ComputeAgain(folder, expected)
+    return _work(head, checkpoint, snapshot, source, restored)
 
 
-def _details(
-    head: Head, checkpoint: Checkpoint, snapshot: Snapshot, source: str, restored: Mapping[str, JsonObject]
-) -> JsonObject:
+def _work(
+    head: Head, checkpoint: Checkpoint, snapshot: Snapshot, source: str, restored: Mapping[str, RestoredRelation]
+) -> RestoreCheckpoint:
     apply_id = str(uuid.uuid4())
     before = head.applied.follows if head.applied else None
-    return {
-        "checkpoint": checkpoint.name,
-        "source": source,
-        "step": checkpoint.step,
-        "record": snapshot.record,
-        "digest": snapshot.digest,
-        "apply_id": apply_id,
-        "by": getpass.getuser(),
+    return RestoreCheckpoint(
+        checkpoint=checkpoint.name,
+        source=source,
+        step=checkpoint.step,
+        record=snapshot.record,
+        digest=snapshot.digest,
+        apply_id=apply_id,
+        by=getpass.getuser(),
         # Every plan that was made before follows another, so that no approval of one serves again.
-        "follows": digest_json([before, checkpoint.name, apply_id]),
-        "positions": dict(checkpoint.positions),
-        "restored": dict(restored),
-        **({"foreign": foreign_to_json(checkpoint.foreign)} if checkpoint.foreign else {}),
-    }
+        follows=digest_json([before, checkpoint.name, apply_id]),
+        positions=dict(checkpoint.positions),
+        restored=restored,
+        foreign=checkpoint.foreign,
+    )
 
 
 def _require(target: Target, pipeline: str, checkpoint: Checkpoint, key: str, location: str, version: int) -> None:

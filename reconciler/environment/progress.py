@@ -8,7 +8,7 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.printing import printable
 from reconciler.engine.protocol import Engine, FailedCalls
-from reconciler.registry.codec import failed_calls_from_json
+from reconciler.registry.placement_codec import failed_calls_from_json
 
 
 @dataclass(frozen=True, slots=True)

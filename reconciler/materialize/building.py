@@ -45,7 +45,8 @@ from reconciler.query.reading import (
     sources_for,
     table_columns,
 )
-from reconciler.registry.model import ForeignStep, Placement, StagedView, foreign_place
+from reconciler.registry.model import StagedView
+from reconciler.registry.placements import ForeignStep, Placement, foreign_place
 from reconciler.state.folders import folder_for, renamed_placements, staging_folder
 
 BuildStep: TypeAlias = BootstrapView | EvolveTable

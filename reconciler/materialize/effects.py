@@ -68,8 +68,9 @@ from reconciler.plan.model import (
 )
 from reconciler.project.program.model import Program, Table
 from reconciler.query.reading import table_columns
-from reconciler.registry.codec import failed_calls_from_json
-from reconciler.registry.model import Journal, Placement, StagedView
+from reconciler.registry.model import Journal, StagedView
+from reconciler.registry.placement_codec import failed_calls_from_json
+from reconciler.registry.placements import Placement
 from reconciler.state.folders import folder_for, journal_renames, renamed_placements
 from reconciler.state.folders import staging_folder as staging_folder
 

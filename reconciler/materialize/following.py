@@ -32,7 +32,8 @@ from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.query.reading import foreign_placements
 from reconciler.query.sources import last_state
-from reconciler.registry.model import ForeignStep, Head, Placement, Readers, moved_foreign
+from reconciler.registry.model import Head, Readers
+from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
 from reconciler.sql.scopes import ALL_COLUMNS
 from reconciler.state.pruned import require_kept, require_version_kept
 from reconciler.state.snapshots import read_snapshot

@@ -37,7 +37,8 @@ from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.project.program.model import Function, Program
 from reconciler.project.snapshot.objects import object_key, same_meaning
-from reconciler.registry.model import Head, ObjectVersions, foreign_place
+from reconciler.registry.model import Head, ObjectVersions
+from reconciler.registry.placements import foreign_place
 from reconciler.registry.protocol import History
 from reconciler.sql.repeatable import takes_from_outside
 from reconciler.state.histories import published_rows

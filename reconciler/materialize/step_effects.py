@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, IngestFailed, RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
@@ -38,7 +37,7 @@ from reconciler.engine.protocol import (
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove, staging_folder
-from reconciler.materialize.withdrawing import FOLLOW, ingest_transaction, statement_transaction, view_transaction
+from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import stored_reads
 from reconciler.project.program.functions import called_functions
 from reconciler.project.program.model import Connector, Program
@@ -53,8 +52,9 @@ from reconciler.query.reading import (
     sources_for,
     table_defaults,
 )
-from reconciler.registry.codec import foreign_from_json
-from reconciler.registry.model import ForeignStep, Head, Placement, moved_foreign
+from reconciler.registry.intents import FollowPipelines, Ingest, ReadInputs, RestoreCheckpoint, RunStatement, UnknownWork
+from reconciler.registry.model import Head
+from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
 from reconciler.state.folders import dead_letters_location
 
 DEFAULT_MAX_REJECTED = 100
@@ -108,18 +108,22 @@ class StepEffects:
 
     def write_tables(self) -> None:
         """Bring in what the intent names."""
-        match self._intent.kind:
-            case "ingest":
-                ingests = self._intent.details["ingests"]
-                for number, ingest in enumerate(ingests, start=1):
-                    self._doing(self._intent.step, f"read {ingest['connector']}", number, len(ingests))
+        work = self._intent.work
+        match work:
+            case ReadInputs():
+                for number, ingest in enumerate(work.ingests, start=1):
+                    self._doing(self._intent.step, f"read {ingest.connector}", number, len(work.ingests))
                     self._ingest(ingest)
-            case "statement":
-                self._execute(self._intent.details)
-            case kind if kind == FOLLOW:
-                self._follow(foreign_from_json(self._intent.details["foreign"]))
-            case unknown:
-                raise RegistryError("G606", f"a step of kind {unknown!r} was left open by a newer version of reconciler")
+            case RunStatement():
+                self._execute(work)
+            case FollowPipelines():
+                self._follow(work.foreign)
+            case RestoreCheckpoint():
+                raise AssertionError("a restore is carried out by `restoring`")
+            case UnknownWork():
+                raise RegistryError("G606", f"a step of kind {work.kind!r} was left open by a newer version of reconciler")
+            case _:
+                assert_never(work)
 
     def compute_views(self) -> tuple[str, ...]:
         """Bring every stored view up to date that reads what changed; their names."""
@@ -134,17 +138,17 @@ class StepEffects:
             computed.append(view.name)
         return tuple(computed)
 
-    def _ingest(self, ingest: Mapping[str, Any]) -> None:
-        connector = self._program.connectors[fold(ingest["connector"])]
+    def _ingest(self, ingest: Ingest) -> None:
+        connector = self._program.connectors[fold(ingest.connector)]
         key, name = fold(connector.relation), connector.qualified_name
         ingestion = Ingestion(
             target=self._table_target(key),
             connector=name,
             settings=with_absolute_location(connector.settings, self._target.root),
-            range=with_root(ingest["range"], self._target.root),
+            range=with_root(ingest.range, self._target.root),
             transaction=ingest_transaction(name, self._intent.step),
             dead_letters=self._dead_letters(connector),
-            commit={**self._said, "inputs": {name: short_range(ingest["range"])}},
+            commit={**self._said, "inputs": {name: short_range(ingest.range)}},
         )
         try:
             self._write(key, name, lambda: self._engine.ingest(ingestion))
@@ -160,23 +164,21 @@ class StepEffects:
         limit = connector.settings.get("max_rejected", DEFAULT_MAX_REJECTED)
         return DeadLetters(dead_letters_location(self._target, self._program.name), self._intent.step, limit)
 
-    def _execute(self, details: JsonObject) -> None:
+    def _execute(self, work: RunStatement) -> None:
         place = self._place(self._before)
-        sources = sources_for(self._program, details["relations"], place)
+        sources = sources_for(self._program, work.relations, place)
         require_foreign(sources, self.foreign)
         statement = Statement(
-            target=self._table_target(details["table"]),
-            sql=details["sql"],
+            target=self._table_target(work.table),
+            sql=work.sql,
             sources=sources,
             settings=self._program.settings.spark,
-            functions=functions_for(
-                self._program, called_functions(details["sql"], self._program.functions), details["relations"]
-            ),
+            functions=functions_for(self._program, called_functions(work.sql, self._program.functions), work.relations),
             transaction=statement_transaction(self._intent.step),
             commit={**self._said, "inputs": _versions(sources)},
         )
-        name = self._program.tables[details["table"]].name
-        self._write(details["table"], name, lambda: self._engine.execute(statement))
+        name = self._program.tables[work.table].name
+        self._write(work.table, name, lambda: self._engine.execute(statement))
 
     def _write(self, key: str, name: str, write: Callable[[], Written]) -> None:
         self._boundary(f"table:{BEFORE}")

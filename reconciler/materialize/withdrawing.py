@@ -13,7 +13,6 @@ An intent stays marked until all this is done, so that whoever comes next finish
 """
 
 import uuid
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -29,17 +28,14 @@ from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
 from reconciler.environment.target import Target
 from reconciler.plan.steps import base_reads, foreign_reads
 from reconciler.project.program.model import Program
-from reconciler.registry.model import Head, Intent, Stored, foreign_key
+from reconciler.registry.intents import Intent, RestoreCheckpoint, RunStatement
+from reconciler.registry.model import Head, Stored
+from reconciler.registry.placements import foreign_key
 from reconciler.state.folders import dead_letters_location
-from reconciler.state.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.state.lease import this_writer
 from reconciler.state.steps import record_withdrawal
 
 STEP_TRANSACTION = "reconcile/step"
-FOLLOW = "follow"
-"""The kind of an intent that reads other pipelines at newer steps; `foreign` in its details says which."""
-
-RESTORE = "restore"
-"""The kind of an intent that goes back to a checkpoint; `restored` in its details has every relation that it writes."""
 
 
 def ingest_transaction(connector: str, step: int) -> Transaction:
@@ -59,16 +55,16 @@ def view_transaction(step: int) -> Transaction:
 
 def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transaction, ...]]:
     """Of every relation (folded) that a step may write, the transactions that it may write there."""
-    if intent.kind == RESTORE:
-        return {key: (view_transaction(intent.step),) for key in sorted(intent.details["restored"])}
+    if isinstance(intent.work, RestoreCheckpoint):
+        return {key: (view_transaction(intent.step),) for key in sorted(intent.work.restored)}
     found: dict[str, list[Transaction]] = {}
-    for connector in _connectors(intent):
-        relation = fold(program.connectors[fold(connector)].relation)
-        ingest = ingest_transaction(connector, intent.step)
+    for one in intent.ingests:
+        relation = fold(program.connectors[fold(one.connector)].relation)
+        ingest = ingest_transaction(one.connector, intent.step)
         found.setdefault(relation, []).extend((ingest, first_part_of(ingest)))
-    if "table" in intent.details:
-        found.setdefault(intent.details["table"], []).append(statement_transaction(intent.step))
-    foreign = {foreign_key(name, key) for name, one in intent.details.get("foreign", {}).items() for key in one["relations"]}
+    if isinstance(intent.work, RunStatement):
+        found.setdefault(intent.work.table, []).append(statement_transaction(intent.step))
+    foreign = {foreign_key(name, key) for name, one in intent.foreign.items() for key in one.relations}
     changed = {*found, *foreign}
     for key, view in program.views.items():
         if view.is_stored and changed & {*(fold(name) for name in base_reads(program, key)), *foreign_reads(program, key)}:
@@ -83,7 +79,7 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
     assert intent is not None
     placements = head.published.relations if head.published else {}
     boundary(f"withdrawal:{INTENDED}")
-    is_others = bool(intent.details.get(TAKEN_OVER)) or intent.details.get(WRITER) != this_writer()
+    is_others = intent.taken_over or intent.writer != this_writer()
     # A request to S3 that failed may still be done there, later: then our own writer is one that comes back.
     is_fenced = is_others or is_on_s3(target.warehouse)
     for key, transactions in transactions_of(program, intent).items():
@@ -92,8 +88,9 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
             put_back(location, placements[key].version, transactions if is_fenced else ())
         else:
             # What a restore made where nothing was.
-            remove_written(join_location(target.warehouse, intent.details["restored"][key]["location"]), transactions[0])
-    if _connectors(intent):
+            assert isinstance(intent.work, RestoreCheckpoint)
+            remove_written(join_location(target.warehouse, intent.work.restored[key].location), transactions[0])
+    if intent.ingests:
         _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
     boundary(f"withdrawal:{EFFECTED}")
     record_withdrawal(target.registry, head, intent.step)
@@ -102,14 +99,9 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
 
 
 def _take_out_dead_letters(location: str, intent: Intent, is_fenced: bool) -> None:
-    marks = [dead_letters_of(ingest_transaction(connector, intent.step)) for connector in _connectors(intent)]
+    marks = [dead_letters_of(ingest_transaction(one.connector, intent.step)) for one in intent.ingests]
     if is_fenced:
         # Made if need be: where there is no table, nothing would stop its first writer.
         with suppress(RegistryConflict):
             create_table(location, DEAD_LETTER_COLUMNS, view_transaction(intent.step))
     take_out_rows(location, f"step = {intent.step}", marks if is_fenced else ())
-
-
-def _connectors(intent: Intent) -> tuple[str, ...]:
-    ingests: tuple[Mapping[str, str], ...] = tuple(intent.details.get("ingests", ()))
-    return tuple(ingest["connector"] for ingest in ingests)

@@ -21,7 +21,8 @@ from reconciler.query.dead_letters import dead_letter_sources, is_dead_letters, 
 from reconciler.query.reading import foreign_placements, functions_for, published_place, require_foreign, sources_for
 from reconciler.query.sources import VersionSources, in_order, is_versioned, told_apart, version_sources
 from reconciler.query.waiting import waiting_hint
-from reconciler.registry.model import ForeignStep, Head, Placement, foreign_place
+from reconciler.registry.model import Head
+from reconciler.registry.placements import ForeignStep, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
 from reconciler.state.pruned import require_kept
 from reconciler.state.snapshots import read_snapshot

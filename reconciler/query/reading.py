@@ -26,7 +26,7 @@ from reconciler.engine.protocol import (
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.order import topological
 from reconciler.project.snapshot.functions import called_closely
-from reconciler.registry.model import ForeignStep, Placement, foreign_key, foreign_place
+from reconciler.registry.placements import ForeignStep, Placement, foreign_key, foreign_place
 from reconciler.sql.types import storage_type
 
 Place: TypeAlias = Callable[[str], StoredSource | EmptySource]

@@ -10,9 +10,9 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
-from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.home import home_from_json
+from reconciler.registry.intent_codec import intent_from_json, intent_to_json
 from reconciler.registry.model import (
     Aliases,
     AliasMove,
@@ -20,15 +20,12 @@ from reconciler.registry.model import (
     Approval,
     Controls,
     EntryState,
-    ForeignStep,
     Head,
-    Intent,
     Journal,
     JournalEntry,
     Lease,
     ObjectVersions,
     OutputState,
-    Placement,
     Published,
     Reached,
     Readers,
@@ -39,9 +36,8 @@ from reconciler.registry.model import (
     StagedView,
     Wish,
 )
-
-# Of a placement, what heads of older versions lack.
-_MEASURES = ("bytes", "seconds", "rows_read")
+from reconciler.registry.placement_codec import foreign_from_json, foreign_to_json, placement_from_json, placements_to_json
+from reconciler.registry.placements import ForeignStep
 
 
 def head_to_json(head: Head) -> JsonObject:
@@ -54,8 +50,10 @@ def head_to_json(head: Head) -> JsonObject:
         del value["staged"]
     if not head.refreshed:
         del value["refreshed"]
+    if head.intent is not None:
+        value["intent"] = intent_to_json(head.intent)
     if head.published is not None:
-        value["published"]["relations"] = _placements_to_json(head.published.relations)
+        value["published"]["relations"] = placements_to_json(head.published.relations)
         _put_foreign(value["published"], head.published.foreign)
     if head.journal is not None:
         value["journal"]["versions"] = _versions_to_json(head.journal.versions)
@@ -63,31 +61,11 @@ def head_to_json(head: Head) -> JsonObject:
     return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
 
 
-def _placements_to_json(relations: Mapping[str, Placement]) -> JsonObject:
-    return {key: placement_to_json(placement) for key, placement in relations.items()}
-
-
 def _put_foreign(value: dict[str, Any], foreign: Mapping[str, ForeignStep]) -> None:
     """Most pipelines read nothing of others, and their heads say nothing of it."""
     del value["foreign"]
     if foreign:
         value["foreign"] = foreign_to_json(foreign)
-
-
-def foreign_to_json(foreign: Mapping[str, ForeignStep]) -> JsonObject:
-    """What was read of other pipelines, as it stands in heads and intents."""
-    return {
-        name: {"step": one.step, "relations": _placements_to_json(one.relations), "ids": dict(one.ids)}
-        for name, one in foreign.items()
-    }
-
-
-def foreign_from_json(value: Mapping[str, Any]) -> dict[str, ForeignStep]:
-    """What was read of other pipelines. Raises KeyError, TypeError."""
-    return {
-        name: ForeignStep(one["step"], {key: _placement(part) for key, part in one["relations"].items()}, one["ids"])
-        for name, one in value.items()
-    }
 
 
 def _versions_to_json(versions: Mapping[str, ObjectVersions]) -> JsonObject:
@@ -107,14 +85,6 @@ def _versions(value: Mapping[str, Any]) -> dict[str, ObjectVersions]:
     }
 
 
-def placement_to_json(placement: Placement) -> JsonObject:
-    """One placement as it stands in a head. What is not known is left out, and failed calls where there are none."""
-    value = {key: part for key, part in asdict(placement).items() if key not in _MEASURES or part is not None}
-    if not placement.failed_calls:
-        del value["failed_calls"]
-    return value
-
-
 def head_from_json(value: JsonObject, where: str) -> Head:
     """The head of a JSON object. Raises RegistryError (G602, G606)."""
     check_format(value, where)
@@ -125,7 +95,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             applied=_applied(value["applied"]) if value["applied"] is not None else None,
             published=_published(value["published"]) if value["published"] is not None else None,
             positions=value["positions"],
-            intent=Intent(**value["intent"]) if value["intent"] is not None else None,
+            intent=intent_from_json(value["intent"]) if value["intent"] is not None else None,
             journal=_journal(value["journal"]) if value["journal"] is not None else None,
             last_step=value["last_step"],
             # A head that an older version wrote knows no outputs, and no versions.
@@ -137,14 +107,6 @@ def head_from_json(value: JsonObject, where: str) -> Head:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
-
-
-def placement_from_json(value: JsonObject, where: str) -> Placement:
-    """One placement of a JSON object. Raises RegistryError (G602)."""
-    try:
-        return _placement(value)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RegistryError("G602", f"a placement in {where} is damaged: {error!r}") from error
 
 
 def lease_to_json(lease: Lease) -> JsonObject:
@@ -239,25 +201,9 @@ def _applied(value: Mapping[str, Any]) -> Applied:
 
 
 def _published(value: Mapping[str, Any]) -> Published:
-    relations = {key: _placement(part) for key, part in value["relations"].items()}
+    relations = {key: placement_from_json(part) for key, part in value["relations"].items()}
     foreign = foreign_from_json(value.get("foreign", {}))
     return Published(step=value["step"], at=value["at"], relations=relations, foreign=foreign)
-
-
-def _placement(value: Mapping[str, Any]) -> Placement:
-    return Placement(
-        location=value["location"],
-        version=value["version"],
-        rows=value["rows"],
-        columns=tuple(ColumnType(**column) for column in value["columns"]),
-        **{name: value.get(name) for name in _MEASURES},
-        failed_calls=failed_calls_from_json(value),
-    )
-
-
-def failed_calls_from_json(value: Mapping[str, Any]) -> tuple[FailedCalls, ...]:
-    """The failed calls of a placement, or of what a journal records of a view's build."""
-    return tuple(FailedCalls(**one) for one in value.get("failed_calls", ()))
 
 
 def _staged(value: Mapping[str, Any]) -> Staged:

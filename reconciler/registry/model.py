@@ -29,9 +29,9 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.names import is_version
-from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.registry.home import Home
+from reconciler.registry.intents import Intent
+from reconciler.registry.placements import ForeignStep, Placement
 
 Value = TypeVar("Value")
 
@@ -74,95 +74,6 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """Where a relation stands: its folder under the warehouse, the Delta version, and what is known of it there.
-
-    `seconds` and `rows_read` are of a view's last bootstrap: how long the engine took, and how many rows it read. Time takes
-    no part in equality: two placements that differ in it are the same place. `failed_calls` are those that gave NULL in the
-    rows that stand there.
-    """
-
-    location: str
-    version: int
-    rows: int | None = None
-    columns: tuple[ColumnType, ...] = ()
-    bytes: int | None = None
-    seconds: float | None = field(default=None, compare=False)
-    rows_read: int | None = None
-    failed_calls: tuple[FailedCalls, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignStep:
-    """What was read of another pipeline: a published step of it, and where its relations (folded) stood by then. `ids` are
-    those of their Delta tables: a table that is made anew at the same place is another one. Each version of a relation that
-    is read has one of its own, under its key, and there the empty name."""
-
-    step: int
-    relations: Mapping[str, Placement] = field(default_factory=dict)
-    ids: Mapping[str, str] = field(default_factory=dict)
-
-
-def moved_foreign(before: Mapping[str, ForeignStep], after: Mapping[str, ForeignStep]) -> frozenset[str]:
-    """The keys (`pipeline.name`) of relations that are read at another place, version or table than before."""
-    known, now = _stands(before), _stands(after)
-    return frozenset(key for key, stands in now.items() if known.get(key) != stands)
-
-
-def _stands(foreign: Mapping[str, ForeignStep]) -> dict[str, tuple[str, int, str | None]]:
-    return {
-        foreign_key(source, name): (placement.location, placement.version, one.ids.get(name))
-        for source, one in foreign.items()
-        for name, placement in one.relations.items()
-    }
-
-
-def foreign_key(source: str, name: str) -> str:
-    """The key of what is read there: of a pipeline's relation, or of a version, which stands by itself."""
-    return f"{source}.{name}" if name else source
-
-
-def read_of(foreign: Mapping[str, ForeignStep], pipeline: str, reader: str) -> dict[str, Placement]:
-    """By key, what `reader` has read of a pipeline's tables: as of a step of it, and of versions. Own versions count for the
-    reader itself."""
-    found: dict[str, Placement] = {}
-    for source, one in foreign.items():
-        owner = source.partition(".")[0] if not is_version(source) or "." in source else reader
-        if owner == pipeline:
-            found |= {foreign_key(source, name): placement for name, placement in one.relations.items()}
-    return found
-
-
-def foreign_place(key: str, foreign: Mapping[str, ForeignStep]) -> tuple[str, str]:
-    """Under which source and name a key stands in what is read: a version by itself, or, where its pipeline keeps it up to
-    date, as any relation of that pipeline."""
-    source, _, name = key.partition(".")
-    return (key, "") if key in foreign else (source, name)
-
-
-def foreign_places(foreign: Mapping[str, ForeignStep]) -> dict[str, JsonObject]:
-    """What is read of others by key, as histories have it. `followed` tells a version that its pipeline keeps up to date
-    from one that stands by itself."""
-    return {
-        foreign_key(source, name): {
-            "location": placement.location,
-            "version": placement.version,
-            "step": one.step,
-            "id": one.ids.get(name, ""),
-            **({"followed": True} if is_version(name) else {}),
-        }
-        for source, one in foreign.items()
-        for name, placement in one.relations.items()
-    }
-
-
-def recorded_place(key: str, place: JsonObject) -> tuple[str, str]:
-    """Under which source and name stands what a history has under this key."""
-    source, _, name = key.partition(".")
-    return (key, "") if is_version(key) and not place.get("followed") else (source, name)
-
-
-@dataclass(frozen=True, slots=True)
 class Published:
     """The last published step: relation (folded) → placement. `foreign` says by pipeline what of others it was computed
     from: of each pipeline, one step."""
@@ -171,18 +82,6 @@ class Published:
     at: str
     relations: Mapping[str, Placement] = field(default_factory=dict)
     foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A step under way. `kind` is `ingest` or `statement`; `details` pins everything its replay needs. `withdrawn`: the
-    engine refused it, and what it wrote is being put back."""
-
-    step: int
-    kind: str
-    details: JsonObject
-    at: str
-    withdrawn: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, assert_never
 
 from reconciler.base.declarations import DEFAULT_STEPS_SECONDS, ViewKind
-from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import StoredSource
@@ -24,8 +23,9 @@ from reconciler.environment.target import Target
 from reconciler.materialize.effects import COPIED, KEPT
 from reconciler.project.program.model import Program
 from reconciler.query.reading import sources_for
-from reconciler.registry.codec import foreign_from_json
-from reconciler.registry.model import ForeignStep, Head, read_of
+from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, StepWork
+from reconciler.registry.model import Head
+from reconciler.registry.placements import ForeignStep, read_of
 from reconciler.registry.protocol import History
 from reconciler.retention.references import version_references
 from reconciler.retention.rules import Held, Known, KnownVersion, decide, kept_by_all
@@ -215,12 +215,9 @@ def _outputs(head: Head, program: Program) -> Iterator[Held]:
 def _open_work(head: Head, pipeline: str) -> list[Held]:
     """What an open step, restore or apply of a pipeline reads of `pipeline`'s folders."""
     found: set[Place] = set()
-    details: JsonObject = head.intent.details if head.intent is not None else {}
-    found |= _read(foreign_from_json(details.get("foreign", {})), pipeline, head.pipeline)
+    found |= _read(head.intent.foreign if head.intent is not None else {}, pipeline, head.pipeline)
     found |= _read(head.journal.foreign if head.journal is not None else {}, pipeline, head.pipeline)
-    for pinned in details.get("restored", {}).values():
-        if "read" in pinned and details.get("source") == pipeline:
-            found.add(Place(pinned.get("source", pinned["location"]), pinned["read"]))
+    found |= _read_by_restore(head.intent.work if head.intent is not None else None, pipeline)
     for entry in head.journal.entries if head.journal is not None and head.pipeline == pipeline else ():
         if "read" in entry.intent:
             found.add(Place(entry.intent["location"], entry.intent["read"]))
@@ -230,6 +227,24 @@ def _open_work(head: Head, pipeline: str) -> list[Held]:
         elif kept is not None:
             found.add(Place(kept.get("location", entry.intent["location"]), kept["version"]))
     return [Held(f"open work of {head.pipeline}", frozenset(found))] if found else []
+
+
+def _read_by_restore(work: StepWork | None, pipeline: str) -> set[Place]:
+    """What a restore that is open reads of a pipeline's folders."""
+    if not isinstance(work, RestoreCheckpoint) or work.source != pipeline:
+        return set()
+    found = set()
+    for one in work.restored.values():
+        match one:
+            case PutBack():
+                found.add(Place(one.location, one.read))
+            case CopyRows():
+                found.add(Place(one.source, one.read))
+            case ComputeAgain():
+                pass
+            case _:
+                assert_never(one)
+    return found
 
 
 def _readers(target: Target, head: Head, now: datetime) -> Iterator[Held]:
@@ -268,9 +283,9 @@ def _follow(target: Target, head: Head, placements: Any, cursors: dict[str, int]
             _from(cursors, location, config["version"])
         elif position is not None and isinstance(position.get("version"), int) and not position.get("complete"):
             _from(cursors, location, position["version"])
-        for ingest in (head.intent.details if head.intent is not None else {}).get("ingests", ()):
-            read = with_root(ingest["range"], target.root)
-            if fold(ingest["connector"]) == key and isinstance(read.get("version", read.get("from")), int):
+        for ingest in head.intent.ingests if head.intent is not None else ():
+            read = with_root(ingest.range, target.root)
+            if fold(ingest.connector) == key and isinstance(read.get("version", read.get("from")), int):
                 held.append(Held(f"open work of {head.pipeline}", frozenset((Place(location, _first(read)),))))
 
 

@@ -24,9 +24,8 @@ from reconciler.environment.locations import with_absolute_location, with_root, 
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
 from reconciler.materialize.following import ForeignStates, newer_steps
-from reconciler.materialize.withdrawing import FOLLOW
 from reconciler.project.program.model import Program
-from reconciler.registry.codec import foreign_to_json
+from reconciler.registry.intents import FollowPipelines, Ingest, ReadInputs, StepWork
 from reconciler.registry.model import Controls, Head, Stored
 from reconciler.run.emitting import emit_pinned, pin_emissions
 from reconciler.run.failures import Failures
@@ -179,8 +178,8 @@ class Moving:
             return True
         ingests = self._available(decisions)
         if self._suspects:
-            ingests = [one for one in ingests if fold(one["connector"]) in self._suspects][:1]
-            self._suspects -= {fold(one["connector"]) for one in ingests}
+            ingests = [one for one in ingests if fold(one.connector) in self._suspects][:1]
+            self._suspects -= {fold(one.connector) for one in ingests}
             if not ingests:
                 # They have nothing more, or wait for their next try: all others as before.
                 self._suspects.clear()
@@ -203,7 +202,7 @@ class Moving:
         newer = {name: one for name, one in found.newer.items() if self._refused_steps.get(name) != one.step}
         if not newer:
             return False
-        result = self._try_step(FOLLOW, {"foreign": foreign_to_json(newer)})
+        result = self._try_step(FollowPipelines(newer))
         if isinstance(result, EngineError):
             self._running.tell(f"{result.code}: {result.message}; {', '.join(newer)} will be followed at a later step")
             self._refused_steps |= {name: one.step for name, one in newer.items()}
@@ -213,10 +212,10 @@ class Moving:
         self._stepped(result)
         return True
 
-    def _try_step(self, kind: str, details: JsonObject) -> StepResult | EngineError:
+    def _try_step(self, work: StepWork) -> StepResult | EngineError:
         """Carry one step out; or what the engine says where it refuses: then the step was withdrawn, whole."""
         self._running.boundary(f"intent:{BEFORE}")
-        self.stored = write_intent(self._target, self.stored, kind, details)
+        self.stored = write_intent(self._target, self.stored, work)
         self._dirty = False
         intent = self.stored.value.intent
         step = intent.step if intent is not None else None
@@ -242,8 +241,8 @@ class Moving:
             self._report.done()
         return result
 
-    def _available(self, decisions: dict[str, Decision]) -> list[JsonObject]:
-        found: list[JsonObject] = []
+    def _available(self, decisions: dict[str, Decision]) -> list[Ingest]:
+        found: list[Ingest] = []
         waiting = self._failures.waiting(self._once)
         for key, connector in sorted(self._program.connectors.items()):
             if connector.direction is not Direction.INPUT or key in waiting:
@@ -262,17 +261,17 @@ class Moving:
                 self._recovered(key, connector.qualified_name, None)
                 continue
             position: dict[str, Any] = {**available.position, "end_of_input": available.end_of_input}
-            ingest = {"connector": connector.qualified_name, "range": available.range, "position": position}
-            found.append(without_root(ingest, self._target.root))
+            read, position = (without_root(one, self._target.root) for one in (available.range, position))
+            found.append(Ingest(connector.qualified_name, read, position))
         return found
 
-    def _carry_out(self, ingests: list[JsonObject]) -> None:
-        result = self._try_step("ingest", {"ingests": ingests})
+    def _carry_out(self, ingests: list[Ingest]) -> None:
+        result = self._try_step(ReadInputs(tuple(ingests)))
         if not isinstance(result, EngineError):
             self._stepped(result, ingests)
             return
         # Its input is offered again.
-        by_key = {fold(ingest["connector"]): ingest for ingest in ingests}
+        by_key = {fold(ingest.connector): ingest for ingest in ingests}
         key = fold(result.connector) if isinstance(result, IngestFailed) else next(iter(by_key))
         if isinstance(result, IngestFailed) or len(by_key) == 1:
             self._failed(key, result, by_key.get(key))
@@ -280,7 +279,7 @@ class Moving:
             self._running.tell(f"{result.code}: {result.message}; looking which input it is")
             self._suspects = set(by_key)
 
-    def _stepped(self, result: StepResult, ingests: list[JsonObject] | None = None, *, is_told: bool = False) -> None:
+    def _stepped(self, result: StepResult, ingests: list[Ingest] | None = None, *, is_told: bool = False) -> None:
         self.steps.append(result)
         self.step_count += 1
         self.row_count += sum(result.rows.values())
@@ -307,9 +306,9 @@ class Moving:
             if self._failures.forget(key):
                 happened.append(Happened(Event.CONNECTOR_RECOVERED, name, result.step))
         for ingest in ingests or ():
-            if has_ended(ingest["position"]):
-                happened.append(Happened(Event.CONNECTOR_ENDED, ingest["connector"], result.step))
-                self._report.backlog(fold(ingest["connector"]), {})
+            if has_ended(ingest.position):
+                happened.append(Happened(Event.CONNECTOR_ENDED, ingest.connector, result.step))
+                self._report.backlog(fold(ingest.connector), {})
         self._log.record_all(happened)
 
     def _fields(self, key: str, name: str, result: StepResult) -> list[Happened]:
@@ -351,7 +350,7 @@ class Moving:
                 told[key] = Decision(Activity.FAILING, f"{failure.error.code}: {failure.error.message}")
         self._report.decided(told)
 
-    def _failed(self, key: str, error: EngineError, ingest: JsonObject | None = None) -> None:
+    def _failed(self, key: str, error: EngineError, ingest: Ingest | None = None) -> None:
         name, before = self._program.connectors[key].qualified_name, self._failures.of(key)
         error = with_a_way_on(error, self._pipeline, name, ingest)
         failure = self._failures.add(key, error)

@@ -19,8 +19,8 @@ from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.target import Target
 from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.program.model import Program
+from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored
-from reconciler.run.restoring import RESTORE
 from reconciler.run.stepping import StepResult, carry_out, unchecked
 from reconciler.state.applied import read_applied
 from reconciler.state.snapshots import read_snapshot
@@ -48,7 +48,7 @@ def ready_for_steps(
 ) -> tuple[Stored[Head], Program]:
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
     found = target.registry.head(pipeline)
-    if found is not None and found.value.intent is not None and found.value.intent.kind == RESTORE:
+    if found is not None and found.value.intent is not None and isinstance(found.value.intent.work, RestoreCheckpoint):
         # It brings a program of its own, and there may be none in force yet.
         running.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
         replay_intent(target, found, running.engine, running.boundary, check)
@@ -81,8 +81,8 @@ def replay_intent(
     """Carry out a step that its writer left open, or withdraw it."""
     applied, intent = stored.value.applied, stored.value.intent
     record = applied.record if applied is not None else None
-    if intent is not None and intent.kind == RESTORE:
-        record = intent.details["record"]
+    if intent is not None and isinstance(intent.work, RestoreCheckpoint):
+        record = intent.work.record
     if record is None:
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
     program = read_snapshot(target, stored.value.pipeline, record).program

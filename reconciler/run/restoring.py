@@ -24,7 +24,7 @@ from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.connectors.catalogue import canonical_settings
 from reconciler.delta.opening import join_location
-from reconciler.delta.restoring import restore
+from reconciler.delta.restoring import restore as restore_version
 from reconciler.delta.tables import publish, statistics
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
@@ -32,7 +32,6 @@ from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild, 
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import staging_folder
-from reconciler.materialize.withdrawing import RESTORE as RESTORE
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Connector, Program
 from reconciler.project.snapshot.model import Snapshot
@@ -45,8 +44,10 @@ from reconciler.query.reading import (
     sources_for,
     table_columns,
 )
-from reconciler.registry.codec import foreign_from_json, placement_from_json
-from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Placement, Published, Stored
+from reconciler.registry.intent_codec import kind_of
+from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
+from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Published, Stored
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import pin_emissions
 from reconciler.state.refreshed import refreshed_after
@@ -67,26 +68,26 @@ def carry_out_restore(
     """Do, or do again, what the head's intent says. Raises EngineError when the engine refuses; the caller withdraws it."""
     head = stored.value
     intent = head.intent
-    if intent is None:
+    if intent is None or not isinstance(intent.work, RestoreCheckpoint):
         raise RegistryError("G602", f"{head.pipeline!r} has no restore to carry out")
-    details = intent.details
-    snapshot = read_snapshot(target, head.pipeline, details["record"])
+    restore = intent.work
+    snapshot = read_snapshot(target, head.pipeline, restore.record)
     program = snapshot.program
-    work = _Restore(target, program, engine, boundary, check, head)
+    work = _Restore(target, program, engine, boundary, check, head, restore)
     for key in program.order:
-        if key in details["restored"]:
+        if key in restore.restored:
             boundary(f"restore:{BEFORE}")
             check()
-            work.bring_back(key, details["restored"][key])
+            work.bring_back(key, restore.restored[key])
             boundary(f"restore:{EFFECTED}")
     check()
     now = moment_after(head.applied.at if head.applied is not None else None)
-    versions = _versions(target, head, snapshot)
+    versions = _versions(target, head, restore, snapshot)
     done = replace(
         head,
-        applied=_applied(details, head.applied, now),
+        applied=_applied(restore, head.applied, now),
         published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
-        positions=dict(sorted(details["positions"].items())),
+        positions=dict(sorted(restore.positions.items())),
         outputs=_outputs(head, _connectors_now(target, head), program, work.placements),
         intent=None,
         last_step=intent.step,
@@ -96,22 +97,21 @@ def carry_out_restore(
         # What was staged was to follow what was in force; its folders go when old files go.
         staged=None,
     )
-    _record(target, head.pipeline, details, now)
-    approval = Approval("restored", details["by"], now)
-    switch = Switch(intent.step, now, details["by"], "", approval, "", details["apply_id"], placements=work.placements)
+    _record(target, head.pipeline, restore, now)
+    approval = Approval("restored", restore.by, now)
+    switch = Switch(intent.step, now, restore.by, "", approval, "", restore.apply_id, placements=work.placements)
     record_versions(target.registry, head, done.versions, snapshot, switch)
-    record_step(target.registry, head, done, RESTORE)
+    record_step(target.registry, head, done, kind_of(restore))
     boundary(f"history:{RECORDED}")
     written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
     boundary(f"step:{RECORDED}")
     return written
 
 
-def _versions(target: Target, head: Head, restored: Snapshot) -> dict[str, ObjectVersions]:
+def _versions(target: Target, head: Head, restore: RestoreCheckpoint, restored: Snapshot) -> dict[str, ObjectVersions]:
     applied = read_snapshot(target, head.pipeline, head.applied.record) if head.applied and head.applied.record else None
     diff = compare(applied, restored) if applied else Diff((), ())
-    details = head.intent.details if head.intent is not None else {}
-    step = details.get("step") if details.get("source") == head.pipeline else None
+    step = restore.step if restore.source == head.pipeline else None
     return versions_restored(target.registry, head, applied.program if applied else None, restored, diff, step)
 
 
@@ -124,6 +124,7 @@ class _Restore:
         boundary: Boundary,
         check: Callable[[], None],
         head: Head,
+        restore: RestoreCheckpoint,
     ) -> None:
         assert head.intent is not None
         self._target = target
@@ -137,28 +138,28 @@ class _Restore:
             "pipeline": head.pipeline,
             "step": head.intent.step,
             "epoch": head.epoch,
-            "inputs": {"checkpoint": head.intent.details["checkpoint"]},
+            "inputs": {"checkpoint": restore.checkpoint},
         }
         self.placements: dict[str, Placement] = {}
-        self.foreign = foreign_from_json(head.intent.details.get("foreign", {}))
+        self.foreign = restore.foreign
 
-    def bring_back(self, key: str, pinned: JsonObject) -> None:
-        location = join_location(self._target.warehouse, pinned["location"])
+    def bring_back(self, key: str, pinned: RestoredRelation) -> None:
+        location = join_location(self._target.warehouse, pinned.location)
         transaction = view_transaction(self._step)
-        if "placement" in pinned:
-            version = restore(location, pinned["read"], pinned["expected"], transaction)
-            self.placements[key] = replace(placement_from_json(pinned["placement"], "an intent to restore"), version=version)
+        if isinstance(pinned, PutBack):
+            version = restore_version(location, pinned.read, pinned.expected, transaction)
+            self.placements[key] = replace(pinned.placement, version=version)
             return
         staging = staging_folder(self._pipeline, "restore", str(self._step), key)
         built = self._build(key, pinned, join_location(location, staging))
         self._boundary(f"restore:published:{BEFORE}")
         self._check()
         columns = table_columns(self._program.tables[key]) if key in self._program.tables else ()
-        version = publish(location, staging, pinned["expected"], transaction, columns, self._said)
+        version = publish(location, staging, pinned.expected, transaction, columns, self._said)
         found = statistics(location, version)
         size = built.bytes if found is None else found.bytes
         self.placements[key] = Placement(
-            pinned["location"],
+            pinned.location,
             version,
             built.rows,
             columns or built.columns,
@@ -166,10 +167,10 @@ class _Restore:
             failed_calls=built.failed_calls,
         )
 
-    def _build(self, key: str, pinned: JsonObject, staging: str) -> Built:
-        table = self._program.tables.get(key)
-        if table is not None:
-            source = StoredSource(table.name, join_location(self._target.warehouse, pinned["source"]), pinned["read"])
+    def _build(self, key: str, pinned: CopyRows | ComputeAgain, staging: str) -> Built:
+        if isinstance(pinned, CopyRows):
+            table = self._program.tables[key]
+            source = StoredSource(table.name, join_location(self._target.warehouse, pinned.source), pinned.read)
             columns = table_columns(table)
             names = tuple(column.name for column in columns)
             return self._engine.build_table(TableBuild(table.name, source, columns, names, staging))
@@ -240,38 +241,38 @@ def _stands(connector: Connector, placements: Mapping[str, Placement]) -> tuple[
     return (placement.location, canonical_settings(connector.settings)) if placement is not None else None
 
 
-def _applied(details: JsonObject, before: Applied | None, now: str) -> Applied:
+def _applied(restore: RestoreCheckpoint, before: Applied | None, now: str) -> Applied:
     return Applied(
-        digest=details["digest"],
-        record=details["record"],
-        apply_id=details["apply_id"],
+        digest=restore.digest,
+        record=restore.record,
+        apply_id=restore.apply_id,
         plan_digest="",
         at=now,
-        by=details["by"],
+        by=restore.by,
         # A restore comes from no commit; but nothing older than what was applied comes back by it.
         commit=before.commit if before is not None else "",
-        approval=Approval("restored", details["by"], now),
+        approval=Approval("restored", restore.by, now),
         reconciler=__version__,
-        follows=details["follows"],
+        follows=restore.follows,
         home=before.home if before is not None else None,
     )
 
 
-def _record(target: Target, pipeline: str, details: JsonObject, now: str) -> None:
-    words = f"restored checkpoint {details['checkpoint']} of {details['source']}"
+def _record(target: Target, pipeline: str, restore: RestoreCheckpoint, now: str) -> None:
+    words = f"restored checkpoint {restore.checkpoint} of {restore.source}"
     row = {
-        "apply_id": details["apply_id"],
-        "digest": details["digest"],
-        "record": details["record"],
+        "apply_id": restore.apply_id,
+        "digest": restore.digest,
+        "record": restore.record,
         "plan_digest": "",
         "at": now,
-        "by": details["by"],
+        "by": restore.by,
         "commit": "",
         "approval": "restored",
         "reconciler": __version__,
         "summary": words,
     }
-    target.registry.record(History.APPLIES, pipeline, [row], f"apply:{details['apply_id']}")
-    said = canonical_json({"checkpoint": details["checkpoint"], "source": details["source"]})
-    audit = {"event": "checkpoint restored", "at": now, "by": details["by"], "details": said}
-    target.registry.record(History.AUDIT, pipeline, [audit], f"restore:{details['apply_id']}")
+    target.registry.record(History.APPLIES, pipeline, [row], f"apply:{restore.apply_id}")
+    said = canonical_json({"checkpoint": restore.checkpoint, "source": restore.source})
+    audit = {"event": "checkpoint restored", "at": now, "by": restore.by, "details": said}
+    target.registry.record(History.AUDIT, pipeline, [audit], f"restore:{restore.apply_id}")

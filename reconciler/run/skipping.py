@@ -75,8 +75,8 @@ def _refused(connector: Connector, named: str, hint: str) -> ReconcileError:
 
 def file_to_skip(registry: Registry, head: Head) -> str | None:
     """A file of the step that is open in a head, if somebody wants its input to go on without it."""
-    ingests = head.intent.details.get("ingests", ()) if head.intent is not None else ()
-    read = {fold(one["connector"]): [str(file["path"]) for file in one["range"].get("files", ())] for one in ingests}
+    ingests = head.intent.ingests if head.intent is not None else ()
+    read = {fold(one.connector): one.files for one in ingests}
     if not any(read.values()):
         return None
     for key, seek in sorted(read_controls(registry, head.pipeline).seeks.items()):

@@ -2,13 +2,13 @@
 
 from reconciler.base.boundaries import BEFORE
 from reconciler.base.diagnostics import Diagnostic
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.query.querying import require_relations
 from reconciler.query.waiting import waiting_hint
+from reconciler.registry.intents import RunStatement
 from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.replaying import Running, program_in_force, ready_for_steps
 from reconciler.run.stepping import StepResult, carry_out, write_intent
@@ -26,13 +26,13 @@ def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepRe
         ready_for_steps(target, pipeline, running, steps, lease.check)
         carry_out_waiting(target, pipeline, running.tell, running.boundary)
         stored, program = program_in_force(target, pipeline)
-        details = _statement(target, program, change, sql)
+        work = _statement(target, program, change, sql)
         running.boundary(f"intent:{BEFORE}")
-        stored = write_intent(target, stored, "statement", details)
+        stored = write_intent(target, stored, work)
         return carry_out(target, stored, program, running.engine, running.boundary, lease.check)[1]
 
 
-def _statement(target: Target, program: Program, change: Insert | Delete, sql: str) -> JsonObject:
+def _statement(target: Target, program: Program, change: Insert | Delete, sql: str) -> RunStatement:
     key = fold(change.table)
     table = program.tables.get(key)
     if table is None:
@@ -43,4 +43,4 @@ def _statement(target: Target, program: Program, change: Insert | Delete, sql: s
     if table.declaration.append_only and isinstance(change, Delete):
         raise ReconcileError("X722", f"table {table.name} is append_only: rows can't be deleted")
     require_relations(target, program, change)
-    return {"sql": sql, "table": key, "relations": list(change.relations)}
+    return RunStatement(sql, key, tuple(change.relations))

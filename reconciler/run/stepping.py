@@ -23,7 +23,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, ReconcileError, RegistryError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
@@ -34,11 +33,13 @@ from reconciler.environment.target import Target
 from reconciler.materialize.step_effects import Doing, StepEffects, untold
 from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
-from reconciler.registry.model import Head, Intent, Published, Stored
+from reconciler.registry.intent_codec import kind_of
+from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork
+from reconciler.registry.model import Head, Published, Stored
 from reconciler.run.emitting import pin_emissions
-from reconciler.run.restoring import RESTORE, carry_out_restore
+from reconciler.run.restoring import carry_out_restore
 from reconciler.run.skipping import file_to_skip
-from reconciler.state.lease import TAKEN_OVER, WRITER, this_writer
+from reconciler.state.lease import this_writer
 from reconciler.state.steps import next_step, record_step
 from reconciler.workspace.declared import places_told
 
@@ -67,12 +68,12 @@ def unchecked() -> None:
     """The check of who has the pipeline for itself."""
 
 
-def write_intent(target: Target, stored: Stored[Head], kind: str, details: JsonObject) -> Stored[Head]:
+def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
     """Write down the next step. Raises RegistryConflict when this process lost the pipeline."""
-    if kind != RESTORE:
+    if not isinstance(work, RestoreCheckpoint):
         _published(stored.value)
     # Nothing is step 0 but a first apply: a step that is withdrawn uses its number up.
-    intent = Intent(max(next_step(stored.value), 1), kind, {**details, WRITER: this_writer()}, this_moment())
+    intent = Intent(max(next_step(stored.value), 1), work, this_moment(), writer=this_writer())
     return target.registry.replace_head(stored.token, replace(stored.value, intent=intent), str(uuid.uuid4()))
 
 
@@ -116,7 +117,7 @@ def _carry_out(
         raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
     if intent.withdrawn:
         put_step_back(target, stored, program, boundary)
-        why = "its writer was taken over" if intent.details.get(TAKEN_OVER) else "the engine had refused it"
+        why = "its writer was taken over" if intent.taken_over else "the engine had refused it"
         raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     boundary(f"step:{INTENDED}")
     unwanted = file_to_skip(target.registry, head)
@@ -125,7 +126,7 @@ def _carry_out(
         why = f"it reads {told_path(unwanted)}, which somebody has its input go on without"
         raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     try:
-        if intent.kind == RESTORE:
+        if isinstance(intent.work, RestoreCheckpoint):
             return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
         require_planned_engine(target, program)
         work = StepEffects(target, program, engine, head, boundary, check, clock, doing)
@@ -147,8 +148,8 @@ def _carry_out(
     check()
     started = clock()
     positions = dict(head.positions)
-    for ingest in intent.details.get("ingests", ()):
-        positions[fold(ingest["connector"])] = ingest["position"]
+    for ingest in intent.ingests:
+        positions[fold(ingest.connector)] = ingest.position
     done = replace(
         head,
         published=Published(intent.step, this_moment(), dict(sorted(work.placements.items())), work.foreign),
@@ -156,7 +157,7 @@ def _carry_out(
         intent=None,
         last_step=intent.step,
     )
-    record_step(target.registry, head, done, intent.kind)
+    record_step(target.registry, head, done, kind_of(intent.work))
     boundary(f"history:{RECORDED}")
     written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
     boundary(f"step:{RECORDED}")
@@ -168,7 +169,7 @@ def _carry_out(
         work.rejected,
         work.unmatched,
         {phase: round(taken, 6) for phase, taken in seconds.items()},
-        {name: one["step"] for name, one in sorted(intent.details.get("foreign", {}).items())},
+        {name: one.step for name, one in sorted(intent.foreign.items())},
         work.unknown,
         work.missing,
         work.failed_calls,

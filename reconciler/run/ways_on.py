@@ -8,10 +8,10 @@ who carries out the step knows both.
 import shlex
 from typing import Final
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, IngestFailed
 from reconciler.base.names import first_of
 from reconciler.environment.locations import told_path
+from reconciler.registry.intents import Ingest
 from reconciler.run.failures import addressed
 
 _ALL_NAMED: Final = 3
@@ -28,7 +28,7 @@ _OF_SOURCES: Final = {
 }
 
 
-def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: JsonObject | None) -> EngineError:
+def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: Ingest | None) -> EngineError:
     """The error with a hint whose commands can be carried out as they stand there. `ingest`: what the connector was to bring
     in the step that failed, if it failed in one."""
     error = addressed(error, pipeline, connector)
@@ -45,8 +45,8 @@ def with_a_way_on(error: EngineError, pipeline: str, connector: str, ingest: Jso
     return EngineError(error.code, error.message, hint, error.about)
 
 
-def _without_file(error: EngineError, pipeline: str, connector: str, ingest: JsonObject | None) -> str | None:
-    files = [told_path(str(one["path"])) for one in (ingest or {}).get("range", {}).get("files", ())]
+def _without_file(error: EngineError, pipeline: str, connector: str, ingest: Ingest | None) -> str | None:
+    files = [told_path(file) for file in ingest.files] if ingest is not None else []
     if not files or error.code not in {*_OVER_ROWS, *_OF_SOURCES, "X724"}:
         return None
     # Spark knows a place on S3 under another scheme.

@@ -22,7 +22,8 @@ from reconciler.base.moments import moment_after
 from reconciler.base.names import did_you_mean, is_foreign, is_version
 from reconciler.environment.target import Target
 from reconciler.registry.codec import head_from_json, head_to_json
-from reconciler.registry.model import ForeignStep, Head, OutputState, Placement, foreign_key, recorded_place
+from reconciler.registry.model import Head, OutputState
+from reconciler.registry.placements import ForeignStep, Placement, foreign_key, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 
 LISTED: Final = 100

@@ -19,7 +19,8 @@ from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.environment.target import Target
-from reconciler.registry.model import Journal, Placement
+from reconciler.registry.model import Journal
+from reconciler.registry.placements import Placement
 
 
 def staging_folder(*parts: str) -> str:

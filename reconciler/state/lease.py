@@ -30,7 +30,8 @@ from hashlib import sha256
 
 from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
 from reconciler.base.moments import moment_of
-from reconciler.registry.model import Intent, Lease, Stored
+from reconciler.registry.intents import Intent, Writer
+from reconciler.registry.model import Lease, Stored
 from reconciler.registry.protocol import Registry
 
 TIME_TO_LIVE_SECONDS = 60.0
@@ -40,12 +41,6 @@ _FOR_A_MOMENT = frozenset({"connector", "prune", "stop"})
 """Commands that write something down under the lease, and let go."""
 _POLL_SECONDS = 0.2
 _OF_THIS_HOST = ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid")
-
-WRITER = "writer"
-"""In an intent's details: the process that wrote it."""
-
-TAKEN_OVER = "taken_over"
-"""In the details of an intent that was withdrawn: its writer may still be alive."""
 
 _SECONDS_VARIABLE = "RECONCILE_LEASE_SECONDS"
 """Another time to live, for tests of takeovers; it has no other use."""
@@ -64,13 +59,13 @@ class Holder:
 def this_process(command: str) -> Holder:
     """The holder that this process is."""
     writer = this_writer()
-    return Holder(str(uuid.uuid4()), command, writer["host"], writer["process"])
+    return Holder(str(uuid.uuid4()), command, writer.host, writer.process)
 
 
-def this_writer() -> dict[str, str]:
+def this_writer() -> Writer:
     """This process, as an intent names who wrote it."""
     pid = os.getpid()
-    return {"host": this_host(), "process": f"{pid}:{_started(pid)}"}
+    return Writer(this_host(), f"{pid}:{_started(pid)}")
 
 
 @cache
@@ -292,7 +287,7 @@ def _fence(registry: Registry, pipeline: str, epoch: int, former: Lease, host: s
             return
         intent = head.value.intent
         if intent is not None and not intent.withdrawn and not _is_gone(intent, former, host):
-            intent = replace(intent, withdrawn=True, details={**intent.details, TAKEN_OVER: True})
+            intent = replace(intent, withdrawn=True, taken_over=True)
         try:
             registry.replace_head(head.token, replace(head.value, epoch=epoch, intent=intent), str(uuid.uuid4()))
             return
@@ -302,8 +297,8 @@ def _fence(registry: Registry, pipeline: str, epoch: int, former: Lease, host: s
 
 def _is_gone(intent: Intent, former: Lease, host: str) -> bool:
     # An intent that an older version wrote names nobody: then it was the lease's holder.
-    writer = intent.details.get(WRITER) or {"host": former.host, "process": former.process}
-    return bool(writer["host"] == host and not is_alive(writer["process"]))
+    writer = intent.writer or Writer(former.host, former.process)
+    return writer.host == host and not is_alive(writer.process)
 
 
 def _deadline(seconds: float) -> tuple[float, float]:

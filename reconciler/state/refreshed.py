@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.stored import ColumnType
-from reconciler.registry.model import Head, ObjectVersions, Placement, Refreshed
+from reconciler.registry.model import Head, ObjectVersions, Refreshed
+from reconciler.registry.placements import Placement
 
 
 def refreshed_key(object_id: str, number: int) -> str:

@@ -8,7 +8,8 @@ from reconciler.delta.opening import join_location
 from reconciler.engine.stored import ColumnType
 from reconciler.plan.model import Plan, StagedVersion
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.registry.model import Head, Placement, Staged, StagedView
+from reconciler.registry.model import Head, Staged, StagedView
+from reconciler.registry.placements import Placement
 
 
 def staged_folders(head: Head) -> frozenset[str]:

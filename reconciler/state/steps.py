@@ -22,7 +22,8 @@ from typing import Any, TypeAlias
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound
 from reconciler.base.moments import moment_of, this_moment
-from reconciler.registry.model import ForeignStep, Head, Placement, foreign_places, recorded_place
+from reconciler.registry.model import Head
+from reconciler.registry.placements import ForeignStep, Placement, foreign_places, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
 WITHDRAWN = "withdrawn"

@@ -21,7 +21,8 @@ from reconciler.diff.model import Action, Diff, Fate
 from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import VersionedObject, object_key, versioned_objects
-from reconciler.registry.model import Head, ObjectVersions, Placement
+from reconciler.registry.model import Head, ObjectVersions
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import Registry
 from reconciler.sql.scopes import ALL_COLUMNS
 from reconciler.state.histories import known_versions

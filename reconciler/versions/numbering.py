@@ -31,7 +31,8 @@ from reconciler.diff.objects import ObjectChanges, changed_objects
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import VersionedObject, object_key, object_keys, versioned_objects
-from reconciler.registry.model import Approval, Head, ObjectVersions, Placement
+from reconciler.registry.model import Approval, Head, ObjectVersions
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History, Registry
 from reconciler.state.histories import FORMERLY, known_versions, versions_at
 from reconciler.versions.column_types import inputs_of

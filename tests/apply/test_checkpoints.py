@@ -15,6 +15,7 @@ from reconciler.cli.main import run
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import TableBuild, ViewBuild
 from reconciler.environment.target import open_target
+from reconciler.registry.intents import Writer
 from reconciler.registry.model import Lease, OutputState
 from reconciler.registry.protocol import History
 from reconciler.retention.keeping import _checkpoints
@@ -238,8 +239,8 @@ def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path) -> None:
     assert head is not None
     assert head.value.intent is not None
     assert lease is not None
-    details = {**head.value.intent.details, "writer": {"host": "elsewhere", "process": "1:1"}}
-    registry.replace_head(head.token, replace(head.value, intent=replace(head.value.intent, details=details)), "w1")
+    intent = replace(head.value.intent, writer=Writer("elsewhere", "1:1"))
+    registry.replace_head(head.token, replace(head.value, intent=intent), "w1")
     expired: Lease = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host="elsewhere")
     registry.replace_lease("shop", lease.token, expired, "w2")
     open_project(shop).run_once()

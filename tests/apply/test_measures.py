@@ -11,7 +11,7 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
 from reconciler.engine.recording import RecordingEngine
-from reconciler.registry.model import Placement
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.service.api import Pipeline, Project
 from tests.acceptance.shop import write_shop

@@ -29,6 +29,7 @@ from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.stored import Transaction as Ours
 from reconciler.materialize.withdrawing import ingest_transaction
+from reconciler.registry.intents import Writer
 from reconciler.service.api import Project
 from reconciler.state.lease import Holder, hold_lease
 from tests.cells import mostly_slow
@@ -246,8 +247,7 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path
     head = registry.head("shop")
     assert head is not None
     assert head.value.intent is not None
-    details = {**head.value.intent.details, "writer": {"host": elsewhere.host, "process": elsewhere.process}}
-    intent = replace(head.value.intent, details=details)
+    intent = replace(head.value.intent, writer=Writer(elsewhere.host, elsewhere.process))
     registry.replace_head(head.token, replace(head.value, intent=intent), "elsewhere")
     lease = registry.lease("shop")
     assert lease is not None

@@ -13,6 +13,7 @@ from reconciler.delta.opening import join_location, open_table
 from reconciler.engine.protocol import ColumnType
 from reconciler.registry.codec import controls_from_json, controls_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
+from reconciler.registry.intents import Intent, ReadInputs
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
     Aliases,
@@ -21,25 +22,21 @@ from reconciler.registry.model import (
     Approval,
     Controls,
     EntryState,
-    ForeignStep,
     Head,
     Home,
-    Intent,
     Journal,
     JournalEntry,
     Lease,
     ObjectVersions,
     OutputState,
-    Placement,
     Published,
     Reached,
     Readers,
     Seek,
     Sending,
     Stored,
-    moved_foreign,
-    read_of,
 )
+from reconciler.registry.placements import ForeignStep, Placement, moved_foreign, read_of
 from reconciler.registry.protocol import History, Registry
 
 FULL_HEAD = Head(
@@ -71,7 +68,7 @@ FULL_HEAD = Head(
         "v.topic": OutputState(None, None, 0, replaces=True),
     },
     positions={"t.history": {"version": 3, "complete": True}},
-    intent=Intent(5, "ingest", {"ingests": []}, "2026-01-01"),
+    intent=Intent(5, ReadInputs(()), "2026-01-01"),
     journal=Journal(
         "id2",
         "sha256:p2",

@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
+from reconciler.registry.intents import RunStatement
 from reconciler.run.stepping import write_intent
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import opened, put
@@ -45,7 +46,7 @@ def test_a_step_that_was_left_open_and_stumbles_is_put_back(root: Path) -> None:
     head = target.registry.head("shop")
     assert head is not None
     sql = "INSERT INTO lineitem VALUES (9, 'y')"
-    write_intent(target, head, "statement", {"sql": sql, "table": "lineitem", "relations": ["lineitem"]})
+    write_intent(target, head, RunStatement(sql, "lineitem", ("lineitem",)))
     with pytest.raises(ValueError, match="nobody thought of that"):
         opened(root, Mistaken(DeltaWriter())).run_once()
 

@@ -9,7 +9,8 @@ import pytest
 
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import NotFound, ReconcileError
-from reconciler.registry.model import Placement, Published
+from reconciler.registry.model import Published
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import Place, put_output
 from reconciler.run.lagging import lagging_steps

@@ -2,17 +2,17 @@
 
 import pytest
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, IngestFailed
+from reconciler.registry.intents import Ingest
 from reconciler.run.ways_on import with_a_way_on
 
-ONE: JsonObject = {"range": {"files": [{"path": "/lake/a b.csv", "size": 1, "modified": 1}]}}
-FOUR: JsonObject = {"range": {"files": [{"path": f"s3://lake/{n}.csv"} for n in range(4)]}}
-OFFSETS: JsonObject = {"range": {"offsets": {"0": [1, 2]}}}
+ONE = Ingest("tolls.csv", {"files": [{"path": "/lake/a b.csv", "size": 1, "modified": 1}]}, {})
+FOUR = Ingest("tolls.csv", {"files": [{"path": f"s3://lake/{n}.csv"} for n in range(4)]}, {})
+OFFSETS = Ingest("tolls.csv", {"offsets": {"0": [1, 2]}}, {})
 SKIP = "reconcile connector skip fleet tolls.csv --file "
 
 
-def hint(error: EngineError, ingest: JsonObject | None) -> str:
+def hint(error: EngineError, ingest: Ingest | None) -> str:
     return with_a_way_on(error, "fleet", "tolls.csv", ingest).hint or ""
 
 

@@ -17,6 +17,7 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.locations import with_absolute_location, without_root
+from reconciler.registry.intents import Ingest, ReadInputs
 from reconciler.run.replaying import program_in_force
 from reconciler.run.stepping import carry_out, unchecked, write_intent
 from reconciler.service.api import Project
@@ -80,9 +81,10 @@ def make_step(root: Path, point: str, guarded: bool) -> None:
             settings = with_absolute_location(connector.settings, target.root)
             found = engine.discover(connector.qualified_name, settings, None)
             assert found is not None
-            ingests.append({"connector": connector.qualified_name, "range": found.range, "position": found.position})
+            read, position = (without_root(one, target.root) for one in (found.range, found.position))
+            ingests.append(Ingest(connector.qualified_name, read, position))
         boundary("intent:before")
-        stored = write_intent(target, stored, "ingest", without_root({"ingests": ingests}, target.root))
+        stored = write_intent(target, stored, ReadInputs(tuple(ingests)))
         carry_out(target, stored, program, engine, boundary, lease.check if guarded else unchecked)
 
 

@@ -149,14 +149,17 @@ def _in(seconds: float) -> str:
 
 def test_who_is_not_to_be_found_in_another_container_of_the_name_is_not_dead() -> None:
     """A process there has a number of its own, which here is nobody's, or somebody else's."""
-    inside = "import json; from reconciler.state.lease import this_writer; print(json.dumps(this_writer()))"
+    inside = (
+        "import json; from reconciler.state.lease import this_writer as us; print(json.dumps([us().host, us().process]))"
+    )
     contained = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", inside]
     done = subprocess.run(contained, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip("no container can be made here")
-    there, here = json.loads(done.stdout), this_process("run").host
-    assert there["host"] != here
-    assert there["host"].partition(" (")[0] == here.partition(" (")[0]
-    lease = Lease("x", "run", there["host"], there["process"], 1, "", _in(60))
+    host, process = json.loads(done.stdout)
+    here = this_process("run").host
+    assert host != here
+    assert host.partition(" (")[0] == here.partition(" (")[0]
+    lease = Lease("x", "run", host, process, 1, "", _in(60))
     assert not is_free(lease, datetime.now(UTC), here)
     assert is_free(replace(lease, host=here, process="999999999:5"), datetime.now(UTC), here)

@@ -15,7 +15,8 @@ from reconciler.connectors.transport import Direction
 from reconciler.environment.target import open_target
 from reconciler.project.program.model import Connector
 from reconciler.registry.memory import MemoryRegistry
-from reconciler.registry.model import Applied, Approval, Head, OutputState, Placement, Published
+from reconciler.registry.model import Applied, Approval, Head, OutputState, Published
+from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.run.lagging import lagging_steps
 from reconciler.state.checkpoints import list_checkpoints, write_checkpoint

@@ -7,6 +7,7 @@ import pytest
 
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.recording import RecordingEngine
+from reconciler.registry.intents import Writer
 from reconciler.registry.model import Lease, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.service.api import Project
@@ -107,8 +108,8 @@ def test_a_restore_that_was_put_back_leaves_no_version(shop: Path) -> None:
     assert head is not None
     assert head.value.intent is not None
     assert lease is not None
-    details = {**head.value.intent.details, "writer": {"host": "elsewhere", "process": "1:1"}}
-    registry.replace_head(head.token, replace(head.value, intent=replace(head.value.intent, details=details)), "w1")
+    intent = replace(head.value.intent, writer=Writer("elsewhere", "1:1"))
+    registry.replace_head(head.token, replace(head.value, intent=intent), "w1")
     expired: Lease = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host="elsewhere")
     registry.replace_lease("twin", lease.token, expired, "w2")
     twin.run_once()
