@@ -10,7 +10,7 @@ from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.base.names import is_version
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
-from reconciler.cli.output import ProgressLines, go_on_unread, note, say, show_error, show_json
+from reconciler.cli.output import ProgressLines, note, say, show_error, show_json
 from reconciler.plan.words import summarise
 from reconciler.state.staged import staged_names
 from reconciler.workspace.pipelines import require_known
@@ -32,7 +32,6 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Example: reconcile apply student_grades
     """
-    go_on_unread()
     outcomes: list[dict[str, object]] = []
     worst = EXIT_DONE
     with project_of(repo, environment) as project:

@@ -7,7 +7,7 @@ import click
 
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import note, say, show_json, show_table
+from reconciler.cli.output import end_unread, note, say, show_json, show_table
 from reconciler.service.api import Pipeline
 from reconciler.state.checkpoints import Checkpoint
 
@@ -49,6 +49,7 @@ def command(
         found = project.new_pipeline(pipeline) if source else project.pipeline(pipeline)
         match action:
             case "list":
+                end_unread()
                 return _show(found, form)
             case "create":
                 written = found.checkpoint(name)

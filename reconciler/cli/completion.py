@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from reconciler.cli.output import say_unchanged
+from reconciler.cli.output import end_unread, say_unchanged
 
 
 @click.command()
@@ -13,6 +13,7 @@ def command(shell: str) -> int:
 
     Example: eval "$(reconcile completion bash)"
     """
+    end_unread()
     from reconciler.cli.main import cli
 
     found = get_completion_class(shell)

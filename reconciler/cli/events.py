@@ -6,7 +6,7 @@ import click
 
 from reconciler.base.digest import canonical_json
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
-from reconciler.cli.output import show_json, show_table
+from reconciler.cli.output import end_unread, show_json, show_table
 from reconciler.state.events import read_events
 from reconciler.workspace.pipelines import require_known
 
@@ -23,6 +23,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, limit:
 
     Example: reconcile events tpch --limit 20
     """
+    end_unread()
     target = target_of(repo, environment)
     require_known(target, pipeline)
     events = read_events(target.registry, pipeline, limit)

@@ -5,7 +5,7 @@ import click
 from reconciler.apply.explaining import Explanation, explain
 from reconciler.base.errors import EXIT_DONE
 from reconciler.cli.options import format_option, pipeline_argument, target_of, target_options
-from reconciler.cli.output import note, paint, say_painted, show_json, terminal_width
+from reconciler.cli.output import end_unread, note, paint, say_painted, show_json, terminal_width
 from reconciler.plan.words import summarise
 
 
@@ -22,6 +22,7 @@ def command(pipeline: str, relation: str | None, repo: str, environment: str | N
 
     Example: reconcile explain student_grades avg_grade
     """
+    end_unread()
     found = explain(target_of(repo, environment), pipeline, relation)
     if found.problems:
         note(f"the files of {pipeline} have {len(found.problems)} error(s); run: reconcile validate {pipeline}")

@@ -7,7 +7,7 @@ import click
 
 from reconciler.base.digest import canonical_json
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import note, paint, say, say_painted, say_unchanged, show_json, show_table
+from reconciler.cli.output import end_unread, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.connectors.catalogue import shown_settings
 from reconciler.environment.commits import short_commit
 from reconciler.project.manifest.spark_values import shown_program_settings
@@ -32,6 +32,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Example: reconcile history tpch --at 2026-01-31
     """
+    end_unread()
     target = target_of(repo, environment)
     for name in pipelines:
         if target.registry.head(name) is None:

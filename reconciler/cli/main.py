@@ -20,7 +20,7 @@ import click
 
 from reconciler.base.errors import EXIT_ERROR, EXIT_INTERRUPTED, ReconcileError
 from reconciler.base.version import __version__
-from reconciler.cli.output import note, show_error
+from reconciler.cli.output import note, show_error, show_usage
 
 if TYPE_CHECKING:
     from reconciler.engine.protocol import Engine
@@ -69,6 +69,14 @@ class Commands(click.Group):
         module = importlib.import_module(f"reconciler.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            # click takes it for a reader of stdout that is gone, and says nothing. `output` knows of readers: this one is of
+            # a connection.
+            raise ConnectionError(str(error)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -128,15 +136,11 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
         note("interrupted")
         return EXIT_INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        show_usage(error)
         return EXIT_ERROR
     except ReconcileError as error:
         show_error(error, _environment(sys.argv[1:] if arguments is None else arguments))
         return error.exit_code
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; nothing may be flushed into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_ERROR
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
             place = f"{error.filename}: " if error.filename else ""

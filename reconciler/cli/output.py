@@ -4,13 +4,15 @@ Every command shows what it has to say through this module. So nothing that othe
 rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
 are of the environment that the command was asked for (`commands`), but for what others wrote. `say_painted` alone trusts its
 text: it is for forms that are put together from printable pieces and `paint`.
-A message whose reader is gone is lost, and keeps nobody from going on; a result whose reader is gone ends the command, as it
-does any program before a pipe, but for commands that do something while they tell (`go_on_unread`).
+A message or result whose reader is gone is lost, and keeps nobody from going on: what a command does is done whoever looks
+on, and its exit code says what became of it. A command that only shows something ends then, as any program before a pipe
+does (`end_unread`).
 Credentials within texts are replaced, whoever wrote them (`redaction.masked_in_code`). Only rows that were asked for
 (`show_rows`, `show_csv`, `data` of JSON) are data and stand as they are, in CSV for a file or a pipe with what would act.
 """
 
 import csv
+import io
 import json
 import os
 import shutil
@@ -23,14 +25,14 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 import click
 
 from reconciler.base.commands import in_environment
-from reconciler.base.errors import ManifestInvalid, ReconcileError
+from reconciler.base.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
 from reconciler.base.printing import printable, printable_json, printable_lines
 from reconciler.base.redaction import masked_in_code, masked_within
 
 if TYPE_CHECKING:
     from reconciler.apply.applying import Progress
 
-_GOES_ON: Final = "reconciler.goes_on_unread"
+_ENDS: Final = "reconciler.ends_unread"
 _STYLES: dict[str, dict[str, Any]] = {
     "added": {"fg": "green"},
     "modified": {"fg": "yellow"},
@@ -45,9 +47,9 @@ def paint(text: str, style: str) -> str:
     return click.style(printable_lines(text), **_STYLES[style])
 
 
-def go_on_unread() -> None:
-    """The running command goes on when nobody reads its results any more: it is there for what it does."""
-    click.get_current_context().meta[_GOES_ON] = True
+def end_unread() -> None:
+    """The running command ends when nobody reads its results any more: it is there for these alone."""
+    click.get_current_context().meta[_ENDS] = True
 
 
 def say(text: str = "") -> None:
@@ -106,6 +108,13 @@ def show_error(error: ReconcileError, environment: str | None = None) -> None:
         note(f"    hint: {error.hint}", environment)
 
 
+def show_usage(error: click.ClickException) -> None:
+    """What is wrong with the words of a command, on stderr."""
+    told = io.StringIO()
+    error.show(told)
+    note(told.getvalue().rstrip("\n"))
+
+
 def _shown(text: str) -> str:
     return printable_lines(masked_in_code(text)[0])
 
@@ -114,13 +123,17 @@ def _echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     try:
         click.echo(text, err=err, nl=nl)
     except BrokenPipeError:
-        context = click.get_current_context(silent=True)
-        if not err and (context is None or not context.meta.get(_GOES_ON)):
-            raise
-        # What is in its buffer, and all that comes, goes nowhere.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, (sys.stderr if err else sys.stdout).fileno())
-        os.close(nowhere)
+        _unread(sys.stderr if err else sys.stdout)
+
+
+def _unread(stream: TextIO) -> None:
+    """Nobody reads a stream any more: what is in its buffer, and all that comes, goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    context = click.get_current_context(silent=True)
+    if stream is sys.stdout and context is not None and context.meta.get(_ENDS):
+        raise click.exceptions.Exit(EXIT_ERROR)
 
 
 def asked_environment() -> str | None:
@@ -168,7 +181,11 @@ def show_csv(names: Sequence[str], rows: Sequence[Sequence[str]], out: TextIO | 
     out = out or sys.stdout
     writer = csv.writer(out, lineterminator="\n")
     fit = printable if out.isatty() else str
-    writer.writerows([fit(cell) for cell in row] for row in (names, *rows))
+    try:
+        writer.writerows([fit(cell) for cell in row] for row in (names, *rows))
+        out.flush()
+    except BrokenPipeError:
+        _unread(out)
 
 
 class ProgressLines:

@@ -7,7 +7,7 @@ import click
 
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import choose_colour, paint, say_painted
+from reconciler.cli.output import choose_colour, end_unread, paint, say_painted
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.plan.unchanged_text import render_unchanged
@@ -42,6 +42,8 @@ def command(
     Example: reconcile plan student_grades --write-lock
     """
     choose_colour(colour)
+    if not write_lock:
+        end_unread()
     target = target_of(repo, environment)
     for name in pipelines:
         require_known(target, name)

@@ -11,7 +11,17 @@ from reconciler.apply.promoting import all_staged, find_staged, plan_promotion, 
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import ProgressLines, choose_colour, note, paint, say, say_painted, show_json, terminal_width
+from reconciler.cli.output import (
+    ProgressLines,
+    choose_colour,
+    end_unread,
+    note,
+    paint,
+    say,
+    say_painted,
+    show_json,
+    terminal_width,
+)
 from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -44,6 +54,8 @@ def command(
     Example: reconcile promote revenue@v3
     """
     choose_colour(colour)
+    if only_plan:
+        end_unread()
     with project_of(repo, environment) as project:
         target = project.target
         which, staged = staged_of(target, name, pipeline)

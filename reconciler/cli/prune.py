@@ -10,7 +10,7 @@ from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.base.moments import moment_of
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
-from reconciler.cli.output import note, say, show_json, show_table
+from reconciler.cli.output import end_unread, note, say, show_json, show_table
 from reconciler.plan.impact_words import bytes_words
 from reconciler.retention.pruning import Pruning
 from reconciler.retention.rules import KnownVersion
@@ -30,6 +30,8 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Example: reconcile prune sales --dry-run
     """
+    if dry_run:
+        end_unread()
     found: list[Pruning] = []
     code = EXIT_DONE
     with project_of(repo, environment) as project:

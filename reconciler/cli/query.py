@@ -4,7 +4,7 @@ import click
 
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import as_text, note, say, show_csv, show_json, show_rows
+from reconciler.cli.output import as_text, end_unread, note, say, show_csv, show_json, show_rows
 from reconciler.versions.history import time_of
 
 
@@ -25,6 +25,7 @@ def command(
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
+    end_unread()
     if at_step is not None and time is not None:
         raise ReconcileError("U850", "--at-step and --at both say as of when to read", "leave one of them out")
     with project_of(repo, environment) as project:

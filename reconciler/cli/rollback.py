@@ -13,7 +13,17 @@ from reconciler.apply.rolling_back import plan_rollback, roll_back
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import ProgressLines, choose_colour, note, paint, say, say_painted, show_json, terminal_width
+from reconciler.cli.output import (
+    ProgressLines,
+    choose_colour,
+    end_unread,
+    note,
+    paint,
+    say,
+    say_painted,
+    show_json,
+    terminal_width,
+)
 from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -58,6 +68,8 @@ def command(
     Example: reconcile rollback revenue@v1
     """
     choose_colour(colour)
+    if only_plan:
+        end_unread()
     with project_of(repo, environment) as project:
         target = project.target
         rollback = _rollback(target, name, pipeline, to, end, kind)

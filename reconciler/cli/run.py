@@ -10,7 +10,7 @@ import click
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_INTERRUPTED
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import go_on_unread, note, say, show_json
+from reconciler.cli.output import note, say, show_json
 from reconciler.run.forced_stops import REPLAYED
 from reconciler.run.running import Running, run_pipeline
 from reconciler.state.stopping import end_this_process
@@ -37,7 +37,6 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
 
     Example: reconcile run tpch --once
     """
-    go_on_unread()
     stopped = False
 
     def stop(number: int, frame: object) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.output import note, say
+from reconciler.cli.output import end_unread, note, say
 
 
 @click.command()
@@ -16,6 +16,8 @@ def command(s3: bool, jars: bool, job: bool) -> int:
 
     Example: reconcile setup
     """
+    if job or jars:
+        end_unread()
     if job:
         say(str(Path(__file__).resolve().parents[1] / "job.py"))
     elif jars:

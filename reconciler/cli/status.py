@@ -10,7 +10,7 @@ import click
 from reconciler.base.digest import JsonObject, canonical_json, short
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import clear_screen, say, say_painted, show_error, show_json, show_table
+from reconciler.cli.output import clear_screen, end_unread, say, say_painted, show_error, show_json, show_table
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
@@ -33,6 +33,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Example: reconcile status student_grades --format json
     """
+    end_unread()
     target = target_of(repo, environment)
     before: dict[str, PipelineStatus] = {}
     for number in count():
@@ -43,7 +44,6 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         _show(tuple(before.values()), form, named=bool(pipelines))
         if not watch:
             return code
-        sys.stdout.flush()
         try:
             time.sleep(1)
         except KeyboardInterrupt:

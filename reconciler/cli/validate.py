@@ -7,7 +7,7 @@ from reconciler.base.diagnostics import Diagnostic, Severity, diagnostic_to_json
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
-from reconciler.cli.output import asked_environment, say, show_json
+from reconciler.cli.output import asked_environment, end_unread, say, show_json
 from reconciler.environment.policies import validate_policy
 from reconciler.environment.source import pipeline_names, require_pipeline
 from reconciler.project.manifest.verdicts import POLICY_FILE
@@ -24,6 +24,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
 
     Example: reconcile validate student_grades
     """
+    end_unread()
     target = target_of(repo, environment)
     known = pipeline_names(target.root)
     for name in pipelines:

@@ -12,7 +12,17 @@ from reconciler.apply.refreshing import refresh_version
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, project_of, target_of, target_options
-from reconciler.cli.output import ProgressLines, note, paint, say, say_painted, say_unchanged, show_json, show_table
+from reconciler.cli.output import (
+    ProgressLines,
+    end_unread,
+    note,
+    paint,
+    say,
+    say_painted,
+    say_unchanged,
+    show_json,
+    show_table,
+)
 from reconciler.cli.version_differences import show_difference
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import Applying
@@ -40,6 +50,7 @@ from reconciler.versions.looking import (
 )
 
 _ACTIONS: Final = ("list", "show", "diff", "alias", "unalias", "refresh")
+_ONLY_SHOW: Final = ("list", "show", "diff")
 
 
 @click.command()
@@ -88,6 +99,8 @@ def command(
         raise click.UsageError(f"{action} takes no --data")
     if key is not None and not data:
         raise click.UsageError("--key goes with --data")
+    if action in _ONLY_SHOW:
+        end_unread()
     target = target_of(repo, environment)
     match action:
         case "list":
