@@ -44,7 +44,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         found = programs_at(target, chosen, time, all_of_them=bool(pipelines))
         if form == "json":
             programs = [_as_json(one) for one in found]
-            show_json({"form": "reconciler/project/program/v1", "at": time.isoformat(), "pipelines": programs})
+            show_json({"form": "reconciler/program/v1", "at": time.isoformat(), "pipelines": programs})
         else:
             for program in found:
                 _show(program)

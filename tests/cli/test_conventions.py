@@ -1,6 +1,7 @@
 """Conventions that hold for every command."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
+import reconciler
 from reconciler.cli.main import cli, run
 from tests.acceptance.shop import BEFORE, write_shop
 
@@ -25,6 +27,22 @@ def command(name: str) -> click.Command:
 def repository(tmp_path: Path) -> Path:
     write_shop(tmp_path, BEFORE.replace("MATERIALIZED VIEW", "VIEW"))
     return tmp_path
+
+
+FORMS = """
+    alias apply events explain history plan plans program promote prune refresh report rollback status unstage version
+    version-diff versions
+"""
+
+
+def test_no_form_of_json_is_renamed_unseen() -> None:
+    """Whoever reads a form knows it by its name; a new one is added here."""
+    found = {
+        one.removeprefix("reconciler/").removesuffix("/v1")
+        for path in (Path(reconciler.__file__).parent).rglob("*.py")
+        for one in re.findall(r'(?:"form": |FORM(?:: Final)? = )"([^"]*)"', path.read_text())
+    }
+    assert found == set(FORMS.split())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
