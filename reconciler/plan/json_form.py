@@ -32,6 +32,7 @@ from reconciler.plan.model import (
     DropRelation,
     EvolveTable,
     ExtendTable,
+    Hazard,
     Plan,
     PublishTable,
     PublishView,
@@ -123,7 +124,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],
         "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
-        "hazards": [asdict(hazard) for hazard in plan.hazards],
+        "hazards": [hazard_to_json(hazard) for hazard in plan.hazards],
         "judgements": [
             {
                 "code": one.hazard.code,
@@ -199,6 +200,10 @@ _FORMS: Mapping[type, tuple[str, tuple[str, ...]]] = {
     kind: (re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(), tuple(member.name for member in fields(kind)))
     for kind in get_args(Cause)
 }
+
+
+def hazard_to_json(hazard: Hazard) -> dict[str, Any]:
+    return {"code": hazard.code, "subject": hazard.subject, "message": hazard.message}
 
 
 def _query(difference: QueryDifference) -> JsonObject:

@@ -127,11 +127,15 @@ def _beyond_content(diff: Diff, renames: Renames, hazards: tuple[Hazard, ...]) -
         "kept": kept,
         "renamed": renamed if any(renamed.values()) else {},
         "protected": protected,
-        "readers": sorted(hazard.message for hazard in hazards if hazard.code == "H915"),
-        "writers": sorted(hazard.message for hazard in hazards if hazard.code == "H939"),
+        "readers": _touched_others(hazards, "H915"),
+        "writers": _touched_others(hazards, "H939"),
         "loosened": [[one.safeguard.value, fold(one.subject), one.applied, one.desired] for one in diff.loosened],
     }
     return {name: part for name, part in found.items() if part}
+
+
+def _touched_others(hazards: tuple[Hazard, ...], code: str) -> dict[str, list[str]]:
+    return {fold(hazard.subject): list(hazard.others) for hazard in hazards if hazard.code == code}
 
 
 def _guards_of_new(applied: Program, desired: Program, renames: Renames) -> dict[str, Any]:

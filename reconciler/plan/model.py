@@ -143,11 +143,13 @@ class ConnectorOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """Something that a reviewer should not miss. `code` is permanent (H9xx in docs/errors.md)."""
+    """Something that a reviewer should not miss. `code` is permanent (H9xx in docs/errors.md). `others` are those outside of
+    the pipeline whom it touches, in order; they are part of the plan's digest, the words of the message are not."""
 
     code: str
     subject: str
     message: str
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,20 @@ from dataclasses import replace
 import pytest
 
 from reconciler.base.declarations import (
+    BootstrapPolicy,
     FunctionDeclaration,
     PythonBody,
     SqlBody,
 )
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
+from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.large import find_impact_hazards
+from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
-from reconciler.plan.model import Hazard
+from reconciler.plan.make import make_plan
+from reconciler.plan.model import Hazard, Policies
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.compile import compile_program
@@ -52,6 +56,22 @@ def output(view: str, name: str = "out", more: str = "") -> str:
         f"  connectors:\n    - name: {name}\n      view: {view}\n{more}"
         "      transport: {name: delta_table_output, config: {uri: somewhere}}\n"
     )
+
+
+def test_of_others_a_digest_holds_who_they_are_and_no_words() -> None:
+    """Another wording of a hazard voids no approval."""
+    applied, desired = program(T, "  connectors: []\n"), program("CREATE TABLE t (id BIGINT);")
+    sending = program(f"{KEYED}CREATE VIEW v AS SELECT id FROM k;", output("v"))
+    readers = {"t": [ForeignReader("bills.v", frozenset({"name"})), ForeignReader("bills.w", frozenset({"id"}))]}
+    writers = {"v.out": ("bills.v.lake", "costs.v.lake")}
+    policies = Policies(BootstrapPolicy.ALLOW)
+    for before, after, others in (
+        (take_snapshot(applied), take_snapshot(desired), {"readers": {"t": ["bills.v"]}}),
+        (None, take_snapshot(sending), {"writers": {"v.out": ["bills.v.lake", "costs.v.lake"]}}),
+    ):
+        plan = make_plan("shop", "dev", before, after, policies, readers=readers, writers=writers if before is None else {})
+        digests = (before.digest if before is not None else None, after.digest)
+        assert plan.digest == plan_digest("shop", "dev", *digests, policies, None, others)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.redaction import masked_in_code
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
+from reconciler.plan.json_form import hazard_to_json
 
 FORM = "reconciler/explain/v1"
 
@@ -49,7 +50,7 @@ def _relation(one: RelationExplanation) -> dict[str, Any]:
         "connectors": [
             {"name": item.connector, "outcome": item.outcome.value, "reason": item.reason} for item in one.connectors
         ],
-        "hazards": [asdict(hazard) for hazard in one.hazards],
+        "hazards": [hazard_to_json(hazard) for hazard in one.hazards],
     }
 
 

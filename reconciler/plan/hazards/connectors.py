@@ -139,6 +139,5 @@ def sinks_of_others(desired: Program, writers: Mapping[str, Sequence[str]]) -> I
     for key, others in sorted(writers.items()):
         name = desired.connectors[key].qualified_name
         who = f"{', '.join(others)} {'do' if len(others) > 1 else 'does'}"
-        yield Hazard(
-            "H939", name, f"{name} writes where {who}: what one of them empties or overwrites is lost to the other, too"
-        )
+        message = f"{name} writes where {who}: what one of them empties or overwrites is lost to the other, too"
+        yield Hazard("H939", name, message, tuple(others))

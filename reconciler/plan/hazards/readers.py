@@ -73,7 +73,7 @@ def readers_lose(
         readers = sorted({*named, *(one.view for one in views if any(loss.hurts(one) for loss in losses))})
         if readers and losses:
             subject = f"{change.kind.value} {change.name}, which {', '.join(readers)} {_read(readers)},"
-            yield Hazard("H915", change.name, f"{subject} {'; '.join(loss.words for loss in losses)}")
+            yield Hazard("H915", change.name, f"{subject} {'; '.join(loss.words for loss in losses)}", tuple(readers))
 
 
 def _read(readers: list[str]) -> str:
