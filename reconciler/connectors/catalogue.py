@@ -8,6 +8,7 @@ variables resolved, secrets still `${secret:NAME}`.
 - `canonical_settings` is what decides whether a connector was modified: defaults written out, settings that reset
   nothing left out, equivalent spellings made one.
 - `shown_settings` is what may be shown of them: values whose schema marks them as plain; all others may be secret.
+- `place` tells one place from another, with the server that is asked for it.
 - `told_address` is the place that a connector reads or writes, without what may be secret of it.
 - `secret_paths` says where secrets surely stand.
 
@@ -15,6 +16,7 @@ What it does not do: read or write through a connector (the engine's), resolve r
 """
 
 import math
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -56,6 +58,7 @@ TRANSPORTS: Final[Mapping[str, Transport]] = {
 SCHEMA_FILE: Final = "connector.schema.json"
 
 _MAXIMUM_DEPTH: Final = 20
+_WHO_GIVES_CREDENTIALS: Final = ("oauth2", "sts", "msi")
 _STORAGE_OPTIONS: Final = ("aws_", "azure_", "google_")
 _OF_ONE_DIRECTION: Final = {
     COLUMNS: Direction.INPUT,
@@ -125,6 +128,30 @@ def canonical_settings(settings: JsonObject) -> JsonObject:
         filled["transport"] = {**filled["transport"], "config": options}
     names = canonical_columns(filled)
     return {key: value for key, value in filled.items() if key != COLUMNS} | ({COLUMNS: names} if names else {})
+
+
+def servers(settings: JsonObject) -> frozenset[str]:
+    """The servers of a store that a connector's options name, by whichever of them: a bucket of one name may be on two."""
+    return frozenset(
+        str(value).rstrip("/")
+        for name, value in config_of(settings).items()
+        if name.endswith("endpoint") and not any(who in name for who in _WHO_GIVES_CREDENTIALS)
+    )
+
+
+def place(settings: JsonObject) -> tuple[object, ...]:
+    """What tells one place that a connector reads or writes from another, as far as its settings say: equal of two spellings
+    of one, as a slash at the end makes no other."""
+    transport = transport_of(settings)
+    config = config_of(settings)
+    parts = (config.get(name) for name in (transport.address if transport is not None else ()))
+    return (*(_plain_place(part) if isinstance(part, str) else part for part in parts), servers(settings))
+
+
+def _plain_place(text: str) -> str:
+    scheme, sign, rest = text.partition("://")
+    # Hadoop's name of S3 and everybody's.
+    return f"{'s3' if scheme == 's3a' else scheme}{sign}{rest.rstrip('/')}" if sign else posixpath.normpath(text)
 
 
 def on_bootstrap(settings: JsonObject) -> str:

@@ -24,9 +24,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reconciler.base.names import fold
-from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete, transport_of
+from reconciler.connectors.catalogue import on_bootstrap, place, sink_can_delete
 from reconciler.connectors.columns import COLUMNS
-from reconciler.connectors.transport import Direction, config_of
+from reconciler.connectors.transport import Direction
 from reconciler.diff.fields import describe_fields, field_changes
 from reconciler.diff.model import Action, ConnectorChange, Diff, Fate, RelationChange
 from reconciler.diff.moves import Renames
@@ -159,17 +159,11 @@ def _output_outcome(
 
 def _elsewhere(old: Connector | None, connector: Connector) -> str:
     """What to say of what an output has yet to send, where it writes to another place than before."""
-    if old is None or _place(old) == _place(connector):
+    if old is None or (old.transport, place(old.settings)) == (connector.transport, place(connector.settings)):
         return ""
     emptied = "truncate" in (on_bootstrap(old.settings), on_bootstrap(connector.settings))
-    also = "; if its sink was yet to be emptied, the one there is" if emptied else ""
+    also = "; a sink that was still to be emptied: it is the new one that is emptied" if emptied else ""
     return f", and what it has yet to send goes where it writes now{also}"
-
-
-def _place(connector: Connector) -> tuple[object, ...]:
-    transport = transport_of(connector.settings)
-    config = config_of(connector.settings)
-    return (connector.transport, *(config.get(name) for name in (transport.address if transport is not None else ())))
 
 
 def changes_names_only(change: ConnectorChange) -> bool:

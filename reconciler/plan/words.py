@@ -193,7 +193,7 @@ _DECIDES_LATER: Final = {
     "send_snapshot": "nothing is sent for that alone: it says how an output begins that is new or changed; "
     "a seek to snapshot sends all rows",
 }
-"""Of settings that change nothing where they are changed, what they do and what else does it."""
+"""What to add where a setting is told that sends nothing by itself."""
 
 
 def describe_metadata(change: MetadataChange) -> str:

@@ -16,7 +16,7 @@ from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
-from reconciler.connectors.transport import config_of
+from reconciler.connectors.catalogue import servers
 from reconciler.delta.opening import is_relative
 from reconciler.delta.same_places import as_written, on_this_disk
 from reconciler.delta.warehouse_places import warehouse_around
@@ -114,9 +114,5 @@ def _applied_places(target: Target, pipeline: str, *, with_relative: bool) -> It
 
 def _keys(settings: JsonObject, places: frozenset[str]) -> frozenset[str]:
     """What a place is known by, with the server that is asked for it: a bucket of one name may be on two."""
-    servers = sorted(
-        f"{name}={value}"
-        for name, value in config_of(settings).items()
-        if "endpoint" in name and not name.endswith("region")
-    )
-    return frozenset(" ".join([place, *servers]) if place.startswith("s3://") else place for place in places)
+    asked = sorted(servers(settings))
+    return frozenset(" ".join([place, *asked]) if place.startswith("s3://") else place for place in places)
