@@ -280,6 +280,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X753": "an output's table has other columns than its view",
     "X754": "an output's view lacks a column that it names",
     "X755": "an output writes into a warehouse",
+    "X756": "an output's sink has what somebody else sent under its number",
     "X780": "another Spark, Python or setting than was planned for",
 }
 

@@ -96,5 +96,14 @@ class IngestFailed(EngineError):
         self.connector = connector
 
 
+class AnotherEmission(EngineError):
+    """A sink has got an emission of this output that its head knows nothing of. `serial` is the highest number that the sink
+    was found to have of the output."""
+
+    def __init__(self, message: str, serial: int) -> None:
+        super().__init__("X756", message)
+        self.serial = serial
+
+
 class SetUpMissing(ReconcileError):
     """The machine lacks something (Java, jars); the message names it."""

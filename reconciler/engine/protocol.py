@@ -221,6 +221,10 @@ class Emission:
     keeps it skips a repeat. `step` is the published step that `after` belongs to, `commit` is written with the sink's commit
     if it has such a thing. `warehouses` are those that are known: a sink within one is refused, as
     is one within any other that can be seen (X755).
+
+    `id` tells a repeat from another emission that only has its number: a sink that skips repeats keeps it. One that has
+    another one's under this number, or a later number, is left alone (X756). Where it is empty (an earlier version pinned
+    it), the number alone tells.
     """
 
     connector: str
@@ -233,6 +237,7 @@ class Emission:
     transaction: Transaction
     commit: JsonObject = field(default_factory=dict)
     warehouses: tuple[str, ...] = ()
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,15 @@ class Writer(Protocol):
         """The version that carries the transaction, or None."""
         ...
 
-    def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
-        """Make these the table's whole contents (created if there is none) in one commit; returns its version."""
+    def written(self, location: str, application: str) -> Mapping[int, JsonObject]:
+        """The numbers of an application's transactions that the table has, with what their commits say of themselves."""
+        ...
+
+    def write(
+        self, location: str, contents: Contents, transaction: Transaction | None, said: JsonObject | None = None
+    ) -> int:
+        """Make these the table's whole contents (created if there is none) in one commit, which says that of itself; returns
+        its version."""
         ...
 
     def vacuum(self, location: str, files: Sequence[str]) -> None:
@@ -91,9 +98,9 @@ class Writer(Protocol):
 
 @dataclass(slots=True)
 class MemoryWriter:
-    """Tables in memory: every version of each, with the transaction that wrote it."""
+    """Tables in memory: every version of each, with the transaction that wrote it, and what that says of itself."""
 
-    tables: dict[str, list[tuple[Contents, Transaction | None]]] = field(default_factory=dict)
+    tables: dict[str, list[tuple[Contents, Transaction | None, JsonObject]]] = field(default_factory=dict)
 
     def latest(self, location: str) -> int | None:
         return len(self.tables[location]) - 1 if location in self.tables else None
@@ -105,12 +112,18 @@ class MemoryWriter:
         return versions[version][0]
 
     def version_with(self, location: str, transaction: Transaction) -> int | None:
-        found = [version for version, (_, mark) in enumerate(self.tables.get(location, [])) if mark == transaction]
+        found = [version for version, (_, mark, _) in enumerate(self.tables.get(location, [])) if mark == transaction]
         return found[-1] if found else None
 
-    def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
+    def written(self, location: str, application: str) -> Mapping[int, JsonObject]:
+        marks = [(mark, said) for _, mark, said in self.tables.get(location, [])]
+        return {mark.version: said for mark, said in marks if mark is not None and mark.application == application}
+
+    def write(
+        self, location: str, contents: Contents, transaction: Transaction | None, said: JsonObject | None = None
+    ) -> int:
         versions = self.tables.setdefault(location, [])
-        versions.append((contents, transaction))
+        versions.append((contents, transaction, said or {}))
         return len(versions) - 1
 
     def vacuum(self, location: str, files: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """What the recording engine writes to: sinks in memory (or real Delta tables, by its writer) that keep their promises.
 
-A Delta sink keeps transactions and takes an emission once. Any other transport is a list of what it was given, at least
-once. A connector that `failing` names is refused with X750, as an unreachable sink would be.
+A Delta sink keeps transactions and ids, and takes an emission once. Any other transport is a list of what it was given, at
+least once. A connector that `failing` names is refused with X750, as an unreachable sink would be.
 """
 
 from collections import Counter
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted, StoredSource
+from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.sink_places import require_outside_of_warehouses
 
 if TYPE_CHECKING:
@@ -93,18 +94,24 @@ def _contents(writer: "Writer", source: StoredSource) -> "Contents":
 def _to_table(
     writer: "Writer", uri: str, emission: Emission, after: "Contents", deleted: Sequence[Row], inserted: Sequence[Row]
 ) -> Emitted:
-    if writer.latest(uri) is not None and writer.version_with(uri, emission.transaction) is not None:
-        return Emitted(0, 0, reused=True)
     latest = writer.latest(uri)
+    known = writer.written(uri, emission.transaction.application) if latest is not None else {}
+    last = max(known, default=-1)
+    if last >= emission.transaction.version:
+        kept = known.get(emission.transaction.version)
+        if emission.id and (kept is None or not is_repeated(emission, kept)):
+            raise another_emission(emission, uri, last)
+        return Emitted(0, 0, reused=True)
     now = writer.read(uri, latest).rows if latest is not None and not emission.replaces else ()
     left = Counter(map(sortable, deleted))
-    kept = []
+    kept_rows = []
     for row in now:
         key = sortable(row)
         if left[key]:
             left[key] -= 1
         else:
-            kept.append(row)
+            kept_rows.append(row)
     if deleted or inserted or emission.replaces or latest is None:
-        writer.write(uri, type(after)(after.columns, (*kept, *inserted)), emission.transaction)
+        said = {**emission.commit, **what_is_kept(emission)}
+        writer.write(uri, type(after)(after.columns, (*kept_rows, *inserted)), emission.transaction, said)
     return Emitted(len(inserted), len(deleted))

@@ -87,24 +87,28 @@ class Published:
 @dataclass(frozen=True, slots=True)
 class Sending:
     """What an output is writing: the difference between two Delta versions of its view, or all of `after` (`before` None),
-    into a sink that is emptied first if `replaces`. `step` is the published step that `after` belongs to."""
+    into a sink that is emptied first if `replaces`. `step` is the published step that `after` belongs to. `id` tells it from
+    all others, whoever gave them its serial (a copy of the registry, or one that was restored); earlier versions gave
+    none."""
 
     before: int | None
     after: int
     replaces: bool
     step: int
     serial: int
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputState:
     """How far an output has written: `sent` is the Delta version of its view that the sink shows (None: nothing was ever
-    sent). `sending` is pinned before it is written, so that a repeat writes the same. `serial` is the number of the last
-    emission, which only rises. `replaces`: the next emission empties the sink first. `id` tells the output from all others
-    for good, also from one of its name that was there before: sinks keep it with what they were given. `skips` are
-    differences (from one Delta version to a later one) that are never sent, in order. `sought` is the id of the last seek
-    that was carried out on it: none is carried out twice. `left_out` is the last version that it was put at without sending
-    what led there, by a plan or a seek: as long as `sent` is that one, its sink does not show it."""
+    sent). `sending` is pinned before it is written, so that a repeat writes the same. `serial` is the highest number of
+    an emission that is known of, its own or one that its sink was found to have; it only rises. `replaces`: the next
+    emission empties the sink first. `id` tells the output from all others for good, also from one of its name that was there
+    before: sinks keep it with what they were given. `skips` are differences (from one Delta version to a later one) that are
+    never sent, in order. `sought` is the id of the last seek that was carried out on it: none is carried out twice.
+    `left_out` is the last version that it was put at without sending what led there, by a plan or a seek: as long as `sent`
+    is that one, its sink does not show it."""
 
     sent: int | None = None
     sending: Sending | None = None

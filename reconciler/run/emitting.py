@@ -4,7 +4,9 @@
   gets the difference pinned as a `Sending`, unless an earlier one is still under way.
 - `emit_pinned`, after that commit: the engine writes what is pinned. Nothing can be emitted of a step that is not
   published. A repeat (the writer died between the sink's commit and the head's) asks for exactly the same under the same
-  transaction: a sink that keeps transactions skips it, the others get it again.
+  transaction: a sink that keeps transactions skips it, the others get it again. What only has its number is not taken for
+  it: each `Sending` has an id of its own, and a sink that has another one's says so (X756). From then on the output's serial
+  is the highest that the sink has, so that it gets through once a user has said how it goes on.
 - A sink that fails keeps its `Sending`; it gets that again later, then all that came meanwhile as one net difference.
   The other outputs go on.
 - `outputs_after`, in the commit that closes an apply: each output goes on as the plan said.
@@ -28,6 +30,7 @@ first it still empties, also where it writes to now.
 """
 
 import time
+import uuid
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -35,7 +38,7 @@ from typing import assert_never
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, Boundary
 from reconciler.base.digest import JsonObject
-from reconciler.base.errors import EngineError, ReconcileError
+from reconciler.base.errors import AnotherEmission, EngineError, ReconcileError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.delta.opening import join_location
@@ -86,8 +89,14 @@ class EmissionResult:
     dropped: int = 0
 
 
-def pin_emissions(head: Head, program: Program) -> Head:
-    """The head with what every output is to write next, where nothing is under way already."""
+def random_id() -> str:
+    """An id that nobody else gives."""
+    return uuid.uuid4().hex
+
+
+def pin_emissions(head: Head, program: Program, new_id: Callable[[], str] = random_id) -> Head:
+    """The head with what every output is to write next, where nothing is under way already. Only what was stored so may be
+    written: each call gives what it pins another id."""
     outputs = dict(head.outputs)
     for key, connector in _outputs(program):
         version = _version(head.published, connector)
@@ -98,7 +107,7 @@ def pin_emissions(head: Head, program: Program) -> Head:
             # Of what was applied by a version that wrote no outputs.
             apply_id = head.applied.apply_id if head.applied else ""
             state = _anew(_identity(head.pipeline, key, apply_id), version, 0)
-        outputs[key] = _pinned(state, version, head.published.step)
+        outputs[key] = _pinned(state, version, head.published.step, new_id)
     return replace(head, outputs=dict(sorted(outputs.items())))
 
 
@@ -114,7 +123,7 @@ def emit_pinned(
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Head, tuple[EmissionResult, ...]]:
     """Write what is pinned, output by output, but for those that `leave_out` names (qualified names, any letter case).
-    `check` raises when this process may not write any more; it is asked before each.
+    `check` raises when this process may not write any more; it is asked before each, and when a sink has another's.
 
     The head comes back with what was written ticked off; the caller writes it with whatever it writes next. What the
     engine refuses is in the results and stays pinned.
@@ -133,6 +142,10 @@ def emit_pinned(
             with places_told(target, pipeline):
                 emitted = engine.emit(emission)
         except EngineError as error:
+            if isinstance(error, AnotherEmission):
+                # Or this process was taken over, and the sink has what its successor sent.
+                check()
+                outputs[key] = replace(state, serial=max(state.serial, error.serial))
             taken, error = clock() - started, _with_a_way_out(error, pipeline, connector)
             results.append(EmissionResult(connector.qualified_name, state.sending.step, error=error, seconds=taken))
             continue
@@ -178,12 +191,19 @@ def outputs_after(head: Head, journal: Journal, program: Program, published: Pub
     return dict(sorted(after.items()))
 
 
-def put_output(head: Head, program: Program, connector: Connector, place: Place, seek: str) -> Head:
+def put_output(
+    head: Head,
+    program: Program,
+    connector: Connector,
+    place: Place,
+    seek: str,
+    new_id: Callable[[], str] = random_id,
+) -> Head:
     """The head with an output put anew at the published step, and what it writes next pinned. What was pinned and not ticked
     off is dropped. `seek` is the id of what asked for it. Raises ReconcileError (A512) where nothing is published."""
     key, version = fold(connector.qualified_name), _version(head.published, connector)
     # Only an output that was applied by a version that wrote none has no state yet; pinning gives it one.
-    state = head.outputs.get(key) or pin_emissions(head, program).outputs.get(key)
+    state = head.outputs.get(key) or pin_emissions(head, program, new_id).outputs.get(key)
     if state is None or version is None:
         raise ReconcileError("A512", f"{connector.qualified_name}: nothing of its view is published", "run: reconcile apply")
     match place:
@@ -193,7 +213,7 @@ def put_output(head: Head, program: Program, connector: Connector, place: Place,
             put = replace(state, sent=version, sending=None, replaces=False, skips=(), left_out=version)
         case _:
             assert_never(place)
-    return pin_emissions(replace(head, outputs={**head.outputs, key: replace(put, sought=seek)}), program)
+    return pin_emissions(replace(head, outputs={**head.outputs, key: replace(put, sought=seek)}), program, new_id)
 
 
 def _start(outcome: Outcome, anew: bool) -> Start | None:
@@ -239,7 +259,7 @@ def _going_on(
             assert_never(start)
 
 
-def _pinned(state: OutputState, version: int, step: int) -> OutputState:
+def _pinned(state: OutputState, version: int, step: int, new_id: Callable[[], str]) -> OutputState:
     """The next thing that an output writes, pinned, if it has nothing under way and there is something."""
     if state.sending is not None:
         return state
@@ -251,7 +271,7 @@ def _pinned(state: OutputState, version: int, step: int) -> OutputState:
     if state.sent == upto:
         return state
     serial = state.serial + 1
-    sending = Sending(state.sent, upto, state.replaces, step, serial)
+    sending = Sending(state.sent, upto, state.replaces, step, serial, new_id())
     return replace(state, sending=sending, serial=serial, replaces=False)
 
 
@@ -282,15 +302,22 @@ def _emission(
         transaction=Transaction(f"{EMIT_TRANSACTION}/{state.id}", sending.serial),
         commit=commit,
         warehouses=target.warehouses,
+        id=sending.id,
     )
 
 
 def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> EngineError:
-    """A difference to a version that is gone can't be told any more: only a user can say how the output goes on."""
-    if error.code not in _NOT_READABLE:
-        return error
+    """Only a user can say how an output goes on whose difference can't be told any more, since a version is gone, or whose
+    sink another one has written to."""
     command = f"reconcile connector seek {pipeline} {connector.qualified_name}"
     hint = f"clear its sink and send everything: {command} --to snapshot; or leave out what it missed: {command} --to latest"
+    if isinstance(error, AnotherEmission):
+        hint = (
+            "was the warehouse copied? then give this output another address, apply, and send everything there: "
+            f"{command} --to snapshot; was its registry restored from a backup? then {hint}"
+        )
+    elif error.code not in _NOT_READABLE:
+        return error
     return EngineError(error.code, error.message, hint)
 
 

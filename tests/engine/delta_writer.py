@@ -3,7 +3,7 @@ on the disk is what everything else reads."""
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import arro3.core
 from deltalake import CommitProperties, QueryBuilder, write_deltalake
 from deltalake import Transaction as DeltaTransaction
 
+from reconciler.base.digest import JsonObject, canonical_json, json_lines
 from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
 from reconciler.delta.schema import delta_schema
+from reconciler.delta.transactions import USER_METADATA
 from reconciler.engine.protocol import ColumnType, Transaction
 from reconciler.engine.recording import Contents
 
@@ -45,7 +47,19 @@ class DeltaWriter:
         found = None if table is None else table.transaction_version(transaction.application)
         return None if table is None or found is None or found < transaction.version else table.version()
 
-    def write(self, location: str, contents: Contents, transaction: Transaction | None) -> int:
+    def written(self, location: str, application: str) -> Mapping[int, JsonObject]:
+        found: dict[int, JsonObject] = {}
+        for file in sorted((Path(location) / "_delta_log").glob("*.json")):
+            actions = list(json_lines(file.read_text("utf-8")))
+            said = [one["commitInfo"].get(USER_METADATA) for one in actions if "commitInfo" in one]
+            marks = [one["txn"] for one in actions if "txn" in one]
+            numbers = [int(mark["version"]) for mark in marks if mark["appId"] == application]
+            found |= {number: json.loads(text or "{}") for number in numbers for text in said}
+        return found
+
+    def write(
+        self, location: str, contents: Contents, transaction: Transaction | None, said: JsonObject | None = None
+    ) -> int:
         types = arro3.core.Schema.from_arrow(delta_schema(contents.columns).to_arrow())
         data = {
             column.name: _array([row[place] for row in contents.rows], types.field(column.name).type)
@@ -57,7 +71,9 @@ class DeltaWriter:
             arro3.core.Table.from_pydict(data, schema=types),
             mode="overwrite",
             schema_mode="overwrite",
-            commit_properties=CommitProperties(app_transactions=marks),
+            commit_properties=CommitProperties(
+                app_transactions=marks, custom_metadata={USER_METADATA: canonical_json(said)} if said else None
+            ),
         )
         return self.latest(location) or 0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import ColumnType, Emission, Engine, StoredSource, TableTarget, Transaction
 from tests.engine.contract import Storage, change
 
@@ -14,9 +14,17 @@ COLUMNS = (ColumnType("id", "BIGINT"), ColumnType("name", "STRING"))
 
 
 def emission(
-    view: TableTarget, sink: Path, before: int | None, after: int, serial: int = 1, *, replaces: bool = False, **config: Any
+    view: TableTarget,
+    sink: Path,
+    before: int | None,
+    after: int,
+    serial: int = 1,
+    *,
+    replaces: bool = False,
+    by: str = "us",
+    **config: Any,
 ) -> Emission:
-    """An emission of a connector to a Delta table."""
+    """An emission of a connector to a Delta table. `by` whom: what others give the same number is another one."""
     return Emission(
         connector="v.lake",
         view=view.name,
@@ -27,6 +35,7 @@ def emission(
         step=after,
         transaction=Transaction("reconcile/emit/shop/v.lake/1", serial),
         commit={"pipeline": "shop", "step": after},
+        id=f"{serial} by {by}",
     )
 
 
@@ -92,6 +101,72 @@ class EmitContract:
         assert again.reused
         assert storage.version(str(sink)) == 1
         assert storage.rows(str(sink)) == storage.rows(view.location, 2)
+
+    def test_another_emission_with_its_number_is_no_repeat(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        engine.emit(emission(view, sink, 1, 2, 2, by="them"))
+
+        with pytest.raises(AnotherEmission) as caught:
+            engine.emit(emission(view, sink, 1, 3, 2))
+
+        assert (caught.value.code, caught.value.serial) == ("X756", 2)
+        assert str(sink) in caught.value.message
+        assert storage.rows(str(sink)) == storage.rows(view.location, 2)
+
+    def test_a_later_emission_of_the_output_is_no_repeat(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        """Number 2 brought nothing, and left nothing that could be told from."""
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        engine.emit(emission(view, sink, 1, 2, 3, by="them"))
+
+        with pytest.raises(AnotherEmission) as caught:
+            engine.emit(emission(view, sink, 1, 3, 2))
+
+        assert caught.value.serial == 3
+        assert storage.version(str(sink)) == 1
+        engine.emit(emission(view, sink, 2, 3, 4))
+        assert storage.version(str(sink)) == 2, "one with a higher number comes through"
+
+    def test_whoever_comes_late_with_what_was_sent_finds_it(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        engine.emit(emission(view, sink, 1, 2, 2))
+        engine.emit(emission(view, sink, 2, 3, 3))
+
+        assert engine.emit(emission(view, sink, 1, 2, 2)).reused
+        assert storage.version(str(sink)) == 2
+
+    def test_an_emission_without_an_id_is_judged_by_its_number(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        """An earlier version pinned it."""
+        sink = tmp_path / "sink"
+        first = replace(emission(view, sink, None, 1), id="")
+        engine.emit(first)
+
+        assert engine.emit(first).reused
+        engine.emit(emission(view, sink, 1, 2, 2))
+        assert engine.emit(replace(emission(view, sink, 1, 2, 2), id="")).reused
+        assert engine.emit(first).reused
+        assert storage.version(str(sink)) == 1
+
+    def test_what_an_earlier_version_sent_is_not_of_an_emission_with_an_id(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(replace(emission(view, sink, None, 1), id=""))
+
+        with pytest.raises(AnotherEmission):
+            engine.emit(emission(view, sink, None, 2))
+
+        assert storage.version(str(sink)) == 0
 
     def test_nothing_that_changed_is_no_commit(
         self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path

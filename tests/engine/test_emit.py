@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
 from reconciler.engine.spark.emit.files import told_of_others
 from tests.engine.emit_contract import EmitContract, emission
@@ -140,7 +141,51 @@ def test_the_commit_says_what_it_was_made_from(versions: Versions) -> None:
     for version in (0, 1):
         log = (versions.folder / "sink" / "_delta_log" / f"{version:020d}.json").read_text()
         (info,) = [json.loads(line)["commitInfo"] for line in log.splitlines() if "commitInfo" in line]
-        assert json.loads(info["userMetadata"]) == {"pipeline": "shop", "step": 0}
+        said = {"pipeline": "shop", "step": 0, "emission": f"{version + 1} by us"}
+        assert json.loads(info["userMetadata"]) == said
+
+
+def test_a_commit_that_is_too_long_ago_to_be_read_is_judged_by_its_number(versions: Versions) -> None:
+    """Delta cleans its log up behind a checkpoint."""
+    from deltalake import DeltaTable
+
+    first = versions.emission(None, "SELECT 1 AS a")
+    versions.engine.emit(first)
+    sink = versions.folder / "sink"
+    somebody = DeltaTable(str(sink))
+    somebody.alter.set_table_properties({"somebody": "else"}, raise_if_not_exists=False)
+    somebody.create_checkpoint()
+    (sink / "_delta_log" / f"{0:020d}.json").unlink()
+    assert versions.engine.emit(first).reused
+    assert versions.engine.emit(replace(first, id="another")).reused
+
+
+class Meanwhile(tuple[str, ...]):
+    """No warehouses. Who writes looks at them when it opens the sink, and just before it writes: then something happens."""
+
+    act: Callable[[], object]
+    looks = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.looks += 1
+        if self.looks == 2:
+            self.act()
+        return iter(())
+
+
+@pytest.mark.parametrize("serial", [2, 3])
+def test_what_comes_in_while_an_emission_is_computed_does_not_pass_for_it(versions: Versions, serial: int) -> None:
+    """Delta passes over a write whose number came in meanwhile, and says nothing."""
+    versions.engine.emit(versions.emission(None, "SELECT 1 AS a"))
+    theirs = replace(versions.emission(None, "SELECT 2 AS a", serial), id="theirs")
+    meanwhile = Meanwhile()
+    meanwhile.act = lambda: versions.engine.emit(theirs)
+
+    with pytest.raises(AnotherEmission) as caught:
+        versions.engine.emit(replace(versions.emission(None, "SELECT 3 AS a", 2), warehouses=meanwhile))
+
+    assert caught.value.serial == serial
+    assert sorted(versions.rows("SELECT a FROM sink")) == [(1,), (2,)]
 
 
 def to_files(made: Emission, folder: Path, name: str, **config: Any) -> Emission:
@@ -188,7 +233,8 @@ def test_files_hold_what_changed(
     assert [folder.name[:20] for folder in made] == [f"{1:020d}", f"{2:020d}"]
     assert [sorted(set(lines(folder))) for folder in made] == [sorted(set(first)), sorted(set(second))]
     assert [endings(folder) for folder in made] == [{f".{name}"}] * 2
-    assert json.loads((made[1] / "_SUCCESS").read_text())["inserted"] == 1
+    marker = json.loads((made[1] / "_SUCCESS").read_text())
+    assert (marker["inserted"], marker["emission"]) == (1, "2 by us")
 
 
 def test_a_complete_folder_is_left_and_an_incomplete_one_is_written_anew(versions: Versions) -> None:
@@ -212,6 +258,53 @@ def test_a_complete_folder_is_left_and_an_incomplete_one_is_written_anew(version
     assert sorted(path.name for path in out.iterdir()) == [f".{folder.name}", folder.name]
     versions.engine.emit(to_files(versions.emission(None, "SELECT 2 AS a", 2), out, "json", update_format="raw"))
     assert sorted(path.name[:21] for path in out.iterdir()) == [f"{1:020d}-", f"{2:020d}-"]
+
+
+def test_files_of_another_emission_with_its_number_are_no_repeat(versions: Versions) -> None:
+    out = versions.folder / "out"
+    made = to_files(versions.emission(None, "SELECT 1 AS a"), out, "json", update_format="raw")
+    versions.engine.emit(made)
+    (folder,) = folders(out)
+
+    with pytest.raises(AnotherEmission) as caught:
+        versions.engine.emit(replace(made, id="another"))
+
+    assert caught.value.serial == 1
+    assert str(out) in caught.value.message
+    assert lines(folder) == ['{"a":1}']
+    assert versions.engine.emit(replace(made, id="")).reused, "an earlier version pinned it"
+
+
+def test_files_of_a_later_emission_are_no_repeat(versions: Versions) -> None:
+    out = versions.folder / "out"
+    first, third = (to_files(versions.emission(None, f"SELECT {n} AS a", n), out, "json") for n in (1, 3))
+    versions.engine.emit(first)
+    versions.engine.emit(third)
+    assert versions.engine.emit(first).reused, "it came late, and finds what it has sent"
+
+    with pytest.raises(AnotherEmission) as caught:
+        versions.engine.emit(to_files(versions.emission(None, "SELECT 2 AS a", 2), out, "json"))
+
+    assert caught.value.serial == 3
+    assert len(list(out.iterdir())) == 2
+
+
+def test_two_emissions_with_one_number_at_once_leave_the_files_of_one(versions: Versions) -> None:
+    out = versions.folder / "out"
+    made = to_files(versions.emission(None, "SELECT id FROM range(0, 40, 1, 4)"), out, "json", update_format="raw")
+
+    def told(by: str) -> str:
+        try:
+            return "reused" if versions.engine.emit(replace(made, id=by)).reused else "written"
+        except AnotherEmission as error:
+            return error.code
+
+    with ThreadPoolExecutor(2) as threads:
+        found = sorted(threads.map(told, ["ours", "theirs"]))
+
+    assert found == ["X756", "written"]
+    (folder,) = folders(out)
+    assert sorted(lines(folder)) == sorted(f'{{"id":{number}}}' for number in range(40))
 
 
 def test_two_that_write_the_same_emission_at_once_leave_each_row_once(versions: Versions) -> None:

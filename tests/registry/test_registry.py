@@ -64,7 +64,7 @@ FULL_HEAD = Head(
         },
     ),
     outputs={
-        "v.lake": OutputState(2, Sending(2, 3, False, 4, 8), 7, False, "an id", ((3, 4), (5, 6)), "a seek"),
+        "v.lake": OutputState(2, Sending(2, 3, False, 4, 8, "its id"), 7, False, "an id", ((3, 4), (5, 6)), "a seek"),
         "v.topic": OutputState(None, None, 0, replaces=True),
     },
     positions={"t.history": {"version": 3, "complete": True}},
@@ -211,6 +211,16 @@ def test_a_head_without_measures_is_read_and_none_are_written() -> None:
     assert published is not None
     assert published.relations["v"].bytes is None
     assert published.relations["v"].rows == 12
+
+
+def test_a_head_whose_emissions_have_no_ids_is_read() -> None:
+    value = head_to_json(FULL_HEAD)
+    del value["outputs"]["v.lake"]["sending"]["id"]
+
+    sending = head_from_json(value, "here").outputs["v.lake"].sending
+
+    assert sending == Sending(2, 3, False, 4, 8)
+    assert sending.id == ""
 
 
 def test_a_head_without_versions_is_read() -> None:

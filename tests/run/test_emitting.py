@@ -99,6 +99,82 @@ def test_a_crash_at_a_boundary_repeats_the_same_emission(shop: Shop, name: str, 
     assert {state.sending for state in shop.head().outputs.values()} == {None}
 
 
+def without_id(shop: Shop) -> None:
+    """Put what is pinned as an earlier version has pinned it."""
+    registry = shop.pipeline._project.target.registry
+    stored = registry.head("shop")
+    assert stored is not None
+    outputs = dict(stored.value.outputs)
+    sending = outputs["v.lake"].sending
+    assert sending is not None
+    outputs["v.lake"] = replace(outputs["v.lake"], sending=replace(sending, id=""))
+    registry.replace_head(stored.token, replace(stored.value, outputs=outputs), "an earlier version")
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_what_an_earlier_version_pinned_is_finished_as_it_was_begun(shop: Shop, sent: bool) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    without_id(shop)
+    if sent:
+        with pytest.raises(Crash):
+            shop.emit(crash_at("emit:effected"))
+    assert shop.emit()["v.lake"].reused == sent
+    assert shop.lake() == [1]
+    shop.step(1, 2)
+    assert counts(shop.emit()["v.lake"]) == (1, 0)
+    assert shop.lake() == [1, 2]
+
+
+def is_sent_by_another(shop: Shop, *ids: int) -> None:
+    """Have the sink get what comes next from somebody whose registry is a copy of this one."""
+    folder = shop.root.with_name(f"{shop.root.name}-copy")
+    shutil.copytree(shop.root, folder, ignore=lambda _, names: [name for name in names if name == "lake"])
+    copy = Shop(folder)
+    (folder / "lake").symlink_to(shop.root / "lake")
+    for rows in range(len(ids)):
+        copy.step(*ids[: rows + 1])
+        copy.emit()
+
+
+def test_what_another_one_sent_is_told_and_the_next_number_is_beyond_it(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake(), files())
+    shop.emit()
+    is_sent_by_another(shop, 7, 8, 9)
+    shop.step(1, 2)
+
+    results = shop.emit()
+
+    error = results["v.lake"].error
+    assert error is not None
+    assert error.code == "X756"
+    assert counts(results["v.files"]) == (1, 0), "the others go on"
+    state = shop.head().outputs["v.lake"]
+    assert state.sending is not None
+    assert (state.sending.serial, state.serial) == (2, 4), "what the sink has got by now"
+    assert shop.lake() == [7, 8, 9]
+
+
+def test_who_was_taken_over_and_finds_what_another_one_sent_ends_as_such(shop: Shop) -> None:
+    shop.rows(1)
+    shop.apply(lake())
+    shop.emit()
+    is_sent_by_another(shop, 7)
+    shop.step(1, 2)
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(len(shop.engine.calls))
+        if len(asked) == 2:
+            lease_is_lost()
+
+    with pytest.raises(LeaseHeld):
+        shop.emit(check=check)
+    assert asked[1] > asked[0], "it asks again once the sink has told"
+    assert shop.head().outputs["v.lake"].serial == 2
+
+
 def test_a_sink_that_fails_lags_and_catches_up_with_one_net_difference(shop: Shop) -> None:
     shop.rows(1)
     shop.apply(lake(), files())
@@ -523,12 +599,13 @@ def test_pins_are_pure_and_stay_until_they_are_written(shop: Shop) -> None:
     at = replace(head, published=published, outputs=empty)
     assert pin_emissions(at, program).outputs["v.lake"].sent == 5, "an older version wrote no outputs: nothing is owed"
     behind = replace(at, outputs={"v.lake": OutputState(3, None, 7, id="i")})
-    pinned = pin_emissions(behind, program)
-    assert pinned.outputs == {"v.lake": OutputState(3, Sending(3, 5, False, 9, 8), 8, id="i")}
+    pinned = pin_emissions(behind, program, lambda: "new")
+    assert pinned.outputs == {"v.lake": OutputState(3, Sending(3, 5, False, 9, 8, "new"), 8, id="i")}
     assert behind.outputs == {"v.lake": OutputState(3, None, 7, id="i")}
     further = replace(pinned, published=replace(published, step=10, relations={"v": Placement("shop/v", 6)}))
     assert pin_emissions(further, program).outputs == pinned.outputs
     skipping = replace(at, outputs={"v.lake": OutputState(2, None, 7, id="i", skips=((3, 4), (4, 5)))})
-    assert pin_emissions(skipping, program).outputs["v.lake"].sending == Sending(2, 3, False, 9, 8)
+    found = pin_emissions(skipping, program, lambda: "new").outputs["v.lake"].sending
+    assert found == Sending(2, 3, False, 9, 8, "new")
     at_the_gap = replace(at, outputs={"v.lake": OutputState(3, None, 8, id="i", skips=((3, 4), (4, 5)))})
     assert pin_emissions(at_the_gap, program).outputs["v.lake"] == OutputState(5, None, 8, id="i", left_out=5)

@@ -38,7 +38,9 @@ class LooksAtTheHead(RecordingEngine):
 
     def emit(self, emission: Emission) -> Emitted:
         before = None if emission.before is None else emission.before.version
-        asked = Sending(before, emission.after.version, emission.replaces, emission.step, emission.transaction.version)
+        asked = Sending(
+            before, emission.after.version, emission.replaces, emission.step, emission.transaction.version, emission.id
+        )
         self.looked.append((asked, self.pinned()))
         # Not by super(): a dataclass with slots is another class than the one that a method was written in.
         return RecordingEngine.emit(self, emission)
@@ -64,7 +66,10 @@ def pinned(root: Path) -> Sending | None:
 def test_an_apply_pins_in_the_commit_that_switches(shop: Path) -> None:
     published = head_of(shop).published
     assert published is not None
-    assert pinned(shop) == Sending(None, published.relations["over_a"].version, False, published.step, 1)
+    found = pinned(shop)
+    assert found is not None
+    assert found == Sending(None, published.relations["over_a"].version, False, published.step, 1, found.id)
+    assert found.id
 
 
 def test_a_step_pins_in_the_commit_that_publishes_it(shop: Path, engine: LooksAtTheHead) -> None:

@@ -59,7 +59,7 @@ def test_who_comes_late_leaves_what_counts_and_takes_its_own_away(tmp_path: Path
         # Killed when it was settled what counts, and before it was said so to readers.
         bucket.take(marker)
         assert driver.ask("1") == "[40, true]"
-        assert json.loads(_text(bucket, marker)) == {"deleted": 0, "dropped": 0, "inserted": 40}
+        assert json.loads(_text(bucket, marker)) == {"deleted": 0, "dropped": 0, "emission": "1 by us", "inserted": 40}
 
         # Killed before: what it wrote goes with the next emission.
         bucket.put(f"{first}-deadbeef/part-0.json", "{}")

@@ -10,23 +10,26 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from reconciler.base.digest import json_lines
+from reconciler.base.digest import JsonObject, json_lines
+from reconciler.delta.transactions import USER_METADATA
 from reconciler.engine.protocol import Built, ColumnType, Transaction
 from reconciler.engine.spark.locations import Folder
 
 _LOG = "_delta_log"
 _RECENT = 20
+_FAR = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit's actions, as far as they matter here."""
+    """One commit's actions, as far as they matter here. `said` is what it says of itself; None where it says nothing."""
 
     version: int
     adds: tuple[dict[str, Any], ...] = ()
     schema: str | None = None
     metrics: dict[str, str] = field(default_factory=dict)
     transactions: tuple[Transaction, ...] = ()
+    said: JsonObject | None = None
 
 
 def read_commit(table: Folder, version: int) -> Commit | None:
@@ -51,13 +54,27 @@ class Search:
 
 def search(table: Folder, transaction: Transaction) -> Search:
     """Look for the newest commit that carries this transaction (or, as Delta judges, a later one of its application)."""
-    versions = sorted((int(name.removesuffix(".json")) for name in table.names(_LOG) if _is_commit(name)), reverse=True)
-    recent = versions[:_RECENT]
+    recent = _newest_first(table)[:_RECENT]
     for version in recent:
         commit = read_commit(table, version)
         if commit is not None and _carries(commit.transactions, transaction):
             return Search(commit, saw_all=False)
     return Search(None, saw_all=0 in recent)
+
+
+def carrying(table: Folder, transaction: Transaction) -> Commit | None:
+    """The commit that carries exactly this transaction; None where it can't be looked up: there is none, very many others
+    came after it, or the log was cleaned up."""
+    for version in _newest_first(table)[:_FAR]:
+        commit = read_commit(table, version)
+        found = () if commit is None else commit.transactions
+        numbers = [one.version for one in found if one.application == transaction.application]
+        if transaction.version in numbers:
+            return commit
+        if any(number < transaction.version for number in numbers):
+            # They only rise.
+            return None
+    return None
 
 
 def built_from(commit: Commit, reused: bool) -> Built:
@@ -76,6 +93,10 @@ def columns_of(schema: StructType) -> tuple[ColumnType, ...]:
     return tuple(ColumnType(part.name, part.dataType.simpleString(), part.nullable) for part in schema.fields)
 
 
+def _newest_first(table: Folder) -> list[int]:
+    return sorted((int(name.removesuffix(".json")) for name in table.names(_LOG) if _is_commit(name)), reverse=True)
+
+
 def _is_commit(name: str) -> bool:
     return len(name) == 25 and name.endswith(".json") and name[:20].isdigit()
 
@@ -89,6 +110,7 @@ def _parse(version: int, text: str) -> Commit:
     transactions: list[Transaction] = []
     schema: str | None = None
     metrics: dict[str, str] = {}
+    said: JsonObject | None = None
     for action in json_lines(text):
         if "add" in action:
             adds.append(action["add"])
@@ -98,4 +120,14 @@ def _parse(version: int, text: str) -> Commit:
             schema = action["metaData"]["schemaString"]
         elif "commitInfo" in action:
             metrics = {name: str(value) for name, value in (action["commitInfo"].get("operationMetrics") or {}).items()}
-    return Commit(version, tuple(adds), schema, metrics, tuple(transactions))
+            said = _said(action["commitInfo"].get(USER_METADATA))
+    return Commit(version, tuple(adds), schema, metrics, tuple(transactions), said)
+
+
+def _said(text: str | None) -> JsonObject | None:
+    try:
+        said = json.loads(text or "null")
+    except ValueError:
+        # Whoever writes to a sink beside us may say what he likes.
+        return None
+    return said if isinstance(said, dict) else None

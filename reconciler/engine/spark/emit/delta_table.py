@@ -1,6 +1,8 @@
 """`delta_table_output`: a Delta table outside the warehouse that holds what the view holds.
 
-- Each emission is one commit, which carries its transaction: a repeat finds it and writes nothing.
+- Each emission is one commit, which carries its transaction and its id: a repeat finds it and writes nothing. Another one
+  with this number, or a later one of the output, is X756. It is looked for again after writing: Delta passes over a write
+  whose number came in meanwhile.
 - The table is a multiset: of a row that went k times, k equal copies go, NULLs equal; what the table does not have is passed
   over (`copies`).
 - A table that does not exist is made with the view's columns. The view's columns change: the table is overwritten with
@@ -15,9 +17,10 @@ from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
-from reconciler.engine.spark.commits import latest_version
+from reconciler.engine.spark.commits import carrying, latest_version
 from reconciler.engine.spark.copies import COPIES, coming, merge, with_held
 from reconciler.engine.spark.emit.changes import Changes, computed, shape
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
@@ -36,6 +39,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         exists = latest_version(folder(location, lambda: session)) is not None
         last = last_version(session, location, emission.transaction.application) if exists else -1
         if last >= emission.transaction.version:
+            _require_a_repeat(session, emission, location, last)
             return Emitted(0, 0, reused=True)
         is_first = last < 0
         mode = str(config.get("mode", "append")) if is_first and exists else "append"
@@ -46,12 +50,31 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             overwrites = not exists or emission.replaces or mode == "truncate"
             reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)
             require_outside_of_warehouses(emission, location)
-            with carried(session, emission.transaction, emission.commit):
+            with carried(session, emission.transaction, {**emission.commit, **what_is_kept(emission)}):
                 if reshapes:
                     _put(found.after, location, overwrites=True)
                 else:
                     _write(session, found, came, went, location, overwrites=overwrites)
+            written = last_version(session, location, emission.transaction.application) if emission.id else -1
+            if written >= emission.transaction.version:
+                _require_a_repeat(session, emission, location, written)
             return Emitted(came, went)
+
+
+def _require_a_repeat(session: SparkSession, emission: Emission, location: str, last: int) -> None:
+    """Raises AnotherEmission unless what the sink has of this number is this emission, as far as that can be looked up.
+    `last` is the last number that the sink has of the output."""
+    if not emission.id:
+        return
+    found = carrying(folder(location, lambda: session), emission.transaction)
+    if found is None:
+        # With nothing later, its commit is only too long ago to be read.
+        if last == emission.transaction.version:
+            return
+    elif found.said is None or is_repeated(emission, found.said):
+        # A session that was told to may leave out what commits say of themselves.
+        return
+    raise another_emission(emission, location, last)
 
 
 def _is_to_be_reshaped(session: SparkSession, emission: Emission, found: Changes, location: str, is_first: bool) -> bool:

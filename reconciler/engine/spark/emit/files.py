@@ -2,8 +2,9 @@
 
 - `serial` has 20 digits and only rises, so folders sort in the order of emissions; `id` is of the connector, so that one
   that was made anew never meets what another has left there.
-- A folder is complete when its `_SUCCESS` is there, which holds what was counted as JSON. A repeat leaves a complete folder
-  as it is, and writes an incomplete one anew: exactly once.
+- A folder is complete when its `_SUCCESS` is there, which holds what was counted and the emission's id as JSON. A repeat
+  leaves a complete folder as it is, and writes an incomplete one anew: exactly once. A complete one of another emission, or
+  anything of a later one of the same connector, is X756.
 - A driver that was taken over while it wrote may go on beside whoever writes the same emission now. So each has a folder of
   its own, and one act decides whose counts; the other one's goes.
 - On a local folder that act is the renaming of a hidden folder (`.<serial>-<id>-<writer>`), so a reader sees complete ones
@@ -30,9 +31,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from reconciler.base.digest import JsonObject, canonical_json
-from reconciler.base.errors import EngineError
+from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
@@ -50,6 +52,7 @@ _CONDITIONAL = "fs.option.create.conditional.overwrite"
 _TEXT = ".txt"
 _FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
 _HIDDEN = re.compile(rf"\.{_FOLDER.pattern}")
+_LATER = re.compile(rf"{_FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){_TAKEN}")
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MEDDLED = re.compile(
     r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists|could not be renamed"
@@ -66,10 +69,11 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     with told_of_others(), translated(f"connector {emission.connector}", of_connector=True):
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
-        place = _Local(session, path) if local_path(path) is not None else _Store(session, path)
+        place = (_Local if local_path(path) is not None else _Store)(session, path, emission)
         done = place.done(name, replaces=emission.replaces)
         if done is not None:
-            return Emitted(**{**done, "reused": True})
+            return Emitted(**_counts(done), reused=True)
+        place.require_nothing_later(name)
         with computed(session, emission) as (found, came, went):
             format_ = settings.get("format") or {}
             deletes = sink_can_delete(settings)
@@ -84,9 +88,10 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                     place.call_by_format(own, str(format_["name"]))
                 require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
-                others = place.reveal(own, name, counts, replaces=emission.replaces)
+                kept = {**counts, **what_is_kept(emission)}
+                others = place.reveal(own, name, kept, replaces=emission.replaces)
                 if others is not None:
-                    return Emitted(**{**others, "reused": True})
+                    return Emitted(**_counts(others), reused=True)
             return emitted
 
 
@@ -139,17 +144,42 @@ def _union(frames: list[DataFrame]) -> DataFrame:
 
 
 class _Place:
-    """The folder that a connector writes to."""
+    """The folder that a connector writes to, for one emission."""
 
-    def __init__(self, session: SparkSession, path: str) -> None:
+    def __init__(self, session: SparkSession, path: str, emission: Emission) -> None:
         self._session = session
         self._path = path
+        self._emission = emission
         self._files, self._root = hadoop_path(session, path)
 
     def marker(self, folder: str) -> JsonObject | None:
         """What the marker of a folder says; None where it is not complete."""
         text = self._text(f"{folder}/{_MARKER}")
-        return None if text is None else _counts(json.loads(text or "{}"))
+        return None if text is None else json.loads(text or "{}")
+
+    def require_nothing_later(self, name: str) -> None:
+        """Raises AnotherEmission where the connector has written an emission already that comes after this one."""
+        if self._emission.id and self._last(name) > self._emission.transaction.version:
+            raise self._another(name)
+
+    def require_a_repeat(self, name: str, kept: JsonObject) -> None:
+        """Raises AnotherEmission unless what is kept under the emission's number is of this one."""
+        if not is_repeated(self._emission, kept):
+            raise self._another(name)
+
+    def _another(self, name: str) -> AnotherEmission:
+        return another_emission(self._emission, self._path, self._last(name))
+
+    def _last(self, name: str) -> int:
+        """The last number of the connector's emissions that anything here is of; this one's where there is no later."""
+        own = _FOLDER.fullmatch(name)
+        assert own is not None
+        last = int(own["serial"])
+        for one in self._names():
+            found = _LATER.fullmatch(one)
+            if found is not None and own["letters"] in (found["letters"], found["of_letters"]):
+                last = max(last, int(found["serial"] or found["of_serial"]))
+        return last
 
     def call_by_format(self, folder: str, name: str) -> None:
         """Spark writes lines as text and calls the files so: give them the name of what they hold."""
@@ -176,6 +206,8 @@ class _Place:
             self._files.delete(self._at(folder), True)
 
     def _names(self) -> list[str]:
+        if not self._files.exists(self._root):
+            return []
         return [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
 
     def _text(self, name: str) -> str | None:
@@ -199,20 +231,24 @@ class _Local(_Place):
     """One on a disk: renaming a folder is one act, and fails where a folder stands that holds anything."""
 
     def done(self, name: str, *, replaces: bool) -> JsonObject | None:
-        """What was counted of an emission that is complete; None where it is to be written."""
-        return self.marker(name)
+        """What is kept of an emission that is complete; None where it is to be written."""
+        kept = self.marker(name)
+        if kept is not None:
+            self.require_a_repeat(name, kept)
+        return kept
 
     def own_folder(self, name: str) -> str:
         """Where to write an emission, until it is known that it counts."""
         return f".{name}-{uuid.uuid4().hex[:8]}"
 
-    def reveal(self, own: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
-        """Have what was written count. Where somebody was before, that stays, and what was counted there is returned."""
+    def reveal(self, own: str, name: str, kept: JsonObject, *, replaces: bool) -> JsonObject | None:
+        """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
+        AnotherEmission where that is no repeat."""
         folder = local_path(self._path)
         assert folder is not None
         others = self.marker(name)
         if others is None:
-            (folder / own / _MARKER).write_text(canonical_json(counts), "utf-8")
+            (folder / own / _MARKER).write_text(canonical_json(kept), "utf-8")
             if replaces:
                 self._empty_before(name, name)
             if not _is_renamed(folder / own, folder / name):
@@ -224,6 +260,7 @@ class _Local(_Place):
                         raise EngineError("X700", f"{self._path}/{own} could not be renamed to {name}", _HINT)
         if others is not None:
             self._files.delete(self._at(own), True)
+            self.require_a_repeat(name, others)
             return others
         self._drop_hidden(name, self._names())
         return None
@@ -243,28 +280,33 @@ class _Store(_Place):
     """One elsewhere: what can be done in one act is to put a file where none stands."""
 
     def done(self, name: str, *, replaces: bool) -> JsonObject | None:
-        """What was counted of an emission that is settled; None where it is to be written."""
+        """What is kept of an emission that is settled; None where it is to be written."""
         settled = self._settled(name)
-        if settled is None:
-            # A folder of a version that gave all writers one.
-            return self.marker(name)
-        self._complete(name, settled, replaces=replaces)
-        return _counts(settled)
+        # Or a folder of a version that gave all writers one.
+        kept = self.marker(name) if settled is None else settled
+        if kept is not None:
+            self.require_a_repeat(name, kept)
+        if settled is not None:
+            self._complete(name, settled, replaces=replaces)
+        return kept
 
     def own_folder(self, name: str) -> str:
         """Where to write an emission; a reader does not look at it before it is known that it counts."""
         return f"{name}-{uuid.uuid4().hex[:8]}"
 
-    def reveal(self, own: str, name: str, counts: JsonObject, *, replaces: bool) -> JsonObject | None:
-        """Have what was written count. Where somebody was before, that stays, and what was counted there is returned."""
-        self._put_where_none_stands(f".{name}{_TAKEN}", canonical_json({**counts, "folder": own}))
+    def reveal(self, own: str, name: str, kept: JsonObject, *, replaces: bool) -> JsonObject | None:
+        """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
+        AnotherEmission where that is no repeat."""
+        self._put_where_none_stands(f".{name}{_TAKEN}", canonical_json({**kept, "folder": own}))
         settled = self._settled(name)
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{_TAKEN} was written and does not exist", _HINT)
-        self._complete(name, settled, replaces=replaces)
         if settled["folder"] != own:
             self._files.delete(self._at(own), True)
-            return _counts(settled)
+            self.require_a_repeat(name, settled)
+            self._complete(name, settled, replaces=replaces)
+            return settled
+        self._complete(name, settled, replaces=replaces)
         self._drop_left_behind(name)
         return None
 
@@ -284,7 +326,8 @@ class _Store(_Place):
             return
         stream = self._files.create(self._at(f"{folder}/{_MARKER}"), True)
         try:
-            stream.write(bytearray(canonical_json(_counts(settled)).encode()))
+            kept = {key: value for key, value in settled.items() if key != "folder"}
+            stream.write(bytearray(canonical_json(kept).encode()))
         finally:
             stream.close()
 
@@ -334,5 +377,5 @@ def _earlier(pattern: re.Pattern[str], name: str, names: list[str]) -> Iterator[
             yield folder, found
 
 
-def _counts(found: JsonObject) -> JsonObject:
-    return {key: int(found.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
+def _counts(kept: JsonObject) -> dict[str, int]:
+    return {key: int(kept.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
