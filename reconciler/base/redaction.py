@@ -21,6 +21,7 @@ Not here: where secrets are allowed, and that they are warned of (`connectors.ca
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import chain, count
 from typing import Any, Final
 
 from reconciler.base.literals import Said, options_in, said_in
@@ -221,10 +222,14 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
     In all of these texts the same one is replaced by the same mark, another one by another (`***`, `***2`), on each line
     that it had."""
     marks: dict[str, str] = {}
+    # A mark that stands in a text already is given to no secret, or they would look alike.
+    written_there = {mark for text in texts if MASK in text for mark in _MARKED.findall(text)}
+    numbered = chain((MASK,), (f"{MASK}{number}" for number in count(2)))
+    free = (one for one in numbered if one not in written_there)
 
     def mark(secret: str, written: str | None = None) -> str:
         if secret not in marks:
-            marks[secret] = f"{MASK}{len(marks) + 1}" if marks else MASK
+            marks[secret] = next(free)
         return "\n".join(marks[secret] for _ in (secret if written is None else written).split("\n"))
 
     def parameter(found: re.Match[str]) -> str:

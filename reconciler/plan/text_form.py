@@ -13,6 +13,7 @@ Rules:
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from reconciler.base.digest import short
 from reconciler.base.names import first_of
@@ -74,12 +75,13 @@ def render_text(
     page = _Page(paint, width)
     if plan.is_empty:
         if not plan.diff.metadata_changed:
-            return render_unchanged(plan.pipeline, plan.environment, paint) + _rolled_back(plan)
+            page.lines(_rolled_back(plan))
+            return render_unchanged(plan.pipeline, plan.environment, paint) + page.text()
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
         page.line("  no result changes; other changes:")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
         _hazards(page, plan, whole)
-        page.lines(_rolled_back(plan).splitlines())
+        page.lines(_rolled_back(plan))
         return page.text()
     page.line(f"{plan.pipeline} ({plan.environment})", style="title")
     _relations(page, plan, whole)
@@ -106,7 +108,7 @@ def render_text(
         page.section("other changes, which change no result")
         page.lines(_cut([f"    {describe_metadata(change)}" for change in metadata], whole))
     page.line()
-    page.lines(_rolled_back(plan).splitlines())
+    page.lines(_rolled_back(plan))
     page.line(f"  Plan: {summarise(plan)}.")
     page.line(f"  Approval: {describe_approval(plan)}")
     if demand := describe_demand(plan.judgements):
@@ -115,12 +117,14 @@ def render_text(
     return page.text()
 
 
-def _rolled_back(plan: Plan) -> str:
+def _rolled_back(plan: Plan) -> list[str]:
     """A line for each object that is held back; it is the first thing to know of a plan in which a change has no effect. One
     for each that goes on calling what changes, and one for each version that is staged."""
-    lines = [f"  rolled back: {describe_rolled_back(one)}\n" for one in plan.rolled_back]
-    lines += [f"  {describe_bound_call(one)}\n" for one in plan.bound_calls]
-    return "".join([*lines, *(f"  staged: {describe_staged(one)}\n" for one in plan.staged)])
+    return [
+        *(f"  rolled back: {describe_rolled_back(one)}" for one in plan.rolled_back),
+        *(f"  {describe_bound_call(one)}" for one in plan.bound_calls),
+        *(f"  staged: {describe_staged(one)}" for one in plan.staged),
+    ]
 
 
 class _Page:
@@ -154,7 +158,7 @@ class _Page:
         self.line(f"  {heading}", style)
 
     def text(self) -> str:
-        return "\n".join(self._lines) + "\n"
+        return "".join(f"{line}\n" for line in self._lines)
 
 
 def _relations(page: _Page, plan: Plan, whole: bool) -> None:
@@ -282,19 +286,40 @@ def query_difference(applied: str, desired: str) -> list[str]:
     old, new = (_lines(text) for text in masked_in_code(applied, desired))
     if (len(old), len(new)) != (len(before), len(after)):
         before, after = old, new
-    found = [
-        line
-        for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(2)
-        for tag, start, end, other_start, other_end in group
-        for line in (
-            [f" {line}" for line in old[start:end]]
-            if tag == "equal"
-            else [*(f"-{line}" for line in old[start:end]), *(f"+{line}" for line in new[other_start:other_end])]
-        )
-    ]
+    found: list[str] = []
+    gone: list[_Line] = []
+    come: list[_Line] = []
+    for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(2):
+        for tag, start, end, other_start, other_end in group:
+            if tag == "equal":
+                found += (f" {line}" for line in old[start:end])
+                continue
+            found += (f"-{line}" for line in old[start:end])
+            found += (f"+{line}" for line in new[other_start:other_end])
+            gone += map(_Line, before[start:end], old[start:end])
+            come += map(_Line, after[other_start:other_end], new[other_start:other_end])
     lines = [f"{line[:1]}{piece}" for line in found for piece in _pieces(line[1:].rstrip())]
-    gone, come = ({mark for line in found if line[:1] == sign for mark in _MARK.findall(line)} for sign in "-+")
-    return [*lines, f" {_MASKED_CHANGED}"] if gone and come and gone != come else lines
+    return [*lines, f" {_MASKED_CHANGED}"] if _differ_where_masked(gone, come) else lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    written: str
+    shown: str
+
+
+def _differ_where_masked(gone: Sequence[_Line], come: Sequence[_Line]) -> bool:
+    """Whether a line that goes and one that comes differ in nothing but what is not shown of one of them."""
+    before: dict[str, set[_Line]] = {}
+    for line in gone:
+        if "***" in line.shown:
+            before.setdefault(_MARK.sub("", line.shown), set()).add(line)
+    return any(
+        line.written != one.written and (line.shown != line.written or one.shown != one.written)
+        for line in set(come)
+        if "***" in line.shown
+        for one in before.get(_MARK.sub("", line.shown), ())
+    )
 
 
 def _lines(text: str) -> list[str]:

@@ -1,12 +1,14 @@
 """The forms of a plan: limits, escaping, secrets, determinism of sums."""
 
+from dataclasses import replace
+
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import approval_diff
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import Differs, Matches, Missing, judge_lock, read_sections, render_section, with_section
 from reconciler.plan.make import make_plan
 from reconciler.plan.markdown_form import LIMIT, render_markdown
-from reconciler.plan.model import Plan, Policies
+from reconciler.plan.model import Plan, Policies, RolledBack
 from reconciler.plan.text_form import query_difference, render_text
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
@@ -34,6 +36,15 @@ def kafka(password: str, topic: str) -> str:
         f"        config: {{topic: {topic}, bootstrap.servers: b, sasl.password: '{password}'}}\n"
         "      format: {name: json}\n"
     )
+
+
+def test_what_is_held_back_is_broken_to_the_width_where_nothing_changes_either() -> None:
+    held = tuple(RolledBack("view", f"a_view_{number}_with_a_name_that_is_long", 0) for number in range(3))
+    text = render_text(replace(plan(TABLE, TABLE), rolled_back=held), width=40)
+    lines = text.splitlines()
+    assert sum("rolled back: " in line for line in lines) == len(held)
+    assert max(map(len, lines)) <= 40
+    assert "\n\n" not in text
 
 
 def test_markdown_stays_within_the_limit_and_keeps_summary_and_hazards() -> None:

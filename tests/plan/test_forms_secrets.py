@@ -614,7 +614,30 @@ def test_that_only_a_masked_value_changed_is_said() -> None:
 
 def test_a_mark_that_stands_in_the_file_is_another_line() -> None:
     lines = query_difference("SELECT 'ghp_ZqSECRETZqSECRET0123456789'", "SELECT '***'")
-    assert lines == ["-SELECT '***'", "+SELECT '***'"]
+    assert lines == [
+        "-SELECT '***2'",
+        "+SELECT '***'",
+        " (what is not shown changed, too: *** with another number is another value)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("applied", "desired", "is_told"),
+    [
+        ("SELECT 'password=hunter2'", "SELECT 'password=***'", True),
+        ("SELECT 'password=hunter2', a", "SELECT 'password=hunter2', 'token=qwerty'", False),
+        ("SELECT 'password=hunter2', a", "SELECT 'password=hunter2', b", False),
+        ("-- *** old ***2 b\nSELECT a", "-- *** new\nSELECT a", False),
+        ("-- ***2\nSELECT a", "-- ***3\nSELECT a", False),
+        ("SELECT 'password=a', 'token=b'", "SELECT 'password=b', 'token=a'", True),
+        ("SELECT a,\n 'password=a'", "SELECT 'password=a',\n 'password=b'", True),
+    ],
+)
+def test_that_what_is_not_shown_changed_is_said_where_nothing_else_did(applied: str, desired: str, is_told: bool) -> None:
+    lines = query_difference(applied, desired)
+    assert lines[-1].startswith(" (what is not shown") == is_told, lines
+    gone, come = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
+    assert gone != come
 
 
 PIECES = (
