@@ -304,16 +304,14 @@ def _read_causes(
         if extent is None:
             continue
         columns = _changed_columns(read, before.get(key, ()), extent)
-        if isinstance(extent, OnlyColumns) and (
-            (extent.reordered and uses_places(text, read, _column_count(after, key)))
-            or may_be_captured(text, extent)
-            or (
-                same_text
-                and (
-                    (is_unsure and extent != NOTHING)
-                    or may_resolve_otherwise(text, (*read.columns, *before.get(key, ())), extent)
-                )
-            )
+        if isinstance(extent, OnlyColumns) and _reaches_any_row(
+            extent,
+            text,
+            read,
+            before.get(key, ()),
+            _column_count(after, key),
+            is_unsure=is_unsure,
+            same_text=same_text,
         ):
             any_row = True
             columns = columns or read.columns
@@ -327,6 +325,27 @@ def _read_causes(
         else:
             causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
     return tuple(causes), spared, any_row
+
+
+def _reaches_any_row(
+    extent: OnlyColumns,
+    text: QueryText,
+    read: Read,
+    before: tuple[str, ...],
+    column_count: int | None,
+    *,
+    is_unsure: bool,
+    same_text: bool,
+) -> bool:
+    """Whether a change of some columns of what is read may reach any row of who reads it: by their places, or by names that
+    mean something else now. `before` are the columns that it used until now, `column_count` how many there are."""
+    if extent.reordered and uses_places(text, read, column_count):
+        return True
+    if may_be_captured(text, extent):
+        return True
+    if not same_text:
+        return False
+    return (is_unsure and extent != NOTHING) or may_resolve_otherwise(text, (*read.columns, *before), extent)
 
 
 def _column_count(program: Program, key: str) -> int | None:
