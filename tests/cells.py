@@ -20,7 +20,28 @@ def mostly_slow(cells: Sequence[Any], *kept: Any) -> list[Any]:
 
 
 def is_slow(file: Path, test: str) -> bool:
-    """Whether a test is in the slow suite with all its cells."""
-    functions = (one for one in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(one, ast.FunctionDef))
-    found = next(one for one in functions if one.name == test)
-    return "pytest.mark.slow" in map(ast.unparse, found.decorator_list)
+    """Whether a test is in the slow suite with all its cells: by a mark of its own, or of its file."""
+    tree = ast.parse(file.read_text("utf-8"))
+    found = next(one for one in _functions(tree) if one.name == test)
+    return any(map(_says_slow, found.decorator_list)) or any(map(_says_slow, _marks_of_file(tree)))
+
+
+def names_of_tests(file: Path) -> list[str]:
+    """The names of a file's tests."""
+    return [one.name for one in _functions(ast.parse(file.read_text("utf-8"))) if one.name.startswith("test_")]
+
+
+def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+
+
+def _marks_of_file(tree: ast.Module) -> list[ast.expr]:
+    """The marks of `pytestmark`, one or a list."""
+    for one in tree.body:
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "pytestmark":
+            return one.value.elts if isinstance(one.value, ast.List | ast.Tuple) else [one.value]
+    return []
+
+
+def _says_slow(mark: ast.expr) -> bool:
+    return ast.unparse(mark.func if isinstance(mark, ast.Call) else mark) == "pytest.mark.slow"

@@ -81,7 +81,7 @@ class Declared:
 
 class EngineError(ReconcileError):
     """Spark refused or failed. The journal keeps what was done; applying again goes on from there. `about` is for whoever
-    knows where it is declared (`reconcile.declared`)."""
+    knows where it is declared (`workspace.declared`)."""
 
     def __init__(self, code: str, message: str, hint: str | None = None, about: Declared | None = None) -> None:
         super().__init__(code, message, hint)

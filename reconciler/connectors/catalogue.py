@@ -1,6 +1,6 @@
 """Every transport, and what can be said of a connector's settings without touching what it connects to.
 
-Settings are a connector's JSON object without `name`, `table` and `view` (see `manifest.model.ConnectorDeclaration`),
+Settings are a connector's JSON object without `name`, `table` and `view` (see `base.declarations.ConnectorDeclaration`),
 variables resolved, secrets still `${secret:NAME}`.
 
 - `check_connector` reports everything that is wrong with them: by the schemas, by what this version can't do yet, and by

@@ -99,7 +99,7 @@ def _column_words(step: EvolveTable) -> list[str]:
 
 
 def describe_effects(plan: Plan) -> tuple[str, ...]:
-    """What becomes of each changed relation, in the order of `plan.diff.relations`; linear in the size of the plan."""
+    """What becomes of each changed relation, in the order of the plan's `relations`; linear in the size of the plan."""
     kinds: dict[str, set[type]] = {}
     for step in plan.steps:
         name = _subject(step)

@@ -39,7 +39,7 @@ _LATENESS_FORMS: Final = "INTERVAL '4' HOURS, or a number for a column of number
 
 @dataclass(slots=True)
 class Clauses:
-    """What was read of one column; texts as in `manifest.model.ColumnDeclaration`."""
+    """What was read of one column; texts as in `base.declarations.ColumnDeclaration`."""
 
     default: str | None = None
     lateness: str | None = None

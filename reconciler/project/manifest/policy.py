@@ -5,7 +5,7 @@ decided by `BUILT_IN`. A file that holds any mistake gives no policy: half a pol
 forbids. So a rule that can never decide anything (an unknown code, a pattern that no name can match, one hidden behind an
 earlier rule) is an error, too.
 
-This module only reads a text; whose text it is (that of the base branch), `reconcile.policies` decides.
+This module only reads a text; whose text it is (that of the base branch), `environment.policies` decides.
 """
 
 import re
