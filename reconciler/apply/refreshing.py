@@ -27,7 +27,7 @@ from reconciler.environment.progress import Applying, Progress, in_built_rows
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.plan.model import BootstrapView
-from reconciler.plan.steps import stored_reads
+from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
@@ -127,7 +127,7 @@ def _build(
 ) -> Refreshed:
     published = head.published
     assert published is not None
-    step = BootstrapView(view, stored_reads(desired.program, fold(view)))
+    step = BootstrapView(view, StoredReads(desired.program).of(fold(view)))
     # Below the view's own folder: what is left over there, a prune finds.
     places = {**published.relations, fold(view): published.relations[fold(view.partition("@")[0])]}
     program = as_stored(target, desired.program)

@@ -32,7 +32,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
 from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation, Step
-from reconciler.plan.steps import stored_reads
+from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
 from reconciler.query.reading import (
     Place,
@@ -87,6 +87,7 @@ class Building:
         self._engine = engine
         self._warehouse = warehouse
         self._desired = desired
+        self._reads = StoredReads(desired)
         self._builder = builder
         self._clock = clock
         steps = tuple(steps)
@@ -246,7 +247,7 @@ class Building:
     def _rows_read(self, key: str) -> int | None:
         """The rows of all that the view is computed from; None when those of some are not known."""
         total = 0
-        for read in map(fold, stored_reads(self._desired, key)):
+        for read in map(fold, self._reads.of(key)):
             placement = self._placements.get(read) or self._foreign.get(read)
             rows = placement.rows if placement else None
             rows = 0 if read in self._emptied else self._rows.get(read, rows)

@@ -26,7 +26,7 @@ from reconciler.delta.restoring import require_version
 from reconciler.environment.target import Target
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.model import BootstrapView, Step
-from reconciler.plan.steps import stored_reads, with_followers
+from reconciler.plan.steps import StoredReads, with_followers
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
@@ -118,7 +118,8 @@ def pin_apply(
         return PinnedApply(steps, {})
     before = head.published.foreign if head is not None and head.published is not None else {}
     computed = [fold(step.view) for step in steps if isinstance(step, BootstrapView)]
-    read = {fold(name) for key in computed for name in stored_reads(desired, key) if fold(name) in desired.foreign}
+    reads = StoredReads(desired)
+    read = {fold(name) for key in computed for name in reads.of(key) if fold(name) in desired.foreign}
     known = foreign_placements(before)
     states, pins = ForeignStates(target), {}
     for pipeline in sorted({one.pipeline for one in _followed(desired)}):

@@ -38,7 +38,7 @@ from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove, staging_folder
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
-from reconciler.plan.steps import stored_reads
+from reconciler.plan.steps import StoredReads
 from reconciler.project.program.functions import called_functions
 from reconciler.project.program.model import Connector, Program
 from reconciler.query.reading import (
@@ -128,10 +128,11 @@ class StepEffects:
     def compute_views(self) -> tuple[str, ...]:
         """Bring every stored view up to date that reads what changed; their names."""
         computed = []
+        reads = StoredReads(self._program)
         stored = [(key, self._program.views[key]) for key in self._program.order if key in self._program.views]
         stored = [(key, view) for key, view in stored if view.is_stored]
         for number, (key, view) in enumerate(stored, start=1):
-            if not self._changed & {fold(name) for name in stored_reads(self._program, key)}:
+            if not self._changed & {fold(name) for name in reads.of(key)}:
                 continue
             self._doing(self._intent.step, f"compute {view.name}", number, len(stored))
             self._compute(key)

@@ -26,7 +26,6 @@ from reconciler.delta.tables import create_table
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.stored import Transaction, dead_letters_of, first_part_of
 from reconciler.environment.target import Target
-from reconciler.plan.steps import base_reads, foreign_reads
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import Intent, RestoreCheckpoint, RunStatement
 from reconciler.registry.model import Head, Stored
@@ -66,9 +65,12 @@ def transactions_of(program: Program, intent: Intent) -> dict[str, tuple[Transac
         found.setdefault(intent.work.table, []).append(statement_transaction(intent.step))
     foreign = {foreign_key(name, key) for name, one in intent.foreign.items() for key in one.relations}
     changed = {*found, *foreign}
-    for key, view in program.views.items():
-        if view.is_stored and changed & {*(fold(name) for name in base_reads(program, key)), *foreign_reads(program, key)}:
-            found[key] = [view_transaction(intent.step)]
+    for key in program.order:
+        view = program.views.get(key)
+        if view is not None and not changed.isdisjoint(fold(read.relation) for read in view.reads):
+            changed.add(key)
+            if view.is_stored:
+                found[key] = [view_transaction(intent.step)]
     return {key: tuple(transactions) for key, transactions in sorted(found.items())}
 
 

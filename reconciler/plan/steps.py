@@ -72,7 +72,7 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
     renames = _renames(diff, applied, desired)
     # By applied name: those that go on under another one leave their name to whoever takes it.
     gone_on = {fold(rename.applied) for rename in renames}
-    reads = _StoredReads(desired)
+    reads = StoredReads(desired)
     steps: list[Step] = []
     for key in desired.order:
         if key in desired.tables:
@@ -100,7 +100,7 @@ def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[s
     computed = {fold(step.view) for step in steps if isinstance(step, BootstrapView)}
     changed = set(moved)
     followers: list[Step] = []
-    reads = _StoredReads(desired)
+    reads = StoredReads(desired)
     for key in desired.order:
         view = desired.views.get(key)
         if view is None or not view.is_stored or changed.isdisjoint(map(fold, reads.of(key))):
@@ -186,21 +186,12 @@ def _kind(program: Program, key: str) -> RelationKind:
     return RelationKind.TABLE if key in program.tables else RelationKind.VIEW
 
 
-def base_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The tables that a view reads, directly or through any views; names, sorted."""
-    return tuple(_name(program, target) for target in _reached(program, key) if target in program.tables)
+class StoredReads:
+    """The stored relations that each view of a program reads, directly or through plain and LOCAL views. Those of other
+    pipelines (`pipeline.name`) are among them.
 
-
-def stored_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The stored relations that a view reads, directly or through plain and LOCAL views; names, sorted. Those of other
-    pipelines (`pipeline.name`) are among them."""
-    reached = _reached(program, key, through_stored=False)
-    return tuple(_name(program, target) for target in reached if _is_stored(program, target) or target in program.foreign)
-
-
-class _StoredReads:
-    """`stored_reads` of many views of a program, which may read each other in long chains. What a view reads is a number
-    with a bit for each stored relation, so that what thousands read through thousands is put together at once."""
+    Views may read each other in long chains. So what a view reads is a number with a bit for each stored relation: what
+    thousands read through thousands is put together at once. Make one for all that is asked of a program."""
 
     def __init__(self, program: Program) -> None:
         stored = [key for key in (*program.tables, *program.views) if _is_stored(program, key)]
@@ -220,29 +211,9 @@ class _StoredReads:
         self._known: dict[int, tuple[str, ...]] = {}
 
     def of(self, key: str) -> tuple[str, ...]:
-        """What a view reads."""
+        """What a view reads, by its folded name; names, sorted."""
         found = self._of[key]
         if found not in self._known:
             # From the lowest bit on.
             self._known[found] = tuple(name for name, bit in zip(self._names, bin(found)[:1:-1], strict=False) if bit == "1")
         return self._known[found]
-
-
-def foreign_reads(program: Program, key: str) -> tuple[str, ...]:
-    """The keys of other pipelines' relations that a view reads, directly or through any views; sorted."""
-    return tuple(target for target in _reached(program, key) if target in program.foreign)
-
-
-def _reached(program: Program, key: str, *, through_stored: bool = True) -> tuple[str, ...]:
-    """What a view reads, directly or through views (or only through those that are not stored); folded names, sorted."""
-    found: set[str] = set()
-    waiting = [key]
-    while waiting:
-        for read in program.views[waiting.pop()].reads:
-            target = fold(read.relation)
-            if target in found:
-                continue
-            found.add(target)
-            if target in program.views and (through_stored or not program.views[target].is_stored):
-                waiting.append(target)
-    return tuple(sorted(found))

@@ -6,7 +6,7 @@ from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.diagnostics import errors_among
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import EvolveTable, Plan, Policies
-from reconciler.plan.steps import base_reads, stored_reads
+from reconciler.plan.steps import StoredReads
 from reconciler.plan.words import describe_step
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
@@ -142,9 +142,9 @@ def test_what_is_read_through_views() -> None:
     program = snapshot(
         T + V + "CREATE VIEW plain AS SELECT a FROM v JOIN t USING (a);CREATE MATERIALIZED VIEW top AS SELECT a FROM plain;"
     ).program
-    assert stored_reads(program, "top") == ("t", "v")
-    assert base_reads(program, "top") == ("t",)
-    assert stored_reads(program, "v") == ("t",)
+    reads = StoredReads(program)
+    assert reads.of("top") == ("t", "v")
+    assert reads.of("v") == ("t",)
 
 
 def test_a_table_without_defaults_means_what_it_always_meant() -> None:
