@@ -42,7 +42,7 @@ from reconciler.diff.extent import (
     uses_places,
 )
 from reconciler.diff.foreign import ForeignChange, unknown_change
-from reconciler.diff.functions import changed_paths, compare_functions
+from reconciler.diff.functions import ChangedCalls, changed_calls, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
@@ -181,7 +181,7 @@ def _compare_relations(
     foreign: Mapping[str, ForeignChange],
 ) -> _Found:
     before, after = applied.program, desired.program
-    paths = changed_paths(applied, desired, functions)
+    calls = changed_calls(applied, desired, functions)
     found = _Found()
     for key, relation in after.foreign.items():
         known = before.foreign.get(key)
@@ -194,7 +194,7 @@ def _compare_relations(
         if key in after.tables:
             _compare_table(key, before, after, renames, found)
         else:
-            _compare_view(key, before, after, renames, paths, found)
+            _compare_view(key, before, after, renames, calls, found)
     return found
 
 
@@ -222,7 +222,7 @@ def _compare_view(
     before: Program,
     after: Program,
     renames: Renames,
-    functions: Mapping[str, Path],
+    calls: ChangedCalls,
     found: _Found,
 ) -> None:
     view = after.views[key]
@@ -232,7 +232,7 @@ def _compare_view(
         found.extents[key] = ANY_ROW
         return
     old = under_desired_names(old, renames, after)
-    own = own_causes(old, view, before, after, renames, functions)
+    own = own_causes(old, view, before, after, renames, calls)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
     written_anew = any(isinstance(one, _OF_THE_TEXT) for one in own)
     same_text = bool(upstream) and has_the_same_text(old, view, before, after)

@@ -8,13 +8,15 @@ is reached.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import assert_never
 
 from reconciler.base.declarations import FunctionBody, FunctionDeclaration, PythonBody, SqlBody
-from reconciler.base.names import fold, is_version
+from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.model import Action, FunctionChange, Path
 from reconciler.project.program.model import Function
 from reconciler.project.snapshot.fingerprint import function_content
+from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
@@ -39,6 +41,38 @@ def compare_functions(applied: Snapshot, desired: Snapshot) -> tuple[FunctionCha
             causes = _causes(before[key].declaration, after[key].declaration, spelling)
             found.append(FunctionChange(Action.MODIFIED, after[key].name, causes))
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCalls:
+    """What changed of what views call. `paths`: see `changed_paths`. `before` and `after` tell what functions do of which a
+    recorded version is called on either side (`closures`), by key; `names` are those of desired."""
+
+    paths: Mapping[str, Path]
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    names: Mapping[str, str]
+
+    def path(self, former: str | None, call: str) -> Path | None:
+        """The path to where a function (its key) that is called began to change; None where it does what it did. `former`
+        is what the view called under that name before."""
+        if former is None or not (is_version(former) or is_version(call)):
+            return self.paths.get(call)
+        # One of them is recorded, and what it does is told by itself alone.
+        return None if self.before.get(former) == self.after.get(call) else Path((self.names[call],))
+
+
+def changed_calls(applied: Snapshot, desired: Snapshot, changes: Iterable[FunctionChange]) -> ChangedCalls:
+    """What these changes of functions mean to views. Each function is digested once, however many views call it."""
+    programs = applied.program, desired.program
+    spelling = max(one.spelling for one in programs)
+    recorded = {without_version(key) for one in programs for key in one.functions if is_version(key)}
+    before, after = (
+        closures(one.functions, [key for key in one.functions if without_version(key) in recorded], spelling)
+        for one in programs
+    )
+    names = {key: desired.program.functions[key].name for key in after}
+    return ChangedCalls(changed_paths(applied, desired, changes), before, after, names)
 
 
 def changed_paths(applied: Snapshot, desired: Snapshot, changes: Iterable[FunctionChange]) -> Mapping[str, Path]:

@@ -27,7 +27,7 @@ from reconciler.diff.model import (
     SettingsChanged,
 )
 from reconciler.project.program.model import Program, View
-from reconciler.project.snapshot.functions import call_closures
+from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.objects import object_key, object_keys
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
@@ -79,7 +79,7 @@ def _changed_functions(applied: Program, desired: Program, diff: Diff) -> set[st
         return set()
     spelling = max(applied.spelling, desired.spelling)
     both = [key for key in desired.functions if key in applied.functions and not is_version(key)]
-    before, after = (call_closures(one.functions, both, spelling) for one in (applied, desired))
+    before, after = (closures(one.functions, both, spelling) for one in (applied, desired))
     return {key for key in both if before[key] != after[key]}
 
 

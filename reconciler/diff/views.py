@@ -5,12 +5,12 @@ removed. Here altered means: its meaning could have changed (`sql.canonicalise`)
 output columns, these (`sql.query_difference`). A query that merely follows a declared rename is the same query.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.base.declarations import Settings
 from reconciler.base.names import fold, is_version, without_version
 from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union, unrepeatable
+from reconciler.diff.functions import ChangedCalls
 from reconciler.diff.model import (
     ColumnNamesChanged,
     FunctionChanged,
@@ -28,7 +28,6 @@ from reconciler.project.manifest.spark_settings import is_harmless
 from reconciler.project.manifest.spark_values import shown_value
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import DEFAULTS, SPARK, differing_settings, minor
-from reconciler.project.snapshot.functions import call_closures
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names
@@ -41,10 +40,10 @@ def own_causes(
     before: Program,
     after: Program,
     renames: Renames,
-    functions: Mapping[str, Path],
+    calls: ChangedCalls,
 ) -> tuple[ViewCause, ...]:
-    """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `functions`
-    maps changed functions to the path to where their change began."""
+    """Every way in which the view differs by itself. `applied` is under desired names (`under_desired_names`); `calls`
+    knows which functions changed."""
     causes: list[ViewCause] = []
     if fold(applied.name) != fold(desired.name):
         causes.append(RelationRenamed(applied.name, desired.name))
@@ -66,7 +65,7 @@ def own_causes(
     settings = settings_cause(before.settings, after.settings)
     if settings is not None:
         causes.append(settings)
-    paths = [path for call in desired.calls if (path := _changed_call(call, applied, before, after, functions)) is not None]
+    paths = [path for call in desired.calls if (path := _changed_call(call, applied, calls)) is not None]
     causes += [
         FunctionChanged(
             path.names[0],
@@ -80,18 +79,9 @@ def own_causes(
     return tuple(causes)
 
 
-def _changed_call(call: str, applied: View, before: Program, after: Program, functions: Mapping[str, Path]) -> Path | None:
-    """The path to where a function (its key) that is called began to change; None where it does what it did."""
+def _changed_call(call: str, applied: View, calls: ChangedCalls) -> Path | None:
     former = next((one for one in applied.calls if without_version(one) == without_version(call)), None)
-    if former is None or not (is_version(former) or is_version(call)):
-        return functions.get(call)
-    # One of them is recorded, and what it does is told by itself alone.
-    spelling = max(before.spelling, after.spelling)
-    closures = (
-        call_closures(before.functions, [former], spelling),
-        call_closures(after.functions, [call], spelling),
-    )
-    return None if closures[0] == closures[1] else Path((after.functions[call].name,))
+    return calls.path(former, call)
 
 
 def _is_new(name: str, before: Program) -> bool:

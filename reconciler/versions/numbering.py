@@ -73,6 +73,7 @@ def versions_after(
     objects = versioned_objects(desired.program, frozenset(wanted)) if desired is not None else {}
     before = recorded_versions(registry, head, {known[key].id for key in wanted if key in known})
     ids = {one.id for one in known.values()}
+    numbers: dict[str, int] = {}
     for key, found in objects.items():
         if key not in known:
             after[key] = ObjectVersions(new_id(key, ids), 0, 0)
@@ -80,8 +81,11 @@ def versions_after(
         assert desired is not None
         same = Likeness(registry, head, desired.program, found, known[key].id)
         number = max((one.number for one in before.get(known[key].id, ()) if same.holds(one)), default=None)
-        if number is None or (number == known[key].active and _differs(changes.renamed.get(key, key), found, applied)):
-            number = known[key].last + 1
+        numbers[key] = known[key].last + 1 if number is None else number
+    active = {key: changes.renamed.get(key, key) for key, number in numbers.items() if number == known[key].active}
+    for key in _differing(active, objects, applied):
+        numbers[key] = known[key].last + 1
+    for key, number in numbers.items():
         after[key] = replace(known[key], active=number, last=max(number, known[key].last))
     if applied is not None and desired is not None and desired.program.moves:
         for name, columns in resolve_moves(applied, desired.program).renames.columns.items():
@@ -251,12 +255,17 @@ def versions_restored(
     return dict(sorted(after.items()))
 
 
-def _differs(key: str, found: VersionedObject, applied: Program | None) -> bool:
-    """Whether an object means something else than what is applied under a key, by the same rule for both."""
-    if applied is None or key not in object_keys(applied):
-        return False
-    (before,) = versioned_objects(applied, frozenset((key,))).values()
-    return not {*before.sought_as} & {*found.sought_as}
+def _differing(
+    former: Mapping[str, str], objects: Mapping[str, VersionedObject], applied: Program | None
+) -> tuple[str, ...]:
+    """Of these objects, those that mean something else than what is applied under their `former` keys, by the same rule
+    for both."""
+    if applied is None or not former:
+        return ()
+    before = versioned_objects(applied, frozenset(former.values()).intersection(object_keys(applied)))
+    return tuple(
+        key for key, was in former.items() if was in before and {*before[was].sought_as}.isdisjoint(objects[key].sought_as)
+    )
 
 
 def _renamed(versions: Mapping[str, ObjectVersions], changes: ObjectChanges) -> dict[str, ObjectVersions]:

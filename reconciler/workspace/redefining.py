@@ -14,8 +14,8 @@ from reconciler.base.names import fold, is_version, without_version
 from reconciler.project.manifest.functions import PYTHON
 from reconciler.project.program.compile import Compiled
 from reconciler.project.program.model import Program
-from reconciler.project.snapshot.codec import decode_manifest, encode_program
-from reconciler.project.snapshot.functions import call_closures
+from reconciler.project.snapshot.codec import decode_manifest, encode_definition, encode_program
+from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.objects import object_keys, same_definition, versioned_objects
 from reconciler.versions.looking import ObjectVersion
 from reconciler.workspace.compiling import compile_manifest
@@ -73,13 +73,9 @@ def _called_only(rows: list[JsonObject]) -> list[JsonObject]:
 def _same_as_today(program: Program) -> frozenset[str]:
     """The recorded versions of functions (keys) that do what the functions of their names do today."""
     recorded = [key for key in program.functions if is_version(key) and without_version(key) in program.functions]
-    today = {without_version(key) for key in recorded}
-    now = call_closures(program.functions, today, program.spelling)
-    return frozenset(
-        key
-        for key in recorded
-        if call_closures(program.functions, [key], program.spelling) == {(name := without_version(key)): now[name]}
-    )
+    today = [without_version(key) for key in recorded]
+    known = closures(program.functions, [*recorded, *today], program.spelling)
+    return frozenset(key for key in recorded if known[key] == known[without_version(key)])
 
 
 def _calling_today(rows: list[JsonObject], same: frozenset[str]) -> list[JsonObject]:
@@ -103,10 +99,10 @@ def _require_runnable(program: Program) -> None:
 
 def stored_definition(program: Program, key: str) -> JsonObject | None:
     """An object's definition as the registry stores it; None where the program has no such object."""
-    for row in encode_program(program):
-        if f"{row['kind']}:{row['name']}" == key:
-            return dict(row["definition"])
-    return None
+    try:
+        return encode_definition(program, key)
+    except KeyError:
+        return None
 
 
 def defines(visit: Visit, program: Program, key: str, definition: JsonObject | None) -> bool:

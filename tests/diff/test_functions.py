@@ -1,5 +1,6 @@
 """Functions compared: what changed is said in words, and whoever calls the changed one is reached."""
 
+import time
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import pytest
 
 from reconciler.base.declarations import FunctionDeclaration, ParameterDeclaration, PythonBody, Settings, SqlBody
+from reconciler.diff.compare import compare
 from reconciler.diff.functions import changed_paths, compare_functions
-from reconciler.diff.model import Action, FunctionChange, Path
+from reconciler.diff.model import Action, FunctionChange, FunctionChanged, Path
 from reconciler.project.program.model import Function, Program
-from reconciler.project.snapshot.functions import call_closures
+from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.sql.spelling import Spelling
+from tests.diff.test_hidden_changes import snapshot as compiled_snapshot
 
 PARAMETERS = (ParameterDeclaration("x", "INT"),)
 BODY = PythonBody("taxes", {"taxes.py": "import rates\n", "rates.py": "RATE = 1\n"}, ("numpy==2.1.0",), "3.11")
@@ -109,8 +112,8 @@ def test_a_long_chain_of_calls_is_followed_to_its_end() -> None:
     found = paths[last]
     assert (len(paths), len(found.names) + found.passed_over) == (length, length)
     assert (found.names[0], found.names[-1]) == (last, "Tax")
-    closures = [call_closures(one.program.functions, [last], Spelling.EVENED_OUT) for one in sides]
-    assert closures[0] != closures[1]
+    digests = [closures(one.program.functions, [last], Spelling.EVENED_OUT)[last] for one in sides]
+    assert digests[0] != digests[1]
 
 
 def test_of_several_ways_to_what_changed_the_shortest_is_told_and_ties_go_by_name() -> None:
@@ -130,3 +133,25 @@ def test_of_several_ways_to_what_changed_the_shortest_is_told_and_ties_go_by_nam
         "d": Path(("D", "Tax")),
         "tax": Path(("Tax",)),
     }
+
+
+def test_what_many_views_call_as_it_was_recorded_is_looked_at_once() -> None:
+    length, many = 400, 300
+    links = chain(TAX, length).program.functions
+    last = f"f{length - 1}"
+    recorded = {f"{key}@v0": replace(one, calls=tuple(f"{call}@v0" for call in one.calls)) for key, one in links.items()}
+    sql = "".join(f"CREATE MATERIALIZED VIEW m{number} AS SELECT x FROM t;\n" for number in range(many))
+    program = compiled_snapshot(f"CREATE TABLE t (x INT);\n{sql}").program
+
+    def calling(key: str, first: FunctionDeclaration = TAX) -> Snapshot:
+        views = {name: replace(view, calls=(key,)) for name, view in program.views.items()}
+        functions = {**links, "tax": Function(first), **recorded}
+        return take_snapshot(replace(program, views=views, functions=functions))
+
+    before, same, other = calling(f"{last}@v0"), calling(last), calling(last, replace(TAX, returns="BIGINT"))
+    began = time.process_time()
+    assert compare(before, same).relations == ()
+    changes = compare(before, other).relations
+    assert time.process_time() - began < 3
+    assert {change.causes for change in changes} == {(FunctionChanged(last, (last,)),)}
+    assert len(changes) == many

@@ -38,6 +38,7 @@ from reconciler.base.declarations import (
     ViewDeclaration,
     ViewKind,
 )
+from reconciler.base.digest import JsonObject
 from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import comparable_value, recorded_environment, sealed_environment
@@ -74,6 +75,20 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
         {"kind": "foreign", "name": key, "definition": _foreign(one)} for key, one in sorted(program.foreign.items())
     ]
     return sorted(objects, key=lambda item: (item["kind"], item["name"]))
+
+
+def encode_definition(program: Program, key: str) -> JsonObject:
+    """The definition of one table, view or function (`kind:folded name`), as `encode_program` has it. Raises KeyError where
+    there is no such object."""
+    match key.split(":", 1):
+        case ["table", name]:
+            return _table(program.tables[name].declaration)
+        case ["view", name]:
+            return _view(program.views[name].declaration)
+        case ["function", name]:
+            return _function(program.functions[name].declaration)
+        case _:
+            raise KeyError(key)
 
 
 def decode_program(objects: Iterable[Mapping[str, Any]], cache: Cache | None = None) -> Program:

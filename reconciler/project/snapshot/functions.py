@@ -13,15 +13,9 @@ from reconciler.project.snapshot.fingerprint import function_content
 from reconciler.sql.spelling import Spelling
 
 
-def call_closures(functions: Mapping[str, Function], calls: Iterable[str], spelling: Spelling) -> dict[str, str]:
-    """By name as called, the digest of all that decides what each of these functions (keys) gives, sorted."""
-    wanted = [key for key in sorted(calls) if key in functions]
-    known = closures(functions, wanted, spelling)
-    return {without_version(key): known[key] for key in wanted}
-
-
 def closures(functions: Mapping[str, Function], keys: Iterable[str], spelling: Spelling) -> dict[str, str]:
-    """The same by key, of these functions and of all that they call: for who asks of many."""
+    """By key, the digest of all that decides what a function gives: of these functions, and of all that they call. Whoever
+    compares many asks once."""
     known: dict[str, str] = {}
     for key in topological({key: functions[key].calls for key in called_closely(functions, keys)}):
         function = functions[key]

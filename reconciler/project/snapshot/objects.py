@@ -30,7 +30,7 @@ from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.names import fold, is_version, without_version
 from reconciler.project.program.model import Function, Program, Table, View
 from reconciler.project.program.settings import decisive_settings
-from reconciler.project.snapshot.codec import encode_program
+from reconciler.project.snapshot.codec import encode_definition
 from reconciler.project.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.project.snapshot.functions import called_closely, closures
 from reconciler.sql.canonicalise import canonical_text
@@ -40,7 +40,7 @@ KINDS = ("table", "view", "function")
 
 _FUNCTIONS = "functions"
 _Done: TypeAlias = Mapping[Spelling, Mapping[str, str]]
-"""What each function of a program does, with all that it calls (`closures`), by rule."""
+"""What each function that is called does, with all that it calls (`closures`), by rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,10 @@ def pins_of(program: Program) -> dict[str, Pin]:
 
 def versioned_objects(program: Program, keys: frozenset[str]) -> dict[str, VersionedObject]:
     """The objects with these keys."""
-    stored = {f"{one['kind']}:{one['name']}": one["definition"] for one in encode_program(program) if one["kind"] in KINDS}
-    done: _Done = {rule: closures(program.functions, program.functions, rule) for rule in _rules(program)}
+    calls = {call for key in keys for call in _calls(program, *key.split(":", 1))}
+    done: _Done = {rule: closures(program.functions, calls, rule) for rule in _rules(program)}
+    called = {object_key("function", call) for call in called_closely(program.functions, calls)}
+    stored = {key: encode_definition(program, key) for key in sorted(keys | called)}
     return {key: _versioned(program, key, stored, done) for key in sorted(keys)}
 
 
