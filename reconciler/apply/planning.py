@@ -20,9 +20,10 @@ from reconciler.environment.homes import Homes, homes_beside
 from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target, nested_warehouse
+from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
-from reconciler.plan.make import make_plan
+from reconciler.plan.make import diff_between, make_plan
 from reconciler.plan.model import Plan, Policies, RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
@@ -37,7 +38,7 @@ from reconciler.workspace.pipelines import require_known
 
 
 def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: Snapshot | None, rollback: str = "") -> Plan:
-    """The plan from what is applied to what is desired, in this environment. `rollback` as in `make_plan`.
+    """The plan from what is applied to what is desired, in this environment. `rollback` as in `Beside`.
 
     The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
     judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
@@ -60,16 +61,14 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)
     follows = last.follows if last else None
     environment = target.environment.name
-    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, foreign, rollback=rollback)
+    diff = diff_between(applied.snapshot, desired, foreign)
     readers: Mapping[str, Sequence[ForeignReader]] = {}
-    if any(change.action is not Action.ADDED for change in plan.diff.relations):
+    if any(change.action is not Action.ADDED for change in diff.relations):
         readers = _readers(target, pipeline, applied.snapshot)
-    outputs = touched_outputs(plan.diff, desired.program) if desired is not None else ()
+    outputs = touched_outputs(diff, desired.program) if desired is not None else ()
     writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
-    if readers or writers:
-        plan = make_plan(
-            pipeline, environment, applied.snapshot, desired, policies, follows, foreign, readers, rollback, writers
-        )
+    beside = Beside(readers, writers, rollback)
+    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, diff, beside)
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:

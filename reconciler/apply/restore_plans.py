@@ -29,6 +29,7 @@ from reconciler.environment.homes import homes_beside
 from reconciler.environment.merged import outdated, reach, unmerged
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
+from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.make import make_plan
 from reconciler.plan.model import Plan
 from reconciler.project.snapshot.model import Snapshot
@@ -66,8 +67,10 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
         restored,
         policies_for(target, bootstrap, homes),
         last.follows if last else None,
-        rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
-        rows_of=restore.source if restore.source != restore.pipeline else "",
+        beside=Beside(
+            rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
+            rows_of=restore.source if restore.source != restore.pipeline else "",
+        ),
     )
     said = {"plan": plan.digest, "checkpoint": restore.checkpoint, "source": restore.source, "record": restore.record}
     return replace(plan, digest=digest_json(said))

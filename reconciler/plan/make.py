@@ -3,7 +3,7 @@
 The steps are `plan.steps`', what becomes of connectors `plan.connectors`', hazards `plan.hazards`'.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -19,13 +19,29 @@ from reconciler.plan.bound_calls import bound_calls
 from reconciler.plan.connectors import connector_outcomes, say_what_is_sent_again
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
-from reconciler.plan.hazards.readers import ForeignReader
+from reconciler.plan.hazards.beside import NOTHING_BESIDE, Beside
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
 from reconciler.plan.policy import judge
 from reconciler.plan.steps import plan_steps
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
+
+
+def diff_between(
+    applied: Snapshot | None, desired: Snapshot | None, foreign: Mapping[str, ForeignChange] = MappingProxyType({})
+) -> Diff:
+    """What a plan is of. `applied` and `desired` as in `make_plan`; `foreign` are the changes of other pipelines' relations,
+    by key."""
+    return compare(*_sides(applied, desired), foreign)
+
+
+def _sides(applied: Snapshot | None, desired: Snapshot | None) -> tuple[Snapshot, Snapshot]:
+    known = desired or applied
+    if known is None:
+        raise ValueError("neither applied nor desired")
+    nothing = take_snapshot(empty_program(known.program.settings))
+    return applied or nothing, desired or nothing
 
 
 def make_plan(
@@ -35,24 +51,15 @@ def make_plan(
     desired: Snapshot | None,
     policies: Policies,
     follows: str | None = None,
-    foreign: Mapping[str, ForeignChange] = MappingProxyType({}),
-    readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
-    rollback: str = "",
-    writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    rows_of: str = "",
+    diff: Diff | None = None,
+    beside: Beside = NOTHING_BESIDE,
 ) -> Plan:
     """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
-    is the digest of the plan applied last (None: there was none). `foreign` are the changes of other pipelines' relations by
-    key, `readers` the views of other pipelines that read this one's relations, by folded name. `rollback` says what is
-    brought back, of a plan that does not come from the files. `writers` are outputs of other pipelines that write where one
-    of this one does, by its folded name. `rows_of` is the pipeline whose rows the tables get instead of their own, of a plan
-    that restores another one's checkpoint."""
-    known = desired or applied
-    if known is None:
-        raise ValueError("neither applied nor desired")
-    nothing = take_snapshot(empty_program(known.program.settings))
-    before, after = applied or nothing, desired or nothing
-    diff = compare(before, after, foreign)
+    is the digest of the plan applied last (None: there was none). `diff` is that of the two (`diff_between`), of who has it
+    already, or who knows what changed of other pipelines."""
+    before, after = _sides(applied, desired)
+    if diff is None:
+        diff = compare(before, after)
     renames = resolve_moves(before.program, after.program).renames
     limits = policies.policy.limits if policies.policy is not None else None
     hazards = find_hazards(
@@ -61,13 +68,8 @@ def make_plan(
         after.program,
         removes_pipeline=desired is None,
         limits=limits,
-        readers=readers,
-        writers=writers,
-        rows_of=rows_of,
+        beside=beside,
     )
-    if rollback:
-        # Whoever ends a rollback by its name need not be told.
-        hazards = tuple(hazard for hazard in hazards if hazard.code != "H930")
     return Plan(
         pipeline=pipeline,
         environment=environment,
@@ -101,7 +103,7 @@ def make_plan(
             | _settings_of_connectors(before.program, after.program, renames),
         ),
         rolled_back=_rolled_back(after.program) if desired is not None else (),
-        rollback=rollback,
+        rollback=beside.rollback,
         bound_calls=bound_calls(diff, after.program),
     )
 

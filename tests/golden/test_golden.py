@@ -26,7 +26,7 @@ from reconciler.diff.compare import relation_changes
 from reconciler.diff.foreign import ForeignChange, seen_from_outside
 from reconciler.plan.json_form import plan_to_json, step_from_json, step_to_json
 from reconciler.plan.lock import Matches, judge_lock, with_section
-from reconciler.plan.make import make_plan
+from reconciler.plan.make import diff_between, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
@@ -88,7 +88,11 @@ def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
     bootstrap = stricter(side.program.settings.bootstrap_policy for side in (applied, desired) if side is not None)
     policies = Policies(bootstrap, policy=read_policy_of(HERE / claim / POLICY_FILE))
     changes = changes_of_other(before, after, desired)
-    return make_plan("shop", "dev", applied, desired, policies, foreign=changes), applied, desired
+    return (
+        make_plan("shop", "dev", applied, desired, policies, diff=diff_between(applied, desired, changes)),
+        applied,
+        desired,
+    )
 
 
 def changes_of_other(
@@ -123,7 +127,8 @@ def test_what_the_registry_gives_back_plans_the_same(claim: str) -> None:
     plan, applied, desired = read_plan(claim)
     stored = take_snapshot(decode_program(encode_program(applied.program))) if applied else None
     before, after = read_other(claim)
-    again = make_plan("shop", "dev", stored, desired, plan.policies, foreign=changes_of_other(before, after, desired))
+    diff = diff_between(stored, desired, changes_of_other(before, after, desired))
+    again = make_plan("shop", "dev", stored, desired, plan.policies, diff=diff)
     assert render_text(again) == render_text(plan)
     assert again.digest == plan.digest
 

@@ -7,11 +7,11 @@ plan, by `large`. Analysers look at what changed only, and read a query's text o
 Not here: what is done about a hazard (`plan.policy`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 
 from reconciler.base.names import fold
 from reconciler.diff.model import Diff
+from reconciler.plan.hazards.beside import NOTHING_BESIDE, Beside
 from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
@@ -22,7 +22,7 @@ from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protected_rows_replaced, protection_broken
-from reconciler.plan.hazards.readers import ForeignReader, readers_lose
+from reconciler.plan.hazards.readers import readers_lose
 from reconciler.plan.hazards.reading import reading_changed
 from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
 from reconciler.plan.hazards.rolled_back import rollbacks_ended
@@ -42,19 +42,18 @@ def find_hazards(
     *,
     removes_pipeline: bool,
     limits: Limits | None = None,
-    readers: Mapping[str, Sequence[ForeignReader]] = MappingProxyType({}),
-    writers: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    rows_of: str = "",
+    beside: Beside = NOTHING_BESIDE,
 ) -> tuple[Hazard, ...]:
-    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones. `readers` are the views of
-    other pipelines that read what is applied, by folded name of the relation; `writers` their outputs that write where one
-    does that is new or changed, by its folded name. `rows_of` is another pipeline whose rows take the place of the tables'
-    own."""
+    """All hazards of a diff, sorted by code and subject. `limits`: None for the built-in ones."""
     found = [hazard for analyse in _ANALYSERS for hazard in analyse(diff, applied, desired)]
-    found += readers_lose(diff, applied, desired, readers)
-    found += sinks_of_others(desired, writers)
-    if rows_of:
-        found += protected_rows_replaced(diff, applied, desired, rows_of)
+    found += readers_lose(diff, applied, desired, beside.readers)
+    found += sinks_of_others(desired, beside.writers)
+    if beside.rows_of:
+        told = frozenset(hazard.subject for hazard in found if hazard.code == "H911")
+        found += protected_rows_replaced(applied, desired, beside.rows_of, told)
+    if not beside.rollback:
+        # Whoever ends a rollback by its name need not be told.
+        found += rollbacks_ended(diff, applied, desired)
     everything = tuple(everything_removed(diff, applied, desired, removes_pipeline=removes_pipeline))
     found += everything or large_share_removed(diff, applied, limits or Limits())
     return tuple(sorted(found, key=lambda hazard: (hazard.code, fold(hazard.subject), hazard.message)))
@@ -77,6 +76,5 @@ _ANALYSERS: tuple[Callable[[Diff, Program, Program], Iterator[Hazard]], ...] = (
     protection_broken,
     reading_changed,
     safeguards_lifted,
-    rollbacks_ended,
     versions_are_read,
 )

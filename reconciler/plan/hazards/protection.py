@@ -17,7 +17,7 @@ from reconciler.project.program.model import Program
 
 def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """See the module."""
-    protected = {*map(fold, applied.settings.protected), *map(fold, desired.settings.protected)}
+    protected = _protected(applied, desired)
     for change in diff.relations:
         if protected.isdisjoint({fold(change.name), fold(change.renamed_from or change.name)}):
             continue
@@ -30,13 +30,16 @@ def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterato
             yield Hazard("H911", change.name, f"{subject} its stored rows are dropped")
 
 
-def protected_rows_replaced(diff: Diff, applied: Program, desired: Program, rows_of: str) -> Iterator[Hazard]:
-    """Tables that stay, and whose rows are replaced by those of another pipeline, `rows_of`. What the diff does to them
-    besides is told already."""
-    protected = {*map(fold, applied.settings.protected), *map(fold, desired.settings.protected)}
-    told = {hazard.subject for hazard in protection_broken(diff, applied, desired)}
+def protected_rows_replaced(applied: Program, desired: Program, rows_of: str, told: frozenset[str]) -> Iterator[Hazard]:
+    """Tables that stay, and whose rows are replaced by those of another pipeline, `rows_of`. Of `told`, which lose their own
+    rows by the diff, that is said already."""
+    protected = _protected(applied, desired)
     for key, table in sorted(desired.tables.items()):
         if key in applied.tables and key in protected and table.name not in told:
             yield Hazard(
                 "H911", table.name, f"table {table.name} is protected, and its rows are replaced by those of {rows_of}"
             )
+
+
+def _protected(applied: Program, desired: Program) -> frozenset[str]:
+    return frozenset(map(fold, (*applied.settings.protected, *desired.settings.protected)))
