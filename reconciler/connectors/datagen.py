@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
+from reconciler.connectors.transport import (
+    INPUT_SETTINGS_THAT_RESET_NOTHING,
+    Direction,
+    Transport,
+    any_values,
+    config_of,
+)
 
 _PLAN: Path = ("transport", "config", "plan")
 
@@ -54,4 +60,5 @@ TRANSPORT = Transport(
     },
     check_further=_check_further,
     ends=_ends,
+    values=any_values,
 )

@@ -8,7 +8,13 @@ It reads the table as it stands at one version (named, by time, or the newest wh
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Places
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, config_of
+from reconciler.connectors.transport import (
+    INPUT_SETTINGS_THAT_RESET_NOTHING,
+    Direction,
+    Transport,
+    any_values,
+    config_of,
+)
 
 _CONFIG = ("transport", "config")
 _TIMES = ("timestamp", "datetime")
@@ -61,5 +67,6 @@ TRANSPORT = Transport(
     check_further=_check_further,
     ends=_ends,
     brings_deletes=lambda settings: config_of(settings).get("mode") in _FOLLOWING,
+    values=any_values,
     address=("uri",),
 )

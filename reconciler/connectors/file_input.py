@@ -3,11 +3,14 @@
 Files that change after they were read are an error. JSON holds rows (`raw`) or changes (`insert_delete`, `debezium`).
 """
 
+from collections.abc import Mapping
+
 from reconciler.base.digest import JsonObject
 from reconciler.connectors.transport import (
     INPUT_SETTINGS_THAT_RESET_NOTHING,
     Direction,
     Transport,
+    Values,
     config_of,
     records_bring_deletes,
 )
@@ -28,6 +31,11 @@ def _ends(settings: JsonObject) -> bool | None:
     return False if is_pattern(path) or path.endswith("/") else None
 
 
+def _values(settings: JsonObject) -> Values:
+    form = settings.get("format")
+    return Values.TYPED if isinstance(form, Mapping) and form.get("name") == "parquet" else Values.TEXTS
+
+
 TRANSPORT = Transport(
     name="file_input",
     direction=Direction.INPUT,
@@ -38,5 +46,6 @@ TRANSPORT = Transport(
     not_yet={
         (("format", "name"), "avro"): "Avro is not supported by this version",
     },
+    values=_values,
     address=("path",),
 )

@@ -17,6 +17,17 @@ class Direction(StrEnum):
     OUTPUT = "output"
 
 
+class Values(StrEnum):
+    """What an input has of the values that it brings."""
+
+    TEXTS = "texts"
+    """Texts, or JSON: `"5"` and 5 are one, and keys of objects are texts."""
+    TYPED = "typed"
+    """Types of their own, so that keys of maps are what they are."""
+    ANY = "any"
+    """Whatever a column may hold."""
+
+
 def nothing_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
     """For transports whose schema says everything."""
     return ()
@@ -35,6 +46,16 @@ def always_ends(settings: JsonObject) -> bool | None:
 def never_ends(settings: JsonObject) -> bool | None:
     """For inputs that go on, and for outputs."""
     return False
+
+
+def texts(settings: JsonObject) -> Values:
+    """For inputs of records and rows as texts."""
+    return Values.TEXTS
+
+
+def any_values(settings: JsonObject) -> Values:
+    """For inputs that bring whatever a column may hold."""
+    return Values.ANY
 
 
 def config_of(settings: JsonObject) -> Mapping[str, Any]:
@@ -69,6 +90,7 @@ class Transport:
     settings comes to an end, for whoever waits for that; None: only what is there can tell.
     `brings_deletes` says whether an input with these settings, defaults filled in, can bring deletes, or updates, which are
     a delete and an insert.
+    `values` says what an input with these settings has of the values that it brings, and so which columns it can't fill.
     `address` names the options that say where rows come from or go to, the narrower first.
     """
 
@@ -81,6 +103,7 @@ class Transport:
     sink_can_delete: Callable[[JsonObject], bool] = never
     ends: Callable[[JsonObject], bool | None] = never_ends
     brings_deletes: Callable[[JsonObject], bool] = never
+    values: Callable[[JsonObject], Values] = texts
     address: tuple[str, ...] = ()
 
     @property

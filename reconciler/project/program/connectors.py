@@ -5,7 +5,7 @@ looks twice before it believes a setting to be what it should.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -13,16 +13,12 @@ from typing import Final
 from reconciler.base.declarations import ConnectorDeclaration, ViewKind
 from reconciler.base.diagnostics import Diagnostic, Location, Severity
 from reconciler.base.names import did_you_mean, fold
-from reconciler.connectors.catalogue import ends
+from reconciler.connectors.catalogue import TRANSPORTS, ends
 from reconciler.connectors.columns import has_fields, written_sources
-from reconciler.connectors.transport import Direction
+from reconciler.connectors.transport import Direction, Values
 from reconciler.project.program.model import Connector, Table, View
 from reconciler.project.program.order import cycles
 from reconciler.sql.types import has_keys_that_are_no_texts, is_variant
-
-# Of a JSON record, values are read as texts, in which "5" and 5 are one.
-_KEEPING_VARIANTS: Final = frozenset({"delta_table_input"})
-_TYPED_FORMATS: Final = frozenset({"parquet"})
 
 
 def compile_connectors(
@@ -79,12 +75,6 @@ def _transport(declaration: ConnectorDeclaration) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _format(declaration: ConnectorDeclaration) -> str:
-    format_ = declaration.settings.get("format")
-    name = format_.get("name") if isinstance(format_, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
 def _connector(
     declaration: ConnectorDeclaration,
     tables: Mapping[str, Table],
@@ -110,19 +100,8 @@ def _connector(
     elif direction is Direction.OUTPUT and transport.endswith("_input"):
         message = f"{transport!r} reads, but {relation.name!r} is a view: views have outputs"
         into.append(Diagnostic("P306", message, declaration.location, "attach it to a table that the view reads"))
-    elif isinstance(relation, Table) and transport.endswith("_input") and transport not in _KEEPING_VARIANTS:
-        variant = columns[key].variant
-        if variant is not None:
-            message = f"{transport!r} brings texts, which can't fill the VARIANT column {variant!r} of {relation.name!r}"
-            hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
-            into.append(Diagnostic("S281", message, declaration.location, hint))
-        keyed = columns[key].keyed
-        if keyed is not None and transport != "datagen" and _format(declaration) not in _TYPED_FORMATS:
-            message = (
-                f"{transport!r} brings texts, and the MAP in column {keyed!r} of {relation.name!r} has other keys than texts"
-            )
-            hint = "the keys of a JSON object are texts: make those of the MAP STRING, and cast them in a view"
-            into.append(Diagnostic("S283", message, declaration.location, hint))
+    elif isinstance(relation, Table):
+        into += _what_it_can_not_fill(declaration, relation, columns[key])
     name = declaration.name
     if name is None:
         name = f"unnamed-{declaration.ordinal}"
@@ -132,6 +111,26 @@ def _connector(
     if isinstance(relation, Table):
         _judge_columns(declaration, relation, columns[key].names, into)
     return Connector(declaration, name, direction)
+
+
+def _what_it_can_not_fill(declaration: ConnectorDeclaration, table: Table, columns: _Columns) -> Iterator[Diagnostic]:
+    transport = TRANSPORTS.get(_transport(declaration))
+    if transport is None:
+        # What is no transport is told elsewhere.
+        return
+    values = transport.values(declaration.settings)
+    if columns.variant is not None and values is not Values.ANY:
+        column = f"{columns.variant!r} of {table.name!r}"
+        message = f"{transport.name!r} brings texts, which can't fill the VARIANT column {column}"
+        hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
+        yield Diagnostic("S281", message, declaration.location, hint)
+    if columns.keyed is not None and values is Values.TEXTS:
+        message = (
+            f"{transport.name!r} brings texts, and the MAP in column {columns.keyed!r} of {table.name!r} has other keys "
+            "than texts"
+        )
+        hint = "the keys of a JSON object are texts: make those of the MAP STRING, and cast them in a view"
+        yield Diagnostic("S283", message, declaration.location, hint)
 
 
 def _judge_columns(
