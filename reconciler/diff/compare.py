@@ -374,9 +374,8 @@ def _reads_changed(
 ) -> ReadsChanged:
     cause = _telling_cause(upstream.causes if clearing is None else clearing, {fold(column) for column in columns})
     if isinstance(cause, ReadsChanged):
-        path = Path(cause.path, cause.passed_over).after(upstream.name)
-        return ReadsChanged(upstream.name, columns, path.names, cause.origin, path.passed_over)
-    return ReadsChanged(upstream.name, columns, (upstream.name,), cause)
+        return ReadsChanged(upstream.name, columns, cause.path.after(upstream.name), cause.origin)
+    return ReadsChanged(upstream.name, columns, Path((upstream.name,)), cause)
 
 
 def _telling_cause(of: tuple[Cause, ...], columns: set[str]) -> Cause | None:

@@ -50,6 +50,6 @@ def seen_from_outside(pipeline: str, relation: ForeignRelation, found: ForeignCh
 def _qualified(pipeline: str, cause: Cause) -> Cause:
     if not isinstance(cause, ReadsChanged):
         return cause
-    path = tuple(name if "." in name else f"{pipeline}.{name}" for name in cause.path)
+    names = tuple(name if "." in name else f"{pipeline}.{name}" for name in cause.path.names)
     origin = cause.origin if cause.origin is not None else MeaningChanged()
-    return replace(cause, relation=path[0], path=path, origin=origin)
+    return replace(cause, relation=names[0], path=replace(cause.path, names=names), origin=origin)

@@ -189,26 +189,24 @@ class Path:
 class FunctionChanged:
     """A view calls a function that changed. `path` leads from the function called to the one that changed (itself, when
     it changed of its own); `is_new`: that one was not there before. `columns` are the output columns that are computed by
-    it, folded and sorted, when it surely decides no rows; None when any row may differ. `passed_over`: see `Path`."""
+    it, folded and sorted, when it surely decides no rows; None when any row may differ."""
 
     function: str
-    path: tuple[str, ...]
+    path: Path
     is_new: bool = False
     columns: tuple[str, ...] | None = None
-    passed_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReadsChanged:
     """A view reads what is changed of a relation. `columns` are those read that may differ (all that are read, when any
     row may differ); `path` leads from that relation to the one where the change began (itself, when it changed of its
-    own); `passed_over`: see `Path`."""
+    own)."""
 
     relation: str
     columns: tuple[str, ...]
-    path: tuple[str, ...]
+    path: Path
     origin: "Cause | None"
-    passed_over: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,10 +69,9 @@ def own_causes(
     causes += [
         FunctionChanged(
             path.names[0],
-            path.names,
+            path,
             _is_new(path.names[-1], before),
             _computed_by(desired, without_version(fold(path.names[0]))),
-            path.passed_over,
         )
         for path in paths
     ]

@@ -24,6 +24,7 @@ from reconciler.diff.model import (
     LatenessChanged,
     MeaningChanged,
     NullabilityChanged,
+    Path,
     PrimaryKeyChanged,
     PropertyChanged,
     QueryChanged,
@@ -139,7 +140,7 @@ def describe_what_is_spared(spared: Spared, qualified: bool = True) -> str:
 
 def _describe_reads(cause: ReadsChanged) -> str:
     columns = ", ".join(f"{cause.relation}.{column}" for column in cause.columns) or cause.relation
-    if len(cause.path) == 1:
+    if len(cause.path.names) == 1:
         if cause.origin is None:
             return f"reads {columns}; {cause.relation} is new"
         if is_computed_again(cause.origin, cause.columns):
@@ -148,13 +149,13 @@ def _describe_reads(cause: ReadsChanged) -> str:
         if cause.columns and _is_of_the_whole(cause.origin, cause.columns):
             return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"
-    return f"reads {columns}, which reads {_way(cause)}, {_origin(cause.origin)}"
+    return f"reads {columns}, which reads {_way(cause.path)}, {_origin(cause.origin)}"
 
 
-def _way(cause: ReadsChanged | FunctionChanged) -> str:
+def _way(path: Path) -> str:
     """`b → c`: what stands between what is used and where the change began, and that."""
-    *between, last = cause.path[1:]
-    passed = [f"{cause.passed_over} more"] if cause.passed_over else []
+    *between, last = path.names[1:]
+    passed = [f"{path.passed_over} more"] if path.passed_over else []
     return " → ".join((*between, *passed, last))
 
 
@@ -204,9 +205,9 @@ def _describe_query(cause: QueryChanged) -> str:
 def _describe_call(cause: FunctionChanged) -> str:
     verdict = "which is new" if cause.is_new else "which changed"
     only = "" if cause.columns is None else f", in {', '.join(cause.columns)} only"
-    if len(cause.path) == 1:
+    if len(cause.path.names) == 1:
         return f"calls {cause.function}, {verdict}{only}"
-    return f"calls {cause.function}, which calls {_way(cause)}, {verdict}{only}"
+    return f"calls {cause.function}, which calls {_way(cause.path)}, {verdict}{only}"
 
 
 def _replaced(applied: str | None, desired: str | None) -> str:

@@ -15,8 +15,7 @@ from reconciler.diff.model import (
     Cause,
     ColumnAdded,
     DefaultChanged,
-    FunctionChanged,
-    ReadsChanged,
+    Path,
     RelationKind,
     approval_diff,
 )
@@ -179,7 +178,11 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
     value: dict[str, Any] = {"kind": kind, "words": describe_cause(cause)}
     for name in names:
         member = getattr(cause, name)
-        value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
+        match member:
+            case Path(names=path, passed_over=passed_over):
+                value |= {"path": list(path), **({"passed_over": passed_over} if passed_over else {})}
+            case _:
+                value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
     match cause:
         case ColumnAdded(default=str(default)):
             [value["default"]] = masked_in_code(default)
@@ -188,8 +191,6 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
             value["applied"], value["desired"] = (
                 text if of is not None else None for text, of in zip(masked, (applied, desired), strict=True)
             )
-        case ReadsChanged(passed_over=0) | FunctionChanged(passed_over=0):
-            del value["passed_over"]
         case _:
             pass
     return value

@@ -153,5 +153,5 @@ def test_what_many_views_call_as_it_was_recorded_is_looked_at_once() -> None:
     assert compare(before, same).relations == ()
     changes = compare(before, other).relations
     assert time.process_time() - began < 3
-    assert {change.causes for change in changes} == {(FunctionChanged(last, (last,)),)}
+    assert {change.causes for change in changes} == {(FunctionChanged(last, Path((last,))),)}
     assert len(changes) == many

@@ -79,7 +79,7 @@ def test_what_began_far_away_is_told_by_the_nearest_and_the_last() -> None:
     plan = plan_of(snapshot(of(1)), snapshot(of(2)))
     [cause] = next(change for change in plan.diff.relations if change.name == "v99").causes
     assert isinstance(cause, ReadsChanged)
-    assert cause.path == (*(f"v{number}" for number in range(98, 87, -1)), "v0")
-    assert cause.passed_over == 98 - 11
+    assert cause.path.names == (*(f"v{number}" for number in range(98, 87, -1)), "v0")
+    assert cause.path.passed_over == 98 - 11
     assert "v88 → 87 more → v0, whose query changed" in describe_cause(cause)
     assert fits(cause_to_json(cause), "cause")

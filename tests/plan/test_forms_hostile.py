@@ -16,6 +16,7 @@ from reconciler.diff.model import (
     Diff,
     FunctionChange,
     MetadataChange,
+    Path,
     QueryChanged,
     ReadsChanged,
     RelationChange,
@@ -69,7 +70,7 @@ def plans(draw: st.DrawFn) -> Plan:
     base = plan(TABLE, TABLE + "CREATE MATERIALIZED VIEW v AS SELECT id FROM t;")
     times = draw(st.sampled_from([1, 1, 30, 900]))
     names = draw(st.lists(NAMES, min_size=1, max_size=6)) * times
-    causes = (ColumnAdded(names[0], "INT"), QueryChanged(), ReadsChanged(names[0], (names[-1],), (names[0],), None))
+    causes = (ColumnAdded(names[0], "INT"), QueryChanged(), ReadsChanged(names[0], (names[-1],), Path((names[0],)), None))
     relations = tuple(
         RelationChange(draw(st.sampled_from(Action)) if number < 6 else Action.MODIFIED, RelationKind.VIEW, name, causes)
         for number, name in enumerate(names)

@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.schema_files import schema
-from reconciler.diff.model import Cause, ColumnAdded, Fate, QueryChanged, ReadsChanged
+from reconciler.diff.model import Cause, ColumnAdded, Fate, Path, QueryChanged, ReadsChanged
 from reconciler.plan.json_form import cause_to_json, step_to_json
 from reconciler.plan.model import ColumnSource, EvolveTable, ExtendTable, Outcome, Step
 
@@ -21,6 +21,7 @@ EXAMPLES: dict[str, Any] = {
     "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": None,
     "tuple[tuple[str, str] | None, ...]": (("a", "b"), None),
+    "Path": Path(("a", "b"), 1),
     "ViewKind": ViewKind.LOCAL,
 }
 
@@ -51,10 +52,10 @@ def test_every_kind_of_cause_has_its_form(kind: type) -> None:
 
 
 def test_origins_are_causes_and_columns_may_be_given() -> None:
-    value = cause_to_json(ReadsChanged("a", ("x",), ("a", "b"), QueryChanged(("x",))))
+    value = cause_to_json(ReadsChanged("a", ("x",), Path(("a", "b")), QueryChanged(("x",))))
     assert value["origin"] == {"kind": "query_changed", "words": "query changed in x only", "columns": ["x"]}
     assert fits(value, "cause")
-    assert fits(cause_to_json(ReadsChanged("a", (), ("a",), None)), "cause")
+    assert fits(cause_to_json(ReadsChanged("a", (), Path(("a",)), None)), "cause")
 
 
 def test_the_schema_knows_every_step_outcome_and_fate() -> None:
