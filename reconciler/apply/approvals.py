@@ -12,6 +12,8 @@ from typing import Final
 
 from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, person, recorded_approvals
 from reconciler.apply.planning import plan_pipeline
+from reconciler.apply.restore_plans import proposed_restore
+from reconciler.apply.rolling_back import plan_rollback, proposed
 from reconciler.base.digest import digest_text
 from reconciler.base.errors import PlanRejected, ReconcileError
 from reconciler.base.moments import this_moment
@@ -34,9 +36,6 @@ class Given:
 def record_approval(target: Target, pipeline: str, digest: str, by: str, comment: str) -> Given:
     """Record an approval in the registry, if `digest` (whole, or its first 12 digits or more) is that of a plan that waits.
     Raises ReconcileError (A504, A582) and PlanRejected."""
-    from reconciler.apply.restore_plans import proposed_restore
-    from reconciler.apply.rolling_back import plan_rollback, proposed
-
     wanted = digest.removeprefix("sha256:")
     # The files may be broken while a rollback or a restore waits.
     plan = None

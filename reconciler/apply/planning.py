@@ -31,7 +31,9 @@ from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
+from reconciler.state.staged import with_staged
 from reconciler.workspace.desired import begin_visit, compile_desired
+from reconciler.workspace.foreign import foreign_changes
 from reconciler.workspace.outlines import find_unchanged
 from reconciler.workspace.output_places import other_writers
 from reconciler.workspace.pipelines import require_known
@@ -53,8 +55,6 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
             raise ManifestInvalid(wrong)
     foreign: Mapping[str, ForeignChange] = {}
     if applied.snapshot is not None and desired is not None and desired.program.foreign:
-        from reconciler.workspace.foreign import foreign_changes
-
         foreign = foreign_changes(begin_visit(target, pipeline), applied.snapshot.program, desired.program)
     last = applied.head.value.applied if applied.head is not None else None
     homes = homes_beside(target, pipeline, last.home if last is not None else None)
@@ -83,8 +83,6 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
 
         require_other_columns(head, desired.program, plan.diff)
     if head is not None and head.staged is not None:
-        from reconciler.state.staged import with_staged
-
         plan = with_staged(plan, head.staged, desired)
     return plan
 

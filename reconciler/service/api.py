@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.apply.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.apply.approvals import record_approval
 from reconciler.apply.explaining import Explanation, explain
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
@@ -162,8 +163,6 @@ class Pipeline:
     def approve(self, digest: str, by: str = "", comment: str = "") -> None:
         """Record an approval of the plan with this digest. Raises ReconcileError: where no plan that waits has it (A504),
         where it would not count (A582)."""
-        from reconciler.apply.approvals import record_approval
-
         record_approval(self._project.target, self.name, digest, by or getpass.getuser(), comment)
 
     def apply(

@@ -31,6 +31,7 @@ from reconciler.state.controls import read_controls
 from reconciler.state.failed_commands import FailedCommand, died, told_failure
 from reconciler.state.lease import is_free, this_process
 from reconciler.state.lifecycle import Evidence, State, state_of
+from reconciler.state.staged import staged_names
 from reconciler.state.stopping import report_is_alive
 from reconciler.workspace.desired import read_desired
 from reconciler.workspace.pipelines import require_known
@@ -175,8 +176,6 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
 def _staged(head: Head | None) -> str:
     if head is None or head.staged is None:
         return ""
-    from reconciler.state.staged import staged_names
-
     return f"{staged_names(head.staged)}, as of step {head.staged.step}"
 
 
