@@ -28,9 +28,41 @@ from reconciler.sql.scopes import ALL_COLUMNS
 from reconciler.state.histories import known_versions
 from reconciler.versions.recorded import Likeness, Recorded, recorded_versions
 
-_Descents: TypeAlias = Mapping[str, frozenset[tuple[str, str]]]
 Types: TypeAlias = Mapping[str, str]
 """By folded name of a column, its type; of a view without rows, by `relation.column` of what it descends from."""
+
+
+class _Descents:
+    """By view of a program, the columns of stored relations (both folded; all columns as ALL_COLUMNS) that its columns
+    descend from. Views that read each other in long chains are gone through once, when the first is asked for: of those
+    with rows, nobody asks."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._found: dict[str, frozenset[tuple[str, str]]] | None = None
+
+    def of(self, name: str) -> frozenset[tuple[str, str]]:
+        """What the columns of a view (folded) descend from."""
+        if self._found is None:
+            self._found = self._all()
+        return self._found[name]
+
+    def _all(self) -> dict[str, frozenset[tuple[str, str]]]:
+        found: dict[str, frozenset[tuple[str, str]]] = {}
+        views = self._program.views
+        for key in self._program.order:
+            if key not in views:
+                continue
+            stored: set[tuple[str, str]] = set()
+            through: set[str] = set()
+            for relation, column in _sources(views[key]):
+                if relation in views and not views[relation].is_stored:
+                    # Of all that it gives: which of its columns is meant changes little.
+                    through.add(relation)
+                else:
+                    stored.add((relation, column))
+            found[key] = frozenset(stored).union(*(found[one] for one in through))
+        return found
 
 
 def with_types(
@@ -44,13 +76,13 @@ def with_types(
     if desired is None:
         return versions
     program = desired.program
-    views = _to_look_at(registry, head, versions, program, placements)
+    descents = _Descents(program)
+    views = _to_look_at(registry, head, versions, program, placements, descents)
     if not views:
         return versions
     objects = versioned_objects(program, frozenset(object_key("view", view) for view in views))
     recorded = recorded_versions(registry, head, {versions[key].id for key in objects})
     found = dict(versions)
-    descents = _descents(program)
     for key, one in objects.items():
         now = _types_now(program, key.partition(":")[2], placements, descents)
         known = recorded.get(versions[key].id, [])
@@ -64,7 +96,7 @@ def inputs_of(
     program: Program, objects: Mapping[str, VersionedObject], placements: Mapping[str, Placement]
 ) -> dict[str, JsonObject]:
     """By key, what the columns of views without rows of their own descend from, with its types: what the history keeps."""
-    descents = _descents(program)
+    descents = _Descents(program)
     return {
         key: dict(_types_now(program, name, placements, descents))
         for key in objects
@@ -138,6 +170,7 @@ def _to_look_at(
     versions: Mapping[str, ObjectVersions],
     program: Program,
     placements: Mapping[str, Placement],
+    descents: _Descents,
 ) -> dict[str, bool]:
     """The views (folded) whose types may be others than those of the version that they are to have; and whether types are
     known to have moved, whatever was recorded."""
@@ -145,7 +178,6 @@ def _to_look_at(
     published = head.published.relations if head.published is not None else {}
     moved = _moved_columns(versions, known, published, placements)
     found: dict[str, bool] = {}
-    descents = _descents(program) if moved else {}
     for name in program.views:
         one = versions.get(object_key("view", name))
         if is_version(name) or one is None or one.active is None or one.id not in known:
@@ -188,7 +220,7 @@ def _reaches(program: Program, name: str, moved: frozenset[tuple[str, str]], des
         return any(relation == name for relation, _ in moved)
     return any(
         (relation, column) in moved or (column == ALL_COLUMNS and any(one == relation for one, _ in moved))
-        for relation, column in descents[name]
+        for relation, column in descents.of(name)
     )
 
 
@@ -222,12 +254,12 @@ def _types_now(
     placements: Mapping[str, Placement],
     descents: _Descents,
 ) -> dict[str, str]:
-    """The types by which a version of a view is told. `descents`: see `_descents`."""
+    """The types by which a version of a view is told."""
     if _has_rows(program, name):
         columns = placements[name].columns if name in placements else ()
         return {fold(one.name): one.type for one in columns}
     found: dict[str, str] = {}
-    for relation, column in sorted(descents[name]):
+    for relation, column in sorted(descents.of(name)):
         types = _column_types(program, relation, placements)
         wanted = types if column == ALL_COLUMNS else {column: types[column]} if column in types else {}
         found |= {f"{relation}.{one}": kind for one, kind in wanted.items()}
@@ -243,25 +275,6 @@ def _column_types(program: Program, relation: str, placements: Mapping[str, Plac
 
 def _has_rows(program: Program, name: str) -> bool:
     return program.views[name].is_stored
-
-
-def _descents(program: Program) -> _Descents:
-    """By view, the columns of stored relations (both folded; all columns as ALL_COLUMNS) that its columns descend from.
-    Views that read each other in long chains are gone through once."""
-    found: dict[str, frozenset[tuple[str, str]]] = {}
-    for key in program.order:
-        if key not in program.views:
-            continue
-        stored: set[tuple[str, str]] = set()
-        through: set[str] = set()
-        for relation, column in _sources(program.views[key]):
-            if relation in program.views and not _has_rows(program, relation):
-                # Of all that it gives: which of its columns is meant changes little.
-                through.add(relation)
-            else:
-                stored.add((relation, column))
-        found[key] = frozenset(stored).union(*(found[one] for one in through))
-    return found
 
 
 def _sources(view: View) -> set[tuple[str, str]]:
