@@ -171,10 +171,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             # What it makes is there now, and so is its head.
             continue
         if plan.changes_nothing:
-            if found.files is not None:
-                remember(target, pipeline, found.files)
-            if has_moved(target, pipeline, applied):
-                # Whoever opened a journal meanwhile may have looked before this was remembered.
+            if not nothing_is_to_be_done(target, pipeline, applied, found):
                 continue
             return plan
         _require_planned_engine(target, desired)
@@ -189,6 +186,14 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, 
             if now is not None and now.value.applied == head.applied and now.value.journal is None:
                 raise
         # The files may say something else by now: that is better found out, and built, while the run goes on.
+
+
+def nothing_is_to_be_done(target: Target, pipeline: str, applied: AppliedState, found: Desired) -> bool:
+    """Remember that what was found changes nothing of what is applied. Whether that is still so: whoever opened a journal
+    meanwhile may have looked before this was remembered."""
+    if found.files is not None:
+        remember(target, pipeline, found.files)
+    return not has_moved(target, pipeline, applied)
 
 
 def _apply_under_lease(

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.apply.applying import Applying, approval_for, from_files, pinned_apply
+from reconciler.apply.applying import Applying, approval_for, from_files, nothing_is_to_be_done, pinned_apply
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.sizes import measure_hazards
@@ -34,7 +34,7 @@ from reconciler.diff.model import Action
 from reconciler.diff.objects import changed_objects
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import who_is_at_work
-from reconciler.environment.merged import passed, reach, remember
+from reconciler.environment.merged import passed, reach
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
@@ -46,7 +46,7 @@ from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_keys
 from reconciler.registry.model import Approval, Head, Staged, StagedView
 from reconciler.registry.protocol import History
-from reconciler.state.applied import AppliedState, has_moved, read_applied
+from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.events import Event
 from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.lease import hold_lease, this_process
@@ -124,10 +124,7 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     desired = found.snapshot
     plan = plan_between(target, pipeline, applied, desired)
     if plan.changes_nothing:
-        if found.files is not None:
-            remember(target, pipeline, found.files)
-        if has_moved(target, pipeline, applied):
-            # Whoever opened a journal meanwhile may have looked before this was remembered.
+        if not nothing_is_to_be_done(target, pipeline, applied, found):
             return _approved(target, pipeline)
         return StageResult(pipeline, plan, None, did_nothing=True)
     in_the_way = _in_the_way(plan, applied.snapshot, desired)
