@@ -129,7 +129,9 @@ def trip(engine: Engine, tmp_path: Path) -> Trip:
     return Trip(engine, tmp_path)
 
 
-@pytest.mark.parametrize("config", [{}, {"delimiter": ";", "null_value": "\\N", "header": False}, {"delimiter": "."}])
+@pytest.mark.parametrize(
+    "config", [{}, {"delimiter": ";", "null_value": "\\N", "header": False}, {"delimiter": "."}, {"null_value": ' n,"l'}]
+)
 def test_csv_brings_back_every_value(trip: Trip, config: dict[str, Any]) -> None:
     query = rows(TEXTS, nested=False)
     reference = trip.there_and_back(query, FLAT, "parquet")
@@ -159,7 +161,18 @@ def test_a_line_break_in_csv_is_in_quotes_and_rejected_by_us(trip: Trip) -> None
         ("SELECT array(named_struct('b', X'00FF')) AS a", "json", {"update_format": "raw"}, "bytes of column a"),
         ("SELECT 1 AS k, X'00FF' AS b", "csv", {}, "bytes of column b"),
         ("SELECT 1 AS k, array(1) AS a", "csv", {}, "no form for column a"),
-        ("SELECT 1 AS k, '-' AS s", "csv", {"null_value": "-"}, "read as NULL"),
+        ("SELECT 1 AS k, '-' AS s", "csv", {"null_value": "-"}, "the value - would be read as NULL"),
+        ("SELECT 1 AS k, ' x,' AS s", "csv", {"null_value": " x,"}, "read as NULL"),
+        ("SELECT 0 AS k", "csv", {"null_value": "0"}, "the value 0 would be read as NULL"),
+        ("SELECT 1 AS k, double('NaN') AS d", "csv", {"null_value": "NaN"}, "read as NULL"),
+        ("SELECT 1 AS k, true AS b", "csv", {"null_value": "true"}, "read as NULL"),
+        ("SELECT 1 AS k, DATE'9999-12-31' AS day", "csv", {"null_value": "9999-12-31"}, "read as NULL"),
+        (
+            "SELECT TIMESTAMP'1970-01-01 00:00:00Z' AS at",
+            "csv",
+            {"null_value": "1970-01-01T00:00:00.000000Z"},
+            "read as NULL",
+        ),
         ("SELECT CAST(NULL AS STRING) AS s", "csv", {}, "empty line"),
     ],
 )

@@ -6,12 +6,12 @@ NULL as the empty text. So the lines are made here, and written as text.
 - A field stands in quotes where it has to: one that is empty, that begins or ends with a blank, or holds a quote (doubled),
   the delimiter or a line break. NULL is `null_value`, or else the empty field without quotes.
 - Moments are told to the microsecond, in UTC.
-- What has no form stops the emission: a text that is the same as `null_value`, and the NULL of a view's only column as an
-  empty line, which readers pass over.
+- What has no form stops the emission: a value of any type that is written as `null_value` is, and the NULL of a view's only
+  column as an empty line, which readers pass over.
 """
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, StringType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, TimestampNTZType, TimestampType
 
 from reconciler.base.digest import JsonObject
 from reconciler.engine.spark.emit.messages import LOCAL_TIME, MOMENT
@@ -54,14 +54,14 @@ def _field(value: str, kind: DataType, delimiter: str, null_value: str, *, is_on
             "X716: a NULL in the only column of CSV would be an empty line, which readers pass over: say a null_value"
         )
         nothing = f"CAST({raised(told)} AS STRING)"
-    if null_value and isinstance(kind, StringType):
-        told = literal(f"X716: the text {null_value} would be read as NULL: give the format another null_value")
+    if null_value:
+        told = literal(f"X716: the value {null_value} would be read as NULL: give the format another null_value")
         field = f"if({text} = {literal(null_value)}, CAST({raised(told)} AS STRING), {field})"
     return f"CASE WHEN {value} IS NULL THEN {nothing} ELSE {field} END"
 
 
 def _in_quotes(text: str, delimiter: str) -> str:
-    """The text, in quotes where it has to be. Blanks at its ends are what trims take away, a mark of order too."""
+    """The text, in quotes where it has to be. Blanks are whatever a reader would trim, and the byte order mark."""
     has_special = f"contains({text}, {literal(delimiter)}) OR {text} RLIKE {literal(_SPECIAL)}"
     return f"""if({has_special}, concat('"', replace({text}, '"', '""'), '"'), {text})"""
 
