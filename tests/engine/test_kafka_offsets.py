@@ -1,5 +1,8 @@
 """What of a topic is to be read next, and what must never be passed over in silence."""
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,12 @@ def refusal(call: object, *arguments: object) -> EngineError:
     with pytest.raises(EngineError) as raised:
         call("t", *arguments)
     return raised.value
+
+
+def sought(error: EngineError) -> Any:
+    """The offsets that the hint's command names."""
+    hint = str(error.hint)
+    return json.loads(hint[hint.index("'") + 1 : hint.rindex("'")])
 
 
 class TestNamedOffsets:
@@ -59,6 +68,13 @@ class TestContinued:
         assert "partition 1" not in error.message
         assert """reconcile connector seek PIPELINE CONNECTOR --to '{"0": 6, "1": 7}'""" in str(error.hint)
 
+    def test_of_a_part_no_way_on_is_named_that_lacks_the_others(self) -> None:
+        with pytest.raises(EngineError) as raised:
+            continued("t", {0: 4}, {0: 6}, {0: 9}, is_whole=False)
+
+        assert raised.value.code == "X742"
+        assert raised.value.hint == "they are lost; the next look at the topic says how to go on without them"
+
     def test_a_new_partition_that_lost_its_first_records_is_no_exception(self) -> None:
         assert refusal(continued, {0: 4}, {0: 0, 1: 3}, {0: 9, 1: 9}).code == "X742"
 
@@ -96,14 +112,27 @@ class TestReached:
         assert sum(until[one] - start[one] for one in start) == min(most, sum(end[one] - start[one] for one in start))
 
 
-def test_a_topic_that_was_made_anew_is_told_by_its_id() -> None:
-    with pytest.raises(EngineError) as raised:
-        require_same_topic("t", "before", "now", {"0": 3})
-    assert raised.value.code == "X744"
-    assert "it was made anew, its id was before and is now" in raised.value.message
-    assert """--to '{"0": 3}'""" in str(raised.value.hint)
+class TestATopicThatWasMadeAnew:
+    def test_it_is_told_by_its_id(self) -> None:
+        error = refusal(require_same_topic, "before", "now", {0: 3}, {0: 7})
 
+        assert error.code == "X744"
+        assert "it was made anew, its id was before and is now" in error.message
 
-@pytest.mark.parametrize(("known", "found"), [("same", "same"), (None, "now"), ("before", None), (None, None)])
-def test_no_id_tells_nothing(known: str | None, found: str | None) -> None:
-    require_same_topic("t", known, found, {"0": 3})
+    @pytest.mark.parametrize(("end", "offsets"), [({0: 7, 1: 2}, {0: 3, 1: 1}), ({0: 7, 1: 2, 2: 4}, {0: 3, 1: 1, 2: 0})])
+    def test_where_a_copy_is_read_on_is_a_place_that_it_has(self, end: dict[int, int], offsets: dict[int, int]) -> None:
+        error = refusal(require_same_topic, "before", "now", {0: 3, 1: 1}, end)
+
+        assert named_offsets("t", sought(error), dict.fromkeys(end, 0), end) == offsets
+
+    @pytest.mark.parametrize(("position", "end"), [(None, None), ({0: 3, 1: 1}, {0: 7})])
+    def test_where_not_all_is_known_or_there_it_is_no_copy(
+        self, position: dict[int, int] | None, end: dict[int, int] | None
+    ) -> None:
+        error = refusal(require_same_topic, "before", "now", position, end)
+
+        assert str(error.hint).endswith("from its beginning: reconcile connector seek PIPELINE CONNECTOR --to earliest")
+
+    @pytest.mark.parametrize(("known", "found"), [("same", "same"), (None, "now"), ("before", None), (None, None)])
+    def test_no_id_tells_nothing(self, known: str | None, found: str | None) -> None:
+        require_same_topic("t", known, found, {0: 3}, {0: 7})

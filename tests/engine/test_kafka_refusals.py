@@ -42,6 +42,7 @@ class TestWhatItNeverPassesOver:
             reading.take(available)
 
         assert raised.value.code == "X742"
+        assert "--to" not in str(raised.value.hint), "the range says nothing of partition 2"
         assert reading.rows() == []
 
     def test_records_that_expire_while_they_are_read(
@@ -106,6 +107,7 @@ class TestWhatItNeverPassesOver:
         with pytest.raises(EngineError) as raised:
             reading.take(available)
         assert raised.value.code == "X744", "also between the look and the step"
+        assert "--to '" not in str(raised.value.hint), "the range says nothing of partition 2"
         older, reading.position = {"offsets": reading.offsets}, {"seek": "earliest"}
         reading.take_all()
         assert reading.ids()[-16:] == [*range(1000, 1010), *range(1100, 1106)]

@@ -58,8 +58,9 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
         elif begins:
             start = _beginning(client, position[_SEEK], beginning, written)
         else:
-            require_same_topic(client.topic, position.get("topic_id"), client.topic_id, position["offsets"])
-            start = continued(client.topic, loaded(position["offsets"]), beginning, written)
+            known = loaded(position["offsets"])
+            require_same_topic(client.topic, position.get("topic_id"), client.topic_id, known, written)
+            start = continued(client.topic, known, beginning, written)
     # It may have begun behind what is decided by now.
     end = {partition: max(end[partition], start[partition]) for partition in start}
     identity: JsonObject = {} if client.topic_id is None else {"topic_id": client.topic_id}
@@ -87,7 +88,7 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
         return None
     config, topic = settings["transport"]["config"], str(ingestion.range["topic"])
     with topic_client(session._jvm, {**config, "topic": topic, "partitions": sorted(first)}) as client:
-        require_same_topic(topic, ingestion.range.get("topic_id"), client.topic_id, stored(first))
+        require_same_topic(topic, ingestion.range.get("topic_id"), client.topic_id)
         beginning, end = client.beginning(), client.end()
         _require(topic, first, until, beginning, end)
         in_parts = records_in_parts(ingestion) is not None
@@ -152,5 +153,5 @@ def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Of
 
 def _require(topic: str, first: Offsets, until: Offsets, beginning: Offsets, end: Offsets) -> None:
     """Raise EngineError unless all of the range is there: Spark would wait for what is not."""
-    continued(topic, first, beginning, end)
-    continued(topic, until, dict.fromkeys(end, 0), end)
+    continued(topic, first, beginning, end, is_whole=False)
+    continued(topic, until, dict.fromkeys(end, 0), end, is_whole=False)

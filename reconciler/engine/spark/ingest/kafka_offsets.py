@@ -67,20 +67,31 @@ def named_offsets(topic: str, given: Any, beginning: Offsets, end: Offsets) -> d
     return named
 
 
-def require_same_topic(topic: str, known: str | None, found: str | None, offsets: JsonObject) -> None:
-    """Raise EngineError X744 where the topic was made anew since its id was noted. No id tells nothing."""
+def require_same_topic(
+    topic: str, known: str | None, found: str | None, position: Offsets | None = None, end: Offsets | None = None
+) -> None:
+    """Raise EngineError X744 where the topic was made anew since its id was noted. No id tells nothing.
+
+    `position`, where that of all partitions is known, is where a copy is read on: if its partitions are those of `end`.
+    """
     if known is None or found is None or known == found:
         return
+    hint = "to read the topic that is there now from its beginning: " + _seek("earliest")
+    if position is not None and end is not None and set(position) <= set(end):
+        offsets = {partition: position.get(partition, 0) for partition in end}
+        hint += f"; if it is a copy with the same offsets, to go on: {_seek(_quoted(stored(offsets)))}"
     raise EngineError(
         "X744",
         f"topic {topic} is not the one that was read before: it was made anew, its id was {known} and is {found}",
-        f"to read the topic that is there now from its beginning: {_seek('earliest')}; if it is a copy with the same "
-        f"offsets, to go on: {_seek(_quoted(offsets))}",
+        hint,
     )
 
 
-def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets) -> dict[int, int]:
-    """Where to read on after `position`. Raises EngineError X742 (expired), X743 or X744 (not the topic that was read)."""
+def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets, *, is_whole: bool = True) -> dict[int, int]:
+    """Where to read on after `position`. Raises EngineError X742 (expired), X743 or X744 (not the topic that was read).
+
+    Unless the position `is_whole`, it lacks partitions that are read, so that no hint can say where all of them go on.
+    """
     gone = sorted(set(position) - set(end))
     if gone:
         raise EngineError(
@@ -106,10 +117,11 @@ def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets) -
             for partition, count in lost.items()
         )
         remaining = stored({partition: max(start[partition], beginning[partition]) for partition in start})
+        way_on = f"to go on without them: {_seek(_quoted(remaining))}, or --to earliest"
         raise EngineError(
             "X742",
             f"records of topic {topic} expired before they were read: {counts}",
-            f"they are lost; to go on without them: {_seek(_quoted(remaining))}, or --to earliest",
+            f"they are lost; {way_on if is_whole else 'the next look at the topic says how to go on without them'}",
         )
     return start
 
