@@ -24,11 +24,11 @@ from reconciler.engine.texts import (
     FOR_NUMBERS,
     HALF_A_CHARACTER,
     HOLDS_NUL,
-    IN_HEXADECIMAL,
     NONCHARACTER,
     NOT_UTF_8,
     from_bytes,
     is_half,
+    shown,
 )
 
 Row = tuple[Any, ...]
@@ -55,10 +55,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of CSV and its fields."""
+    """A line of CSV and its fields; whether its bytes are text, or else `text` shows them."""
 
     text: str
     fields: list[str]
+    is_text: bool = True
 
 
 def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget) -> Iterator[Record]:
@@ -69,11 +70,11 @@ def read_records(paths: Sequence[str], format_: JsonObject, target: TableTarget)
         match format_.get("name"):
             case "json" if config.get("array"):
                 if data.strip():
-                    yield from _json_records({"file": path}, from_bytes(data), config, target)
+                    yield from _json_records({"file": path}, data, config, target)
             case "json":
                 for number, one in enumerate(data.splitlines(), 1):
                     if one.strip():
-                        yield from _json_records({"file": path, "line": number}, from_bytes(one), config, target)
+                        yield from _json_records({"file": path, "line": number}, one, config, target)
             case "csv":
                 yield from _csv_records(path, data, config, target)
             case name:
@@ -111,8 +112,14 @@ def missing_from(paths: Sequence[str], format_: JsonObject, target: TableTarget)
 
 def _csv_lines(data: bytes, config: JsonObject) -> list[_Line]:
     # Of bytes, not of text: what else Unicode takes for an end of a line may stand within a value.
-    lines = [from_bytes(line) for line in data.splitlines() if line.strip()]
-    return [_Line(line, next(csv.reader([line], delimiter=config.get("delimiter", ",")))) for line in lines]
+    return [_csv_line(line, config.get("delimiter", ",")) for line in data.splitlines() if line.strip()]
+
+
+def _csv_line(data: bytes, delimiter: str) -> _Line:
+    text = from_bytes(data)
+    if text is None:
+        return _Line(shown(data), [], is_text=False)
+    return _Line(text, next(csv.reader([text], delimiter=delimiter)))
 
 
 def _header(lines: list[_Line], config: JsonObject, target: TableTarget) -> list[str]:
@@ -137,7 +144,7 @@ def _csv_records(path: str, data: bytes, config: JsonObject, target: TableTarget
 
 
 def _wrong(line: _Line, width: int, delimiter: str) -> str | None:
-    if line.text.startswith(IN_HEXADECIMAL):
+    if not line.is_text:
         return NOT_UTF_8
     if "\0" in line.text:
         return HOLDS_NUL
@@ -152,7 +159,11 @@ def _position(place: Mapping[str, Any]) -> str:
     return json.dumps(place, separators=(",", ":"))
 
 
-def _json_records(place: Mapping[str, Any], text: str, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+def _json_records(place: Mapping[str, Any], data: bytes, config: JsonObject, target: TableTarget) -> Iterator[Record]:
+    text = from_bytes(data)
+    if text is None:
+        yield Record(_position(place), shown(data), problem=f"X714: {NOT_UTF_8}")
+        return
     is_array = bool(config.get("array"))
     problem = "the text is not an array of JSON objects" if is_array else "a record is not a JSON object"
     try:
@@ -160,9 +171,7 @@ def _json_records(place: Mapping[str, Any], text: str, config: JsonObject, targe
     except ValueError:
         value = None
     told = json.dumps(value, default=str, ensure_ascii=False)
-    if text.startswith(IN_HEXADECIMAL):
-        value, problem = None, NOT_UTF_8
-    elif is_half(told):
+    if is_half(told):
         value, problem = None, HALF_A_CHARACTER
     elif FOR_NUMBERS in told:
         value, problem = None, NONCHARACTER

@@ -1,4 +1,5 @@
-"""What a text of an input may not hold, as both engines tell it: it would become another text on its way into a table."""
+"""What a text of an input may not hold, as both engines tell it: with that in it, a text would become another one on its way
+into a table."""
 
 from typing import Final
 
@@ -8,7 +9,7 @@ NONCHARACTER: Final = "the text has a noncharacter that stands for something els
 HOLDS_NUL: Final = "a line holds the character NUL"
 
 IN_HEXADECIMAL: Final = "not UTF-8, in hexadecimal digits: "
-"""How bytes that are no text are shown: what follows are the bytes."""
+"""How bytes that are no text are shown: what follows are the bytes. For people: a text may begin so, too."""
 
 FOR_NUMBERS: Final = "\ufdd2"
 """The noncharacter that no text of JSON may hold: Unicode leaves these to programs for their own use."""
@@ -21,9 +22,15 @@ def is_half(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def from_bytes(data: bytes) -> str:
-    """Bytes as a text; where they are no UTF-8, as one that is no JSON and shows them."""
+def from_bytes(data: bytes) -> str | None:
+    """Bytes as a text; None where they are no UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        return IN_HEXADECIMAL + data.hex().upper()
+        return None
+
+
+def shown(data: bytes) -> str:
+    """Bytes as people see them."""
+    text = from_bytes(data)
+    return IN_HEXADECIMAL + data.hex().upper() if text is None else text

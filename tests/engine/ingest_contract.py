@@ -769,6 +769,48 @@ class IngestContract(Tables):
         assert f"not UTF-8, in hexadecimal digits: {others[0].hex().upper()}" in {row[5] for row in rejected}
         assert len(storage.rows(letters.location)) - len(rejected) == 3
 
+    def test_a_text_that_shows_bytes_is_a_text(self, engine: Engine, storage: Storage, tmp_path: Path) -> None:
+        told = "not UTF-8, in hexadecimal digits: FF"
+        columns = (ColumnType("id", "STRING"), ColumnType("s", "STRING"))
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+        (tmp_path / "a.csv").write_text(f"id;s\n{told};1\n2;{told}\n")
+        (tmp_path / "b.json").write_text(f'{told}\n{{"id":"3","s":"{told}"}}\n')
+        (tmp_path / "c.json").write_text(told)
+        csv: dict[str, Any] = {"transport": {"name": "file_input", "config": {"path": str(tmp_path / "a.csv")}}}
+        csv["format"] = {"name": "csv", "config": {"delimiter": ";"}}
+
+        ingest_files(engine, target, csv, 1, letters)
+        ingest_files(engine, target, json_files(tmp_path / "b.json"), 2, letters)
+        ingest_files(engine, target, json_files(tmp_path / "c.json", array=True), 3, letters)
+
+        assert sorted(storage.rows(target.location)) == [("2", told), ("3", told), (told, "1")]
+        assert sorted((row[4], row[5]) for row in storage.rows(letters.location)) == [
+            ("X714: a record is not a JSON object", told),
+            ("X714: the text is not an array of JSON objects", told),
+        ]
+
+    @pytest.mark.parametrize("update_format", ["raw", "insert_delete", "debezium"])
+    @pytest.mark.parametrize("array", [False, True])
+    def test_bytes_that_are_no_text_are_told_by_any_format(
+        self, engine: Engine, storage: Storage, tmp_path: Path, update_format: str, array: bool
+    ) -> None:
+        columns = (ColumnType("id", "STRING"), ColumnType("s", "STRING"))
+        target = TableTarget("t", str(tmp_path / "t"), columns)
+        storage.create(target.location, columns)
+        row = b'{"id":"1","s":"a\xffb"}'
+        wrapped = {"raw": row, "insert_delete": b'{"insert":%b}' % row, "debezium": b'{"op":"c","after":%b}' % row}
+        record = b"[%b]" % wrapped[update_format] if array else wrapped[update_format]
+        (tmp_path / "a.json").write_bytes(record)
+        letters = DeadLetters(str(tmp_path / "dead-letters"), 1)
+
+        ingest_files(engine, target, json_files(tmp_path / "a.json", array, update_format), 1, letters)
+
+        assert storage.rows(target.location) == []
+        told = f"not UTF-8, in hexadecimal digits: {record.hex().upper()}"
+        assert [row[4:6] for row in storage.rows(letters.location)] == [("X714: the text is not UTF-8", told)]
+
     def test_what_has_a_zone_does_not_fit_a_column_without_one(
         self, engine: Engine, storage: Storage, tmp_path: Path
     ) -> None:

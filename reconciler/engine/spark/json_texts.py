@@ -28,21 +28,21 @@ def strict(**options: str) -> str:
     return f"map({', '.join(f'{literal(name)}, {literal(value)}' for name, value in {**STRICT, **options}.items())})"
 
 
-def text_of(value: str) -> str:
-    """Bytes, or a text of bytes, as a text; where they are no UTF-8, as a text that is no JSON and shows them."""
-    return f"if(is_valid_utf8({value}), CAST({value} AS STRING), concat({literal(IN_HEXADECIMAL)}, hex({value})))"
+def shown(text: str) -> str:
+    """A text of whatever bytes as people see it."""
+    return f"if(is_valid_utf8({text}), {text}, concat({literal(IN_HEXADECIMAL)}, hex({text})))"
 
 
 def is_unfit(text: str) -> str:
-    """A condition: Spark's parser would change the text. Most texts are asked for two short texts in them, and no more."""
+    """A condition: Spark's parser would change the text. For most texts their bytes and two `contains` decide."""
     escapes = f"contains({text}, {literal(_ESCAPE)}) AND ({_is_half(text)} OR {_has_written_mark(text)})"
-    return f"(contains({text}, '{FOR_NUMBERS}') OR {escapes})"
+    return f"(NOT is_valid_utf8({text}) OR contains({text}, '{FOR_NUMBERS}') OR {escapes})"
 
 
 def unfit_or(text: str, problem: str) -> str:
     """What is wrong with a text that was not parsed: why it is unfit, else `problem` (an expression)."""
     cases = (
-        (f"startswith({text}, {literal(IN_HEXADECIMAL)})", NOT_UTF_8),
+        (f"NOT is_valid_utf8({text})", NOT_UTF_8),
         (_is_half(text), HALF_A_CHARACTER),
         (f"contains({text}, '{FOR_NUMBERS}') OR {_has_written_mark(text)}", NONCHARACTER),
     )

@@ -34,10 +34,10 @@ from reconciler.engine.spark.conform import TEXT, Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
-from reconciler.engine.spark.json_texts import text_of
+from reconciler.engine.spark.json_texts import shown
 from reconciler.engine.spark.locations import literal, quoted, spark_location
 from reconciler.engine.spark.writes import ORDER
-from reconciler.engine.texts import FOR_NOTHING, HOLDS_NUL, IN_HEXADECIMAL, NONCHARACTER, NOT_UTF_8
+from reconciler.engine.texts import FOR_NOTHING, HOLDS_NUL, NONCHARACTER, NOT_UTF_8
 from reconciler.sql.types import storage_type
 
 _CORRUPT = "reconcile corrupt"
@@ -90,7 +90,7 @@ def _texts(session: SparkSession, locations: list[str], config: JsonObject, opti
     """Each line, or with `array` each file, with where it stands."""
     texts = session.read.options(**options).text(locations, wholetext=bool(config.get("array", False)))
     without_mark = f"if(startswith(value, '{_BYTE_ORDER_MARK}'), substring(value, 2), value)"
-    return texts.selectExpr(f"{text_of(without_mark)} AS {quoted(RECORD)}", *_place())
+    return texts.selectExpr(f"{without_mark} AS {quoted(RECORD)}", *_place())
 
 
 def _csv(
@@ -180,11 +180,11 @@ def _by_line(
     whole = {"sep": _NO_DELIMITER, "quote": _NO_QUOTE, "escape": _NO_QUOTE, "columnNameOfCorruptRecord": _CORRUPT}
     bytewise = reader.options(**whole, encoding=_BYTEWISE)
     read = bytewise.schema(f"{quoted(_LINE)} STRING, {quoted(_CORRUPT)} STRING").csv(locations)
-    line = text_of(f"encode(coalesce({quoted(_CORRUPT)}, {quoted(_LINE)}), '{_BYTEWISE}')")
+    line = f"CAST(encode(coalesce({quoted(_CORRUPT)}, {quoted(_LINE)}), '{_BYTEWISE}') AS STRING)"
     lines = read.selectExpr(f"{line} AS {quoted(_LINE)}", *_place())
     options = ", ".join(f"{literal(name)}, {literal(value)}" for name, value in parsing.items())
     cases = (
-        (f"startswith({quoted(_LINE)}, {literal(IN_HEXADECIMAL)})", NOT_UTF_8),
+        (f"NOT is_valid_utf8({quoted(_LINE)})", NOT_UTF_8),
         *_characters(quoted(_LINE)),
         (_unmatched(quoted(_LINE), delimiter), UNMATCHED_QUOTES),
     )
@@ -194,7 +194,7 @@ def _by_line(
         *map(quoted, (_LINE, ORIGIN, ORDER)),
     )
     flat = fields.selectExpr(f"{quoted(_FIELDS)}.*", *map(quoted, (_LINE, _WRONG, ORIGIN, ORDER)))
-    return flat.withColumn(_CORRUPT, f.expr(f"if({quoted(_WRONG)} IS NULL, {quoted(_CORRUPT)}, {quoted(_LINE)})"))
+    return flat.withColumn(_CORRUPT, f.expr(f"if({quoted(_WRONG)} IS NULL, {quoted(_CORRUPT)}, {shown(quoted(_LINE))})"))
 
 
 def _not_utf_8(session: SparkSession, locations: list[str], options: Mapping[str, str]) -> list[str]:

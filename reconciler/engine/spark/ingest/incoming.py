@@ -18,7 +18,7 @@ PROVEN: Final = "reconcile proven"
 """The column that says which of the rows are among those of `Incoming.proven`."""
 
 RECORD: Final = "reconcile record"
-"""The column that `json_records` reads: a record as text. What is NULL or blank is nothing."""
+"""The column that `json_records` reads: a record as text, whether its bytes are one or not. NULL or blanks are nothing."""
 ORIGIN: Final = "reconcile origin"
 """The column that says where a record stood, as JSON: {"file": …}, {"topic": …, "partition": …, "offset": …}."""
 UNKNOWN: Final = "reconcile unknown"

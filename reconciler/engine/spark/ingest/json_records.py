@@ -41,7 +41,7 @@ from reconciler.engine.spark.ingest.json_objects import (
     seems_proven,
     value,
 )
-from reconciler.engine.spark.json_texts import is_unfit, marked, strict, unfit_or, unmarked
+from reconciler.engine.spark.json_texts import is_unfit, marked, shown, strict, unfit_or, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import may_vanish
 from reconciler.engine.spark.writes import ORDER
@@ -121,7 +121,7 @@ def json_records(texts: DataFrame, config: JsonObject, target: TableTarget) -> I
         (ORDER,),
         null_is_absent=True,
         deletes=None if update_format == "raw" else quoted(_DELETES),
-        record=quoted(RECORD),
+        record=shown(quoted(RECORD)),
         problem=quoted(_PROBLEM),
         other=other if has_other else None,
         has_other=f"{quoted(_OTHER_KEYS)} IS NOT NULL" if has_other else None,

@@ -40,7 +40,6 @@ from reconciler.engine.spark.ingest.kafka_offsets import (
     require_same_topic,
     stored,
 )
-from reconciler.engine.spark.json_texts import text_of
 from reconciler.engine.spark.locations import Sessions, quoted
 from reconciler.engine.spark.writes import ORDER
 
@@ -119,10 +118,10 @@ def records_in_parts(ingestion: Ingestion) -> int | None:
 
 
 def _texts(records: DataFrame, topic: str, ingestion: Ingestion, settings: JsonObject) -> DataFrame:
-    """What `json_records` takes. A value that is no text, or none where one is needed, becomes a text that is no record."""
+    """What `json_records` takes. No value where one is needed becomes a text that is no record."""
     config = settings["format"].get("config") or {}
-    text = text_of("value")
-    wanted = is_written("CAST(value AS STRING)")
+    text = "CAST(value AS STRING)"
+    wanted = is_written(text)
     if config.get("update_format") != "debezium" or not ingestion.target.primary_key:
         text, wanted = f"coalesce({text}, 'null')", f"value IS NULL OR {wanted}"
     position = f"""concat('{{"topic":"{topic}","partition":', partition, ',"offset":', offset, '}}')"""
