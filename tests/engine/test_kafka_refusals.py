@@ -9,6 +9,7 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine, Ingestion, Transaction
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import kafka
+from reconciler.engine.spark.ingest.kafka_client import topic_client
 from tests.engine.kafka_reading import Connector, objects
 from tests.kafka.broker import Broker
 
@@ -122,6 +123,20 @@ class TestWhatIsNotThere:
         assert error.code == "X741"
         assert "nothing-here" in error.message
         assert connector("nothing-here").refusal().code == "X741"
+
+    def test_a_topic_that_is_deleted_between_two_questions(
+        self, topic: str, kafka_broker: Broker, spark_engine: Engine
+    ) -> None:
+        from reconciler.engine.spark.session import start
+
+        quick = {"default.api.timeout.ms": 6000, "request.timeout.ms": 6000}
+        config = {"topic": topic, "bootstrap.servers": kafka_broker.bootstrap, **quick}
+        with topic_client(start().newSession()._jvm, config) as client:
+            kafka_broker.delete_topic(topic)
+            for ask in (client.end, client.written):
+                with pytest.raises(EngineError) as raised:
+                    ask()
+                assert raised.value.code == "X741", raised.value.message
 
     def test_a_partition_that_is_chosen(self, connector: Connector, topic: str) -> None:
         error = connector(topic, options={"partitions": [0, 7]}).refusal()

@@ -3,8 +3,8 @@
 The options of a connector are handed on as they are: to these clients, and with `kafka.` in front to Spark's reader. Waiting
 for an answer ends after 10 s, unless the connector says otherwise (`request.timeout.ms`, `default.api.timeout.ms`).
 
-A consumer sees a topic as the connector reads it (`isolation.level`). What has to be told of all that stands there, decided
-or not, an administrator's client is asked.
+One client, an administrator's, answers all but what a record says. It tells of a topic as the connector reads it
+(`isolation.level`), and of all that stands there, decided or not.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,6 +27,8 @@ _OURS = {
     "allow.auto.create.topics": "false",
 }
 _SERVERS = "bootstrap.servers"
+_READ_COMMITTED = "read_committed"
+_NO_TOPIC = ("UnknownTopicOrPartitionException", "UnknownTopicIdException")
 _REFUSALS = ("AuthenticationException", "AuthorizationException", "UnsupportedVersionException", "InvalidTopicException")
 
 
@@ -44,20 +46,18 @@ class TopicClient:
     topic: str
     partitions: tuple[int, ...]
     topic_id: str | None
-    _consumer: Any
     _admin: Any
     _jvm: Any
-    _servers: str
+    _options: Mapping[str, str]
 
     def beginning(self) -> dict[int, int]:
         """The first offset that can be read."""
-        with _explained(self._servers, self.topic):
-            return self._offsets(self._consumer.beginningOffsets(self._all()))
+        return self._listed(self._jvm.org.apache.kafka.clients.admin.OffsetSpec.earliest())
 
     def end(self) -> dict[int, int]:
         """The offset of the next record to come; with `isolation.level: read_committed`, the first not yet decided."""
-        with _explained(self._servers, self.topic):
-            return self._offsets(self._consumer.endOffsets(self._all()))
+        latest = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.latest()
+        return self._listed(latest, only_decided=self._options.get("isolation.level") == _READ_COMMITTED)
 
     def written(self) -> dict[int, int]:
         """The offset of the next record to be written, behind those of transactions that are not decided yet."""
@@ -73,29 +73,24 @@ class TopicClient:
         """The value of the first record from an offset on; None if there is none, or it does not come soon."""
         one = self._jvm.java.util.ArrayList()
         one.add(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition))
-        with _explained(self._servers, self.topic):
-            self._consumer.assign(one)
-            self._consumer.seek(one.get(0), offset)
-            found = self._consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
+        with _explained(self._options[_SERVERS], self.topic), ExitStack() as clients:
+            settings = _settings(self._jvm, _of_consumer(self._options))
+            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(settings)
+            clients.callback(consumer.close)
+            consumer.assign(one)
+            consumer.seek(one.get(0), offset)
+            found = consumer.poll(self._jvm.java.time.Duration.ofSeconds(_PATIENCE_SECONDS)).iterator()
             return found.next().value() if found.hasNext() else None
 
-    def _listed(self, spec: Any) -> dict[int, int]:
+    def _listed(self, spec: Any, only_decided: bool = False) -> dict[int, int]:
         wanted = self._jvm.java.util.HashMap()
-        for one in self._all():
-            wanted.put(one, spec)
-        with _explained(self._servers, self.topic):
-            found = self._admin.listOffsets(wanted).all().get()
-            return {int(one.partition()): int(at.offset()) for one, at in found.items()}
-
-    def _all(self) -> Any:
-        every = self._jvm.java.util.ArrayList()
         for partition in self.partitions:
-            every.add(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition))
-        return every
-
-    def _offsets(self, found: Any) -> dict[int, int]:
-        offsets = {int(one.partition()): int(offset) for one, offset in found.items()}
-        return {partition: offsets[partition] for partition in self.partitions}
+            wanted.put(self._jvm.org.apache.kafka.common.TopicPartition(self.topic, partition), spec)
+        level = self._jvm.org.apache.kafka.common.IsolationLevel
+        decided = level.READ_COMMITTED if only_decided else level.READ_UNCOMMITTED
+        with _explained(self._options[_SERVERS], self.topic):
+            found = self._admin.listOffsets(wanted, self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(decided))
+            return {int(one.partition()): int(at.offset()) for one, at in found.all().get().items()}
 
 
 @contextmanager
@@ -105,28 +100,29 @@ def topic_client(jvm: Any, config: JsonObject) -> Iterator[TopicClient]:
     Raises EngineError: X740 (no broker answers), X741 (no such topic), X743 (no such partition), X746 (refused).
     """
     topic, options = str(config["topic"]), client_options(config)
-    servers = options[_SERVERS]
     with ExitStack() as clients:
-        with _explained(servers, topic):
-            consumer = jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_settings(jvm, {**_DEFAULTS, **options, **_OURS}))
-            clients.callback(consumer.close)
-            there = tuple(sorted(int(one.partition()) for one in (consumer.partitionsFor(topic) or ())))
-        if not there:
-            raise EngineError("X741", f"there is no topic {topic} on {servers}", "make it, or correct the connector's topic")
-        partitions = _chosen(config, there)
-        with _explained(servers, topic):
+        with _explained(options[_SERVERS], topic):
+            # What no consumer takes is refused here, in Kafka's words, and not by Spark while it reads.
+            jvm.org.apache.kafka.clients.consumer.ConsumerConfig(_settings(jvm, _of_consumer(options)))
             admin = jvm.org.apache.kafka.clients.admin.Admin.create(_settings(jvm, {**_DEFAULTS, **options}))
             clients.callback(admin.close)
-            topic_id = _topic_id(jvm, admin, topic)
-        yield TopicClient(topic, partitions, topic_id, consumer, admin, jvm, servers)
+            there, topic_id = _described(jvm, admin, topic)
+        yield TopicClient(topic, _chosen(config, there), topic_id, admin, jvm, options)
 
 
-def _topic_id(jvm: Any, admin: Any, topic: str) -> str | None:
+def _described(jvm: Any, admin: Any, topic: str) -> tuple[tuple[int, ...], str | None]:
+    """The partitions and the id of a topic."""
     names = jvm.java.util.ArrayList()
     names.add(topic)
-    found = admin.describeTopics(names).allTopicNames().get().get(topic).topicId()
+    found = admin.describeTopics(names).allTopicNames().get().get(topic)
     # Brokers that know no ids answer with an empty one.
-    return None if found.equals(jvm.org.apache.kafka.common.Uuid.ZERO_UUID) else str(found.toString())
+    has_id = not found.topicId().equals(jvm.org.apache.kafka.common.Uuid.ZERO_UUID)
+    partitions = sorted(int(one.partition()) for one in found.partitions())
+    return tuple(partitions), str(found.topicId().toString()) if has_id else None
+
+
+def _of_consumer(options: Mapping[str, str]) -> dict[str, str]:
+    return {**_DEFAULTS, **options, **_OURS}
 
 
 def _settings(jvm: Any, options: Mapping[str, str]) -> Any:
@@ -165,6 +161,8 @@ def _as_engine_error(thrown: Any, servers: str, topic: str) -> EngineError:
     kind, innermost = str(thrown.getClass().getSimpleName()), thrown
     while innermost.getCause() is not None:
         innermost = innermost.getCause()
+    if str(innermost.getClass().getSimpleName()) in _NO_TOPIC:
+        return EngineError("X741", f"there is no topic {topic} on {servers}", "make it, or correct the connector's topic")
     message = str(innermost.getMessage() or innermost.getClass().getSimpleName())
     unreachable = f"no Kafka broker answers at {servers}: {message}"
     if kind == "TimeoutException" or _SERVERS in message:
