@@ -35,7 +35,7 @@ def unknown_fields(names: Iterable[str], target: TableTarget, shapes: Mapping[st
     """Of the names of a source those that no column takes, sorted. `target` bears the source's names; `shapes` are of the
     source's columns, by folded name: of the fields within them those are told that the columns' types lack."""
     taken = {fold(column.name) for column in target.columns}
-    pairs = ((c.name, shapes.get(fold(c.name)), shape_of(c.type)) for c in target.columns) if shapes else ()
+    pairs = ((c.name, shapes[fold(c.name)], shape_of(c.type)) for c in target.columns if fold(c.name) in shapes)
     within = (path for name, own, wanted in pairs for path in without_taker(own, wanted, name))
     return tuple(sorted([*(name for name in names if fold(name) not in taken), *within])[:MOST_FIELDS])
 
@@ -43,7 +43,7 @@ def unknown_fields(names: Iterable[str], target: TableTarget, shapes: Mapping[st
 def missing_fields(names: Iterable[str], target: TableTarget, shapes: Mapping[str, Shape] = _NO_SHAPES) -> tuple[str, ...]:
     """The names that columns take and a source lacks, sorted, and the fields within columns that it lacks. See there."""
     there = {fold(name) for name in names}
-    pairs = ((c.name, shapes.get(fold(c.name)), shape_of(c.type)) for c in target.columns) if shapes else ()
+    pairs = ((c.name, shapes[fold(c.name)], shape_of(c.type)) for c in target.columns if fold(c.name) in shapes)
     within = (path for name, own, wanted in pairs for path in without_taker(wanted, own, name))
     return tuple(sorted([*(c.name for c in target.columns if fold(c.name) not in there), *within]))
 

@@ -11,16 +11,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeAlias
 
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import ColumnType, TableTarget
 from reconciler.engine.statement import Delete, Insert
 from reconciler.sql.lexer import Dialect, Kind, Token, tokens_of
-from reconciler.sql.structures import Elements, Entries, Shape, Structure, shape_of
-from reconciler.sql.types import canonical_type
+from reconciler.sql.structures import Elements, Entries, Leaf, Shape, Structure, shape_of
 
+_Kind: TypeAlias = list[Any]
+"""The name of a type, then its numbers."""
 _TYPE = re.compile(r"(\w+)(?:\((\d+)(?:,\s*(\d+))?\))?")
 _WHOLE = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 _TEXTS = frozenset({"STRING", "VARCHAR", "CHAR"})
@@ -39,20 +40,21 @@ def fitted(value: Any, column: ColumnType) -> Any:
         if not column.nullable:
             raise EngineError("X713", f"NULL in the NOT NULL column {column.name}")
         return None
-    found = _TYPE.match(column.type.upper())
-    convert = _CONVERSIONS.get(found.group(1)) if found else None
-    if found is None or convert is None:
-        if not _fits_within(value, canonical_type(column.type) or column.type):
+    kind = _read(column.type.upper())
+    if kind is None:
+        shape = shape_of(column.type)
+        if not _fits_within(value, shape):
             raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}")
-        return _by_name(_with_texts(value, canonical_type(column.type) or column.type), shape_of(column.type))
+        return _by_name(value, shape)
     try:
-        return convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
+        return _CONVERSIONS[kind[0]](value, kind)
     except (ValueError, InvalidOperation):
         raise EngineError("X712", f"a value for column {column.name} does not fit {column.type}: {value}") from None
 
 
 def _by_name(value: Any, shape: Shape) -> Any:
-    """A value with the fields of its structures under the names of the column's type, those that it lacks NULL."""
+    """A value with the fields of its structures under the names of the column's type, those that it lacks NULL; a number
+    that stands where the type has a text becomes a text."""
     match shape, value:
         case Structure(), dict():
             known = {fold(name): part for name, part in value.items()}
@@ -61,69 +63,45 @@ def _by_name(value: Any, shape: Shape) -> Any:
             return [_by_name(part, shape.element) for part in value]
         case Entries(), dict():
             return {key: _by_name(part, shape.value) for key, part in value.items()}
-        case _:
-            return value
-
-
-def _fits_within(value: Any, type_: str) -> bool:
-    """Whether the numbers, truths and moments within a value are what the type (canonical) says; texts are not looked at."""
-    kind, _, inner = type_.partition("<")
-    parts = _parts(inner.removesuffix(">"))
-    match kind, value:
-        case _, None:
-            return True
-        case "STRUCT", dict():
-            known = {fold(name): part for name, part in value.items()}
-            fields = (part.partition(":") for part in parts)
-            return all(_fits_within(known.get(fold(name.strip("`"))), of) for name, _, of in fields)
-        case "ARRAY", list():
-            return all(_fits_within(part, parts[0]) for part in value)
-        case "MAP", dict():
-            return all(_fits_within(part, parts[1]) for part in value.values())
-    found = _TYPE.match(type_)
-    convert = _CONVERSIONS.get(found.group(1)) if found and not _is_text(type_) else None
-    if found is None or convert is None:
-        return True
-    try:
-        convert(value, [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)])
-    except (ValueError, InvalidOperation):
-        return False
-    return True
-
-
-def _with_texts(value: Any, type_: str) -> Any:
-    """A value with the numbers in it that stand in the place of texts as these."""
-    kind, _, inner = type_.partition("<")
-    parts = _parts(inner.removesuffix(">"))
-    match kind, value:
-        case "STRUCT", dict():
-            types = {fold(name.strip("`")): of for name, _, of in (part.partition(":") for part in parts)}
-            return {name: _with_texts(part, types.get(fold(name), "")) for name, part in value.items()}
-        case "ARRAY", list():
-            return [_with_texts(part, parts[0]) for part in value]
-        case "MAP", dict():
-            return {key: _with_texts(part, parts[1]) for key, part in value.items()}
-        case _, Decimal() | int() if _is_text(type_) and not isinstance(value, bool):
+        case Leaf(type_), Decimal() | int() if not isinstance(value, bool) and _is_text(_read(type_)):
             return str(value)
         case _:
             return value
 
 
-def _is_text(type_: str) -> bool:
+def _fits_within(value: Any, shape: Shape) -> bool:
+    """Whether the numbers, truths and moments within a value are what the type says; texts are not looked at."""
+    match shape, value:
+        case _, None:
+            return True
+        case Structure(), dict():
+            known = {fold(name): part for name, part in value.items()}
+            return all(_fits_within(known.get(fold(name)), inner) for name, inner in shape.fields)
+        case Elements(), list():
+            return all(_fits_within(part, shape.element) for part in value)
+        case Entries(), dict():
+            return all(_fits_within(part, shape.value) for part in value.values())
+        case Leaf(type_), _:
+            kind = _read(type_)
+            if kind is None or _is_text(kind):
+                return True
+            try:
+                _CONVERSIONS[kind[0]](value, kind)
+            except (ValueError, InvalidOperation):
+                return False
+    return True
+
+
+def _read(type_: str) -> _Kind | None:
+    """The name and the numbers of a canonical type; None for one that has parts, or whose values are taken as they are."""
     found = _TYPE.match(type_)
-    return found is not None and found.group(1) in _TEXTS
+    if found is None or found.group(1) not in _CONVERSIONS:
+        return None
+    return [found.group(1), *(int(part) for part in found.groups()[1:] if part is not None)]
 
 
-def _parts(inner: str) -> list[str]:
-    """What commas part outside of brackets."""
-    found, depth = [""], 0
-    for character in inner:
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(character, 0)
-        if character == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += character
-    return found
+def _is_text(kind: _Kind | None) -> bool:
+    return kind is not None and kind[0] in _TEXTS
 
 
 def matching(
@@ -202,14 +180,14 @@ def _literal(words: list[Token]) -> tuple[Any, int]:
     raise EngineError("X716", f"this engine takes literals only, not {first.text!r}")
 
 
-def _whole(value: Any, kind: list[Any]) -> int:
+def _whole(value: Any, kind: _Kind) -> int:
     number = Decimal(str(value))
     if number != number.to_integral_value() or abs(number) >= 2 ** (_WHOLE[kind[0]] - 1):
         raise ValueError(value)
     return int(number)
 
 
-def _decimal(value: Any, kind: list[Any]) -> Decimal:
+def _decimal(value: Any, kind: _Kind) -> Decimal:
     precision, scale = (kind[1], kind[2] if len(kind) > 2 else 0) if len(kind) > 1 else (10, 0)
     number = Decimal(str(value)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
     if abs(number) >= Decimal(10) ** (precision - scale):
@@ -217,14 +195,14 @@ def _decimal(value: Any, kind: list[Any]) -> Decimal:
     return number
 
 
-def _text(value: Any, kind: list[Any]) -> str:
+def _text(value: Any, kind: _Kind) -> str:
     text = json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
     if len(kind) > 1 and len(text) > kind[1]:
         raise ValueError(value)
     return text
 
 
-def _number(value: Any, kind: list[Any]) -> float:
+def _number(value: Any, kind: _Kind) -> float:
     if isinstance(value, bool):
         raise ValueError(value)
     number = float(value)
@@ -237,19 +215,19 @@ def _number(value: Any, kind: list[Any]) -> float:
     return number
 
 
-def _instant(value: Any, kind: list[Any]) -> datetime:
+def _instant(value: Any, kind: _Kind) -> datetime:
     read = _time(value)
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
-def _time_without_zone(value: Any, kind: list[Any]) -> datetime:
+def _time_without_zone(value: Any, kind: _Kind) -> datetime:
     read = _time(value)
     if read.tzinfo is not None:
         raise ValueError(value)
     return read
 
 
-def _day(value: Any, kind: list[Any]) -> date:
+def _day(value: Any, kind: _Kind) -> date:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
     read = _time_without_zone(value, kind)
@@ -271,13 +249,13 @@ def _time(value: Any) -> datetime:
     return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{value[found.end() :].rstrip()}")
 
 
-def _flag(value: Any, kind: list[Any]) -> bool:
+def _flag(value: Any, kind: _Kind) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise ValueError(value)
     return str(value).lower() == "true"
 
 
-_CONVERSIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
+_CONVERSIONS: dict[str, Callable[[Any, _Kind], Any]] = {
     **dict.fromkeys(_WHOLE, _whole),
     "DECIMAL": _decimal,
     "DOUBLE": _number,

@@ -1,15 +1,15 @@
-"""What is within a column's type: the fields of its structures, also of those in arrays and maps, by name."""
+"""What is within a column's type: the fields of its structures, also of those in arrays and maps, by name, and the types
+that have no parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from reconciler.base.names import fold
 from reconciler.sql.types import canonical_type
 
-Shape: TypeAlias = "Structure | Elements | Entries | None"
-"""None: a type without parts, or one whose parts nobody knows by name."""
+Shape: TypeAlias = "Structure | Elements | Entries | Leaf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,18 @@ class Entries:
     value: Shape
 
 
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A type without parts, and what is no type: canonical as `shape_of` reads it, else as its source names it."""
+
+    type: str
+
+
 @lru_cache(maxsize=4096)
 def shape_of(type_: str) -> Shape:
-    """The shape of a type as SQL writes it; None for what is no type."""
+    """The shape of a type as SQL writes it."""
     canonical = canonical_type(type_)
-    return None if canonical is None else _read(canonical)
+    return Leaf(type_) if canonical is None else _read(canonical)
 
 
 def _read(canonical: str) -> Shape:
@@ -57,7 +64,7 @@ def _read(canonical: str) -> Shape:
             named = (part.partition(":") for part in parts)
             return Structure(tuple((field, _read(kind.removesuffix(" NOT NULL"))) for field, _, kind in named))
         case _:
-            return None
+            return Leaf(canonical)
 
 
 def _parts(inner: str) -> Iterator[str]:
@@ -85,8 +92,10 @@ def paths(shape: Shape, path: str) -> Iterator[str]:
             yield from paths(shape.element, path)
         case Entries():
             yield from paths(shape.value, path)
-        case None:
+        case Leaf():
             return
+        case _:
+            assert_never(shape)
 
 
 def without_taker(source: Shape, target: Shape, path: str) -> Iterator[str]:

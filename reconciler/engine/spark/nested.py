@@ -36,7 +36,7 @@ from reconciler.engine.spark.failures import refusal
 from reconciler.engine.spark.json_texts import marked, unmarked
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.texts import FOR_NUMBERS
-from reconciler.sql.structures import Elements, Entries, Shape, Structure, without_common_field
+from reconciler.sql.structures import Elements, Entries, Leaf, Shape, Structure, without_common_field
 
 _DAY: Final = r"\s*[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
@@ -70,7 +70,7 @@ def shape(kind: DataType) -> Shape:
         case MapType():
             return Entries(shape(kind.keyType), shape(kind.valueType))
         case _:
-            return None
+            return Leaf(kind.simpleString())
 
 
 def cast_by_name(value: str, source: DataType, type_: str, column: str) -> str:

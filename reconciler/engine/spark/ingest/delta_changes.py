@@ -39,7 +39,7 @@ from reconciler.engine.spark.ingest.storage import sessions_with
 from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
 from reconciler.engine.spark.nested import cast_by_name
 from reconciler.engine.spark.writes import DELETES, ORDER
-from reconciler.sql.structures import shape_of
+from reconciler.sql.structures import Leaf, shape_of
 from reconciler.sql.types import storage_type
 
 _FILE = "reconcile file"
@@ -284,7 +284,7 @@ def _alike(rows: DataFrame, other: DataFrame, target: TableTarget) -> DataFrame:
             return f.col(quoted(part.name))
         if not _is_nested(part.dataType):
             return f.col(quoted(part.name)).cast("string").alias(part.name)
-        if VariantType() in (part.dataType, there) or shape_of(wanted[part.name]) is None:
+        if VariantType() in (part.dataType, there) or isinstance(shape_of(wanted[part.name]), Leaf):
             return f.col(quoted(part.name))
         # Spark has no common type for structures whose fields have other names or another order.
         return f.expr(cast_by_name(quoted(part.name), part.dataType, wanted[part.name], part.name)).alias(part.name)
