@@ -206,10 +206,10 @@ def _number(value: Any, kind: _Kind) -> float:
     if isinstance(value, bool):
         raise ValueError(value)
     number = float(value)
-    most = _LARGEST_FLOAT if kind[0] in ("FLOAT", "REAL") else sys.float_info.max
+    most = _LARGEST_FLOAT if kind[0] == "FLOAT" else sys.float_info.max
     if abs(number) > most and not (isinstance(value, str) and "inf" in value.lower()):
         raise ValueError(value)
-    least = _SMALLEST_FLOAT if kind[0] in ("FLOAT", "REAL") else 0.0
+    least = _SMALLEST_FLOAT if kind[0] == "FLOAT" else 0.0
     if abs(number) <= least and Decimal(str(value)) != 0:
         raise ValueError(value)
     return number
@@ -266,6 +266,5 @@ _CONVERSIONS: dict[str, Callable[[Any, _Kind], Any]] = {
     "BOOLEAN": _flag,
     "DATE": _day,
     "TIMESTAMP": _instant,
-    "TIMESTAMP_LTZ": _instant,
     "TIMESTAMP_NTZ": _time_without_zone,
 }

@@ -47,11 +47,11 @@ record's other row says it."""
 
 _VALUE = "reconcile value "
 _OTHER = "reconcile other value "
-_LENGTH = re.compile(r"(?i)^\s*(?:var)?char(?:acter)?\s*\(\s*(\d+)\s*\)\s*$")
+_LENGTH = re.compile(r"(?i)^\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*$")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _WITHOUT_ZONE = ("date", "timestamp_ntz")
 _NESTED = ("struct<", "array<", "map<")
-TEXT = ("string", "varchar", "char", "character")
+TEXT = ("string", "varchar", "char")
 """How types of text begin, in small letters."""
 
 
@@ -257,7 +257,7 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
                 )
                 checks.append((has_zone(text), f"concat({zoned}, {told})"))
             checks.append((is_no_time(text, kind), message))
-        if source.is_text and kind in ("double", "float", "real"):
+        if source.is_text and kind in ("double", "float"):
             # Beside an exact value, the text is that of a default, if it is any.
             read = text if source.exact is None else f"if({source.exact} IS NULL, {text}, NULL)"
             checks.append((is_another_number(_THIS, read), message))

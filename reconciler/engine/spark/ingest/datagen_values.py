@@ -20,9 +20,9 @@ ROW: Final = "reconcile row"
 
 _N: Final = quoted(ROW)
 # Where the whole numbers of a type end. The last one of a BIGINT is left out: what is above it can't be written.
-_WHOLE: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "integer": 2**31, "bigint": 2**63 - 1, "long": 2**63 - 1}
-_TEXT: Final = re.compile(r"^(string|varchar|char|character)\b(?:\s*\((\d+)\))?")
-_DECIMAL: Final = re.compile(r"^(?:decimal|numeric|dec)(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_WHOLE: Final = {"tinyint": 2**7, "smallint": 2**15, "int": 2**31, "bigint": 2**63 - 1}
+_TEXT: Final = re.compile(r"^(string|varchar|char)\b(?:\s*\((\d+)\))?")
+_DECIMAL: Final = re.compile(r"^decimal(?:\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
 _END_OF_TIME: Final = datetime(2100, 1, 1, tzinfo=UTC)
 _LONGEST: Final = 1000
 _FIRST_NAMES: Final = [
@@ -146,7 +146,7 @@ class _Maker:
             whole = int(decimal.group(1) or 10) - int(decimal.group(2) or 0)
             low, high = self._bounds("0", str(10 ** min(whole, 15)))
             return f"CAST({self._real(low, high)} AS {self._column.type})"
-        if self._type in ("double", "float", "real"):
+        if self._type in ("double", "float"):
             low, high = self._bounds("0", "1" if self._strategy == "uniform" else str(10**15))
             return f"CAST({self._real(low, high)} AS {self._type})"
         if self._type == "date":

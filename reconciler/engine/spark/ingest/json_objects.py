@@ -32,11 +32,11 @@ from reconciler.engine.spark.nested import may_vanish
 
 _CORRUPT: Final = "reconcile corrupt"
 _END: Final = "reconcile end"
-_EXACT: Final = frozenset({"int", "integer", "bigint", "long", "boolean", "double"})
+_EXACT: Final = frozenset({"int", "bigint", "boolean", "double"})
 _NESTED: Final = ("struct", "array", "map", "variant", "binary", "void")
 _TEXT: Final = ("string", "varchar", "char")
-_DECIMAL: Final = re.compile(r"(?i)^\s*(?:decimal|numeric|dec)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*$")
-_FLOATS: Final = ("double", "float", "real")
+_DECIMAL: Final = re.compile(r"(?i)^\s*decimal\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*$")
+_FLOATS: Final = ("double", "float")
 _SAFE_DIGITS: Final = 14
 _AROUND: Final = len('"":,')
 _SMALLEST_MEMBER: Final = len(',"":0')
