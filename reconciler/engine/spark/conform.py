@@ -28,6 +28,7 @@ from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.json_texts import is_unfit
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import (
+    TIMES,
     cast_by_name,
     from_text,
     has_zone,
@@ -48,7 +49,6 @@ record's other row says it."""
 _VALUE = "reconcile value "
 _OTHER = "reconcile other value "
 _LENGTH = re.compile(r"(?i)^\s*(?:var)?char\s*\(\s*(\d+)\s*\)\s*$")
-_TIMES = ("date", "timestamp", "timestamp_ntz")
 _WITHOUT_ZONE = ("date", "timestamp_ntz")
 _NESTED = ("struct<", "array<", "map<")
 TEXT = ("string", "varchar", "char")
@@ -250,7 +250,7 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
         value = f"try_cast({text} AS {column.type})"
         value = value if source.exact is None else f"coalesce({source.exact}, {value})"
         checks = [(f"{_THIS} IS NULL AND {text} IS NOT NULL", message)]
-        if source.is_text and kind in _TIMES:
+        if source.is_text and kind in TIMES:
             if kind in _WITHOUT_ZONE:
                 zoned = literal(
                     f"X712: a value for column {column.name} has a zone, and {column.type} has none (a TIMESTAMP has): "

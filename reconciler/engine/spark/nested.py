@@ -43,11 +43,13 @@ _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?"
 _TOO_FINE: Final = r"\.[0-9]{6}[0-9]*[1-9]"
 _FINE_CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]{0,6}0*)?)?"
 _MIDNIGHT: Final = r"0{1,2}:0{1,2}(:0{1,2}(\.0*)?)?"
-_TIMES: Final = {
+_FORMS_OF_TIMES: Final = {
     "date": rf"^{_DAY}([T ]({_MIDNIGHT})?)?\s*$",
     "timestamp": rf"^{_DAY}([T ](?!.*{_TOO_FINE})|\s*$)",
     "timestamp_ntz": rf"^{_DAY}([T ]({_FINE_CLOCK})?)?\s*$",
 }
+TIMES: Final = frozenset(_FORMS_OF_TIMES)
+"""The types of days and moments, in small letters."""
 _ZONED: Final = rf"^{_DAY}[T ]{_CLOCK}\s*[^\s0-9:.]"
 _INFINITE: Final = "double('Infinity')"
 _INFINITE_TEXT: Final = r"(?i)^\s*[+-]?inf"
@@ -259,7 +261,7 @@ def is_no_time(text: str, type_: str) -> str:
     """An expression that is true where Spark would take something else out of a text than it says: a time without a day is
     that of today, a year or month its first day, a zone is dropped where the type has none, a date is what stands before a
     blank, and digits beyond microseconds are cut off."""
-    return f"NOT coalesce({text} RLIKE {literal(_TIMES[type_.strip().lower()])}, true)"
+    return f"NOT coalesce({text} RLIKE {literal(_FORMS_OF_TIMES[type_.strip().lower()])}, true)"
 
 
 def has_zone(text: str) -> str:
