@@ -6,7 +6,7 @@ NULL fits everywhere. An object fits STRUCT and MAP, an array ARRAY, a scalar wh
 of a text is that text, as it was written.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from pyspark.sql.types import (
@@ -288,31 +288,39 @@ def may_vanish(text: str) -> str:
 def vanished_within(text: str, type_: str) -> str | None:
     """An expression that is true where a number within a JSON text is not 0, and is in its place in the type (as SQL writes
     it); None where the type has no such places. A variant forgets that, so numbers are looked at as they were written."""
-    condition = _vanished(f"try_parse_json({marked(text)})", _read(type_), 0)
+    condition = _in_some_part(f"try_parse_json({marked(text)})", _read(type_), _vanished)
     return None if condition is None else f"coalesce({may_vanish(text)} AND {condition}, false)"
 
 
-def _vanished(variant: str, kind: DataType, depth: int) -> str | None:
-    """The variant's numbers are strings, `marked`. Never NULL."""
-    part, found = f"part{depth}", None
+def _vanished(variant: str, kind: DataType) -> str | None:
+    """The variant's numbers are strings, `marked`."""
     match kind:
         case FloatType() | DoubleType():
             number = f"substring(try_cast({variant} AS STRING), {len(FOR_NUMBERS) + 1})"
-            found = is_vanished(f"try_cast({number} AS {kind.simpleString()})", number)
+            return is_vanished(f"try_cast({number} AS {kind.simpleString()})", number)
+        case _:
+            return None
+
+
+def _in_some_part(variant: str, kind: DataType, leaf: Callable[[str, DataType], str | None], depth: int = 0) -> str | None:
+    """An expression that is true where `leaf` is so of some part of a variant that has no parts itself, given that part and
+    its type; None where it can be so of no part. Never NULL."""
+    part, found = f"part{depth}", None
+    match kind:
         case ArrayType():
-            inner = _vanished(part, kind.elementType, depth + 1)
+            inner = _in_some_part(part, kind.elementType, leaf, depth + 1)
             found = f"exists(try_cast({variant} AS array<variant>), {part} -> {inner})" if inner else None
         case MapType():
-            inner = _vanished(part, kind.valueType, depth + 1)
+            inner = _in_some_part(part, kind.valueType, leaf, depth + 1)
             values = f"map_values(try_cast({variant} AS map<string,variant>))"
             found = f"exists({values}, {part} -> {inner})" if inner else None
         case StructType():
             given = f"object{depth}"
-            parts = ((one, _vanished(part, one.dataType, depth + 1)) for one in kind.fields)
+            parts = ((one, _in_some_part(part, one.dataType, leaf, depth + 1)) for one in kind.fields)
             inner = _any_of(_with(part, _field(given, one.name), condition) for one, condition in parts if condition)
             found = _with(given, f"try_cast({variant} AS map<string,variant>)", inner) if inner else None
         case _:
-            pass
+            found = leaf(variant, kind)
     return None if found is None else f"coalesce({found}, false)"
 
 
@@ -327,7 +335,7 @@ def from_text(text: str, parsed: str, type_: str) -> str:
     to case, as they are columns; a cast would take those alone that are spelled so."""
     kind = _read(type_)
     plain = f"CAST({_from_variant(parsed, kind, 0)} AS {type_})" if _has_fields(kind) else f"CAST({parsed} AS {type_})"
-    numbers = _numbers_as_texts(parsed, kind, 0)
+    numbers = _in_some_part(parsed, kind, _number_as_text)
     if numbers is None:
         return plain
     # A variant forgets how its numbers were written, so they are looked at as strings. That is dear, and seldom needed.
@@ -335,27 +343,13 @@ def from_text(text: str, parsed: str, type_: str) -> str:
     return f"CASE WHEN {numbers} THEN CAST({written} AS {type_}) ELSE {plain} END"
 
 
-def _numbers_as_texts(variant: str, kind: DataType, depth: int) -> str | None:
-    """An expression that is true where a variant has a number, or what may hold one, in the place of a text; None where the
-    type has no texts. Never NULL."""
-    part = f"part{depth}"
+def _number_as_text(variant: str, kind: DataType) -> str | None:
+    """A number, or what may hold one, in the place of a text."""
     match kind:
         case StringType() | VarcharType() | CharType():
-            return f"coalesce(schema_of_variant({variant}) NOT IN ('STRING', 'BOOLEAN', 'VOID'), false)"
-        case ArrayType():
-            inner = _numbers_as_texts(part, kind.elementType, depth + 1)
-            found = f"exists(try_cast({variant} AS array<variant>), {part} -> {inner})"
-        case MapType():
-            inner = _numbers_as_texts(part, kind.valueType, depth + 1)
-            found = f"exists(map_values(try_cast({variant} AS map<string,variant>)), {part} -> {inner})"
-        case StructType():
-            given = f"object{depth}"
-            parts = ((one, _numbers_as_texts(part, one.dataType, depth + 1)) for one in kind.fields)
-            inner = _any_of(_with(part, _field(given, one.name), condition) for one, condition in parts if condition)
-            found = _with(given, f"try_cast({variant} AS map<string,variant>)", inner or "")
+            return f"schema_of_variant({variant}) NOT IN ('STRING', 'BOOLEAN', 'VOID')"
         case _:
             return None
-    return None if inner is None else f"coalesce({found}, false)"
 
 
 def _from_variant(variant: str, kind: DataType, depth: int, is_marked: bool = False) -> str:
