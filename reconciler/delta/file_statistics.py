@@ -1,5 +1,5 @@
-"""What Delta's log says of each file of a table, as it is written into a log again: JSON without a Python value in between
-that its rows could not become.
+"""What Delta's log says of each file of a table, as it is written into a log again: JSON, never rows of Python dates, which
+lack some years.
 
 Spark and Arrow know years of six digits and before year 1, Python does not. What has no exact form in JSON here is left out:
 a number that is not finite, a decimal that is no double, a date that Python lacks, every moment. It only costs skipping.

@@ -167,8 +167,9 @@ def _too_long(value: str, kind: DataType, depth: int) -> str | None:
 
 
 def truncated(value: str, source: DataType, type_: str) -> str | None:
-    """An expression that is true where a cast of the value, of the source's type, to the type that SQL writes so would take
-    the whole part of a number, or a time of day for that of today; None where it can't."""
+    """An expression that is true where a cast of the value, of the source's type, to the type that SQL writes so would make
+    another value without a word: the whole part of a number, infinity or 0 for what is neither, a day of what has a time of
+    day, a moment of today for a time without a day. None where it can't."""
     condition = _truncated(value, source, _read(type_), 0)
     return None if condition is None else f"coalesce({condition}, false)"
 
@@ -234,7 +235,8 @@ def _misfit(variant: str, kind: DataType, depth: int) -> str:
 
 def _altered(variant: str, kind: DataType) -> Iterator[str]:
     """Expressions that are true where a cast would make another value of a scalar, without a word: it takes the whole part
-    of a number, a truth for a number, a number for a moment, a time of day for that of today."""
+    of a number, infinity or 0 for what is neither, a truth for a number and a number for a truth, a number for a moment, a
+    day for what has a time of day, a time without a day for that of today."""
     made_of = f"schema_of_variant({variant})"
     match kind:
         case ByteType() | ShortType() | IntegerType() | LongType():
