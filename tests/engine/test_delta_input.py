@@ -180,12 +180,20 @@ def worn(request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory
     return source
 
 
-@pytest.mark.parametrize("until", ["the next", pytest.param("the last", marks=pytest.mark.slow)])
-def test_from_any_version_to_any_later_one_the_changes_are_the_difference(worn: Source, until: str) -> None:
+def each_to_the_next(last: int) -> list[tuple[int, int]]:
+    return [(version, version + 1) for version in range(last)]
+
+
+def some_to_the_last(last: int) -> list[tuple[int, int]]:
+    return [(version, last) for version in range(0, last, 3)]
+
+
+@pytest.mark.parametrize("pairs", [each_to_the_next, pytest.param(some_to_the_last, marks=pytest.mark.slow)])
+def test_from_any_version_to_any_later_one_the_changes_are_the_difference(
+    worn: Source, pairs: Callable[[int], list[tuple[int, int]]]
+) -> None:
     states = [worn.rows(version) for version in range(worn.version + 1)]
-    later = {"the next": lambda at: at + 1, "the last": lambda at: worn.version}[until]
-    for first in range(0, worn.version - (until == "the last"), 1 if until == "the next" else 3):
-        last = later(first)
+    for first, last in pairs(worn.version):
         incoming = told(worn, worn.range(first, last))
         given = [] if incoming is None else changes(incoming)
         assert applied(states[first], given) == states[last], (first, last)
