@@ -1,15 +1,18 @@
 """What fits a column, on Spark, where the recording engine is no measure: empty fields of CSV, texts within values."""
 
+import random
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from pyspark.sql import SparkSession
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, Selection, StoredSource, TableBuild, TableTarget
+from reconciler.engine.spark.nested import may_vanish
 from tests.engine.asking import change, ingest_files, json_files, write
 from tests.engine.engines import DeltaStorage
 
@@ -27,6 +30,18 @@ def session(spark_engine: Engine) -> SparkSession:
     from reconciler.engine.spark.session import start
 
     return start().newSession()
+
+
+def test_few_texts_are_looked_at_for_a_number_that_vanished(session: SparkSession) -> None:
+    chance = random.Random(1)
+    ids = [f'{{"id":"{UUID(int=chance.getrandbits(128), version=4)}"}}' for _ in range(5000)]
+    numbers = ["1E-400", "1.e-400", '{"d":-1e-400}', '{"d":[1.5e-0400, 1]}', f'{{"d":0.{"0" * 400}1,"s":"x"}}']
+
+    def asked(texts: list[str]) -> int:
+        return session.createDataFrame([(one,) for one in texts], "text STRING").where(may_vanish("text")).count()
+
+    assert asked(numbers) == len(numbers)
+    assert asked(ids) < len(ids) / 1000
 
 
 def table(storage: DeltaStorage, folder: Path, *columns: ColumnType) -> TableTarget:
