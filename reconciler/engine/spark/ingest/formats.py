@@ -198,7 +198,11 @@ def _by_line(
 
 
 def _not_utf_8(session: SparkSession, locations: list[str], options: Mapping[str, str]) -> list[str]:
-    """The files with bytes that are no UTF-8, as Spark names them. A line break is no part of any character."""
+    """The files with bytes that are no UTF-8, as Spark names them. A line break is no part of any character.
+
+    A look of its own, since fields with line breaks can't be read bytewise as `_by_line` reads lines: then Spark's parser
+    would take a byte order mark for a part of the first field, and a quote behind it for none.
+    """
     lines = session.read.options(**options).text(locations)
     found = lines.where("NOT is_valid_utf8(value)").select("_metadata.file_path").distinct().collect()
     return sorted(row[0] for row in found)
