@@ -112,27 +112,27 @@ class TestReached:
         assert sum(until[one] - start[one] for one in start) == min(most, sum(end[one] - start[one] for one in start))
 
 
-class TestATopicThatWasMadeAnew:
-    def test_it_is_told_by_its_id(self) -> None:
-        error = refusal(require_same_topic, "before", "now", {0: 3}, {0: 7})
+def test_a_topic_that_was_made_anew_is_told_by_its_id() -> None:
+    error = refusal(require_same_topic, "before", "now", {0: 3}, {0: 7})
 
-        assert error.code == "X744"
-        assert "it was made anew, its id was before and is now" in error.message
+    assert error.code == "X744"
+    assert "it was made anew, its id was before and is now" in error.message
 
-    @pytest.mark.parametrize(("end", "offsets"), [({0: 7, 1: 2}, {0: 3, 1: 1}), ({0: 7, 1: 2, 2: 4}, {0: 3, 1: 1, 2: 0})])
-    def test_where_a_copy_is_read_on_is_a_place_that_it_has(self, end: dict[int, int], offsets: dict[int, int]) -> None:
-        error = refusal(require_same_topic, "before", "now", {0: 3, 1: 1}, end)
 
-        assert named_offsets("t", sought(error), dict.fromkeys(end, 0), end) == offsets
+@pytest.mark.parametrize(("end", "offsets"), [({0: 7, 1: 2}, {0: 3, 1: 1}), ({0: 7, 1: 2, 2: 4}, {0: 3, 1: 1, 2: 0})])
+def test_where_a_copy_is_read_on_is_a_place_that_it_has(end: dict[int, int], offsets: dict[int, int]) -> None:
+    error = refusal(require_same_topic, "before", "now", {0: 3, 1: 1}, end)
 
-    @pytest.mark.parametrize(("position", "end"), [(None, None), ({0: 3, 1: 1}, {0: 7})])
-    def test_where_not_all_is_known_or_there_it_is_no_copy(
-        self, position: dict[int, int] | None, end: dict[int, int] | None
-    ) -> None:
-        error = refusal(require_same_topic, "before", "now", position, end)
+    assert named_offsets("t", sought(error), dict.fromkeys(end, 0), end) == offsets
 
-        assert str(error.hint).endswith("from its beginning: reconcile connector seek PIPELINE CONNECTOR --to earliest")
 
-    @pytest.mark.parametrize(("known", "found"), [("same", "same"), (None, "now"), ("before", None), (None, None)])
-    def test_no_id_tells_nothing(self, known: str | None, found: str | None) -> None:
-        require_same_topic("t", known, found, {0: 3}, {0: 7})
+@pytest.mark.parametrize(("position", "end"), [(None, None), ({0: 3, 1: 1}, {0: 7})])
+def test_where_not_all_is_known_or_there_it_is_no_copy(position: dict[int, int] | None, end: dict[int, int] | None) -> None:
+    error = refusal(require_same_topic, "before", "now", position, end)
+
+    assert str(error.hint).endswith("from its beginning: reconcile connector seek PIPELINE CONNECTOR --to earliest")
+
+
+@pytest.mark.parametrize(("known", "found"), [("same", "same"), (None, "now"), ("before", None), (None, None)])
+def test_no_id_tells_nothing(known: str | None, found: str | None) -> None:
+    require_same_topic("t", known, found, {0: 3}, {0: 7})
