@@ -90,7 +90,8 @@ _SAID_VALUE: Final = re.compile(
 )
 _STANDS_FOR: Final = re.compile(
     # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
-    r"(?:(?:\$?\{[^{}]*\}|<[^<>]*>)[:@/._ -]{0,3})+|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
+    r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
+    r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
     r"|\{.*\}|\[.*\]|\(\s*select\b.*|true|false|null|none|yes|no|[^\w]",
     re.IGNORECASE | re.DOTALL,
 )
@@ -98,6 +99,7 @@ _PATTERN: Final = re.compile(
     # Of a regular expression: any character, a set of them or a choice of words; with what repeats it.
     r"\(?(?:\?:)?(?:(?:\[\^?[^\]\n]{1,100}\]|\.|\\{1,2}[A-Za-z])(?:[*+?]|\{[0-9,]*\})\??|\w+(?:\|\w+)+(?=\)))\)?(?![A-Za-z0-9])"
 )
+_FILLED_IN: Final = re.compile(r"\$?\{\{[^{}\n]{0,200}\}\}")
 _STRUCTURE: Final = re.compile(r"[\[{]+(?:[\s\"'0-9\[{\]}]|true\b|false\b|null\b|\Z)|\(\s*select\b", re.IGNORECASE)
 _TYPE: Final = re.compile(
     r"(?:array|bigint|binary|boolean|byte|char|date|decimal|double|float|int|integer|interval|long|map|short|smallint|str|string"
@@ -133,7 +135,7 @@ _OF_PAIRS: Final = (
     *("pop", "header", "property", "setproperty", "param"),
 )
 _OF_TEXTS: Final = re.compile(
-    r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint)s?$", re.IGNORECASE
+    r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
 _ARMOUR: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{1,40}-----[^-]*(?:-----END [A-Z0-9 ]{1,40}-----)?")
 _MARKED: Final = re.compile(r"\*{3}[0-9]*")
@@ -376,6 +378,8 @@ def _is_code(text: str, start: int, value: str, sign: str) -> bool:
     if not bare.strip("'\"[](){}<>.") or _stands_for_another(value) or _stands_for_another(bare):
         return True
     if _TYPE.fullmatch(value) is not None:
+        return True
+    if _FILLED_IN.match(text, start) is not None:
         return True
     return _PATTERN.match(text, start) is not None or (_STRUCTURE.match(text, start) is not None and sign == ":")
 
