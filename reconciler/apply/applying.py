@@ -30,7 +30,7 @@ from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
-from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryError
 from reconciler.base.moments import moment_after, this_moment
 from reconciler.base.names import fold
@@ -46,27 +46,29 @@ from reconciler.environment.progress import Progress as Progress
 from reconciler.environment.progress import in_built_rows, in_kept_rows
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import KEPT, Effects, built_folder, placements_after, remove
+from reconciler.materialize.effects import Effects, placements_after, remove
 from reconciler.materialize.following import PinnedApply, pin_apply, register_reader
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.materialize.taking_back import can_take_back, take_back
-from reconciler.plan.json_form import step_from_json, step_to_json
 from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
+from reconciler.plan.step_codec import step_to_json
 from reconciler.plan.words import describe_step, summarise
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.registry.model import (
-    Applied,
-    Approval,
+from reconciler.registry.entries import (
+    BuildIntent,
+    BuildResult,
+    EntryIntent,
+    EntryResult,
     EntryState,
-    Head,
-    Journal,
     JournalEntry,
-    Published,
-    Stored,
+    KeptIntent,
+    staging_of,
 )
+from reconciler.registry.entry_codec import intent_to_json, result_to_json
+from reconciler.registry.model import Applied, Approval, Head, Journal, Published, Stored
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import outputs_after, pin_emissions, planned_starts
 from reconciler.run.pausing import carry_out_waiting
@@ -275,7 +277,7 @@ def _finish_open_work(
 def _overtaken(target: Target, head: Head, journal: Journal) -> str | None:
     """The commit that was looked at while a journal was opened of an older one, and by which nothing was begun: its writer
     died before it looked again (`_require_still_newest`). What comes of the commit in force, such as a rollback, is not."""
-    begun = any(entry.intent or entry.state is not EntryState.PENDING for entry in journal.entries)
+    begun = any(entry.intent is not None or entry.state is not EntryState.PENDING for entry in journal.entries)
     in_force = head.applied is not None and journal.commit == head.applied.commit
     return None if begun or in_force or not journal.commit else overtaken(target, head.pipeline, journal.commit)
 
@@ -307,7 +309,7 @@ def _open_journal(
         if desired.program.foreign:
             register_reader(target, desired.program)
         target.registry.write_snapshot(plan.pipeline, desired.record, encode_program(desired.program))
-    entries = tuple(JournalEntry(f"{number:04d}", step_to_json(step)) for number, step in enumerate(pinned.steps, start=1))
+    entries = tuple(JournalEntry(f"{number:04d}", step) for number, step in enumerate(pinned.steps, start=1))
     journal = Journal(
         apply_id=str(uuid.uuid4()),
         plan_digest=plan.digest,
@@ -386,27 +388,30 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
     total = len(journal.entries)
     done: list[str] = []
 
-    def pin(entry: JournalEntry) -> JsonObject:
-        step = step_from_json(entry.step)
-        intent = effects.pin_again(step, entry.intent) if entry.intent else effects.pin(step)
-        if "staging" in intent:
-            beside.use(built_folder(intent))
+    def pin(entry: JournalEntry) -> EntryIntent:
+        intent = effects.pin(entry.step) if entry.intent is None else effects.pin_again(entry.step, entry.intent)
+        staging = staging_of(intent)
+        if staging is not None:
+            beside.use(staging)
         return intent
 
-    def effect(entry: JournalEntry) -> JsonObject:
-        step = step_from_json(entry.step)
+    def effect(entry: JournalEntry) -> EntryResult | None:
+        step, intent = entry.step, entry.intent
+        assert intent is not None
         words = describe_step(step)
         applying.report(Progress(int(entry.id), total, words, done=False))
-        result = effects.run(step, entry.intent)
-        if isinstance(step, BootstrapView):
-            require_recorded_types(target.registry, head, journal.versions, program, step.view, result["columns"])
+        result = effects.run(step, intent)
+        if isinstance(step, BootstrapView) and isinstance(result, BuildResult):
+            require_recorded_types(target.registry, head, journal.versions, program, step.view, result.columns)
         detail = ""
-        if KEPT in entry.intent and "rows" in result:
-            detail = in_kept_rows(result["rows"], entry.intent[KEPT]["number"])
-        elif "rows" in result:
-            published = head.published.step if head.published else None
-            detail = in_built_rows(result) + beside.describe(built_folder(entry.intent), published)
-            detail += describe_promotion(head.staged, entry.step["relation"], entry.intent["staging"])
+        match intent, result:
+            case KeptIntent(), BuildResult():
+                detail = in_kept_rows(result.rows, intent.kept.number)
+            case BuildIntent(), BuildResult():
+                published = head.published.step if head.published else None
+                detail = in_built_rows(result) + beside.describe(f"{intent.location}/{intent.staging}", published)
+                if isinstance(step, BootstrapView):
+                    detail += describe_promotion(head.staged, step.view, intent.staging)
         applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))
         done.append(words)
         return result
@@ -424,7 +429,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
             if can_take_back(work.journal):
                 take_back(target, work, applying.engine)
             raise
-    words = describe_step(step_from_json(journal.entries[-1].step))
+    words = describe_step(journal.entries[-1].step)
     applying.report(Progress(total, total, words, done=False))
     _commit(target, work, desired, program, applying)
     applying.report(Progress(total, total, words, done=True))
@@ -499,7 +504,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     record_step(target.registry, head, closed, "apply")
     work.replace_head(pin_emissions(closed, program))
     applying.boundary(f"commit_snapshot:{EFFECTED}")
-    taken = {built_folder(entry.intent) for entry in journal.entries if "staging" in entry.intent}
+    taken = {staging_of(entry.intent) for entry in journal.entries}
     for folder in sorted(staged_folders(head) - taken):
         with suppress(EngineError):  # on an object store; a prune removes what stays there
             remove(applying.engine, join_location(target.warehouse, folder))
@@ -518,9 +523,9 @@ def _record_histories(target: Target, pipeline: str, journal: Journal, now: str)
             {
                 "apply_id": journal.apply_id,
                 "entry": entry.id,
-                "step": canonical_json(entry.step),
-                "intent": canonical_json(entry.intent),
-                "result": canonical_json(entry.result),
+                "step": canonical_json(step_to_json(entry.step)),
+                "intent": canonical_json(intent_to_json(entry.intent)),
+                "result": canonical_json(result_to_json(entry.result)),
                 "at": now,
             }
             for entry in journal.entries

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED
-from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
@@ -38,6 +38,7 @@ from reconciler.plan.words import describe_step
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import decode_program, encode_program
 from reconciler.project.snapshot.model import Snapshot
+from reconciler.registry.entries import BuildResult
 from reconciler.registry.model import Head
 from reconciler.state.lease import is_free, this_process
 from reconciler.versions.numbering import versions_after
@@ -58,7 +59,7 @@ class Prebuilding:
         self._target = target
         self._applying = applying
         self._builder = builder
-        self._built: dict[str, JsonObject] = {}
+        self._built: dict[str, BuildResult] = {}
         self._chosen: list[tuple[str, str]] = []
         self._used: set[str] = set()
         self._step: int | None = None

@@ -140,7 +140,7 @@ def _build(
     staging, location = building.choose(step), building.folder(view)
     chosen.add((location, staging))
     result = building.build(step)
-    require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result["columns"])
+    require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result.columns)
     applying.boundary(f"refresh_view:{EFFECTED}")
     applying.report(Progress(1, 1, words, done=True, detail=f"{in_built_rows(result)}, as of step {published.step}"))
     now = this_moment()
@@ -171,7 +171,7 @@ def _record(
     now = replace(stored.value, refreshed=dict(sorted({**stored.value.refreshed, key: refreshed}.items())))
     registry.replace_head(stored.token, now, str(uuid.uuid4()))
     applying.boundary(f"refresh:{RECORDED}")
-    said = {"version": f"{found.name}@v{number}", "step": refreshed.step, "rows": refreshed.result.get("rows")}
+    said = {"version": f"{found.name}@v{number}", "step": refreshed.step, "rows": refreshed.result.rows}
     row = {"event": "version refreshed", "at": refreshed.at, "by": refreshed.by, "details": canonical_json(said)}
     registry.record(History.AUDIT, found.pipeline, [row], f"refresh:{refreshed.location}/{refreshed.staging}")
     applying.boundary("refresh:told")

@@ -24,7 +24,6 @@ from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
@@ -44,6 +43,7 @@ from reconciler.plan.words import describe_step
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_keys
+from reconciler.registry.entries import BuildResult
 from reconciler.registry.model import Approval, Head, Staged, StagedView
 from reconciler.registry.protocol import History
 from reconciler.state.applied import AppliedState, read_applied
@@ -185,14 +185,14 @@ def _build(
         chosen.add((location, staging))
         with places_told(target, program.name):
             result = building.build(step)
-        require_recorded_types(target.registry, head, settled, program, step.view, result["columns"])
+        require_recorded_types(target.registry, head, settled, program, step.view, result.columns)
         applying.boundary(f"stage_view:{EFFECTED}")
         views[key] = StagedView(location, staging, builder, result)
         applying.report(Progress(number, len(steps), words, done=True, detail=_detail(result, published.step)))
     return dict(sorted(views.items()))
 
 
-def _detail(result: JsonObject, step: int) -> str:
+def _detail(result: BuildResult, step: int) -> str:
     return f"{in_built_rows(result)}, staged as of step {step}"
 
 

@@ -133,7 +133,7 @@ def _refresh(text: str, repo: str, environment: str | None, form: str) -> int:
         done = refresh_version(project.target, name, Applying(engine, ProgressLines(), note, boundary))
     if form == "json":
         said = {"pipeline": done.pipeline, "name": done.name, "version": f"v{done.number}"}
-        rows = done.refreshed.result.get("rows")
+        rows = done.refreshed.result.rows
         show_json({"form": "reconciler/refresh/v1", **said, "step": done.refreshed.step, "rows": rows})
         return 0
     say(f"{done.pipeline}.{done.name}@v{done.number} is up to date as of step {done.refreshed.step}")

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.base.boundaries import Boundary, no_boundary
-from reconciler.base.digest import JsonObject
 from reconciler.base.printing import printable
 from reconciler.engine.protocol import Engine, FailedCalls
-from reconciler.registry.placement_codec import failed_calls_from_json
+from reconciler.registry.entries import BuildResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,10 @@ def in_rows(count: int) -> str:
     return f"{count} row" if count == 1 else f"{count} rows"
 
 
-def in_built_rows(result: JsonObject) -> str:
-    """The rows of a build by what is known of its result, and the calls of functions in it that gave NULL."""
-    return "; ".join([in_rows(result["rows"]), *map(in_failed_calls, failed_calls_from_json(result))])
+def in_built_rows(result: BuildResult) -> str:
+    """The rows of a build, and the calls of functions in it that gave NULL."""
+    rows = "rows that nobody counted" if result.rows is None else in_rows(result.rows)
+    return "; ".join([rows, *map(in_failed_calls, result.failed_calls)])
 
 
 def in_failed_calls(failed: FailedCalls) -> str:

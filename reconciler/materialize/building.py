@@ -21,11 +21,10 @@ Rules for the names of staging folders:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.names import fold
 from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import join_location
@@ -45,6 +44,7 @@ from reconciler.query.reading import (
     sources_for,
     table_columns,
 )
+from reconciler.registry.entries import BuildResult
 from reconciler.registry.model import StagedView
 from reconciler.registry.placements import ForeignStep, Placement, foreign_place
 from reconciler.state.folders import folder_for, renamed_placements, staging_folder
@@ -123,7 +123,7 @@ class Building:
         if before is not None and before.location == self.folder(relation):
             same = staging_folder(self._desired.name, before.builder, contents) == before.staging
             if same and is_readable(join_location(self._warehouse, before.location, before.staging), 0):
-                return self.keep(relation, before.staging, before.result.get("rows"))
+                return self.keep(relation, before.staging, before.result.rows)
         return self.keep(relation, staging_folder(self._desired.name, self._builder, contents))
 
     def takes_staged(self, relation: str) -> bool:
@@ -199,7 +199,7 @@ class Building:
             return is_readable(self._absolute(relation), 0)
         return table_version(self._absolute(relation)) is not None
 
-    def build(self, step: BuildStep) -> JsonObject:
+    def build(self, step: BuildStep) -> BuildResult:
         """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
         relation = _relation(step)
         if self.takes_staged(relation):
@@ -208,17 +208,14 @@ class Building:
         wanted = self._build_of(step, self._absolute(_relation(step)))
         if isinstance(wanted, TableBuild):
             written = self._engine.build_table(wanted)
-            return {"rows": written.rows, "bytes": written.bytes}
+            return BuildResult(written.rows, written.bytes)
         require_foreign(wanted.sources, self._foreign_steps)
         built = self._engine.build_view(wanted)
         # Who finds the folder complete has not seen how long it took.
         seconds = None if built.reused else round(self._clock() - started, 3)
         key = fold(wanted.view)
         self._rows[key] = built.rows
-        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in built.columns]
-        measures = {"seconds": seconds, "rows_read": self._rows_read(key)}
-        failed = {"failed_calls": [asdict(one) for one in built.failed_calls]} if built.failed_calls else {}
-        return {"rows": built.rows, "bytes": built.bytes, "columns": columns, **measures, **failed}
+        return BuildResult(built.rows, built.bytes, built.columns, seconds, self._rows_read(key), built.failed_calls)
 
     def _build_of(self, step: BuildStep, staging: str) -> TableBuild | ViewBuild:
         if isinstance(step, EvolveTable):

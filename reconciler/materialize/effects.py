@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.base.names import fold
 from reconciler.delta.copying import copy_files, publish_copy
@@ -52,7 +51,6 @@ from reconciler.delta.tables import (
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
 from reconciler.materialize.building import Building
 from reconciler.materialize.kept_rows import KeptRows
-from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import (
     BootstrapView,
     ClearTable,
@@ -68,19 +66,26 @@ from reconciler.plan.model import (
 )
 from reconciler.project.program.model import Program, Table
 from reconciler.query.reading import table_columns
+from reconciler.registry.entries import (
+    BuildIntent,
+    BuildResult,
+    CommitResult,
+    DropIntent,
+    EntryIntent,
+    EntryResult,
+    KeptIntent,
+    PublishCopyIntent,
+    PublishIntent,
+    PublishKeptIntent,
+    RenameIntent,
+    TableIntent,
+)
 from reconciler.registry.model import Journal, StagedView
-from reconciler.registry.placement_codec import failed_calls_from_json
 from reconciler.registry.placements import Placement
 from reconciler.state.folders import folder_for, journal_renames, renamed_placements
 from reconciler.state.folders import staging_folder as staging_folder
 
 APPLY_TRANSACTION = "reconcile/apply"
-
-KEPT = "kept"
-"""In an intent: rows of a view that its table has had before, and gets again; or that another view has (`location`)."""
-
-COPIED = "copied"
-"""In an intent to publish: the version of another view's table whose files were copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Builder:
 
     name: str
     clock: Callable[[], float]
-    built: Mapping[str, JsonObject]
+    built: Mapping[str, BuildResult]
 
 
 class Effects:
@@ -118,61 +123,59 @@ class Effects:
         self._built = {**staged, **builder.built}
         # What is dropped is known by the name that it had before this apply.
         self._applied_placements = placements
-        steps = [step_from_json(entry.step) for entry in journal.entries]
+        steps = [entry.step for entry in journal.entries]
         foreign = journal.foreign
         self._bootstraps = {fold(step.view): step for step in steps if isinstance(step, BootstrapView)}
         name, clock = builder.name, builder.clock
         self._building = Building(engine, warehouse, desired, steps, placements, name, clock, foreign, beside)
         for entry in journal.entries:
-            if entry.step["kind"] in ("bootstrap_view", "evolve_table") and "staging" in entry.intent:
-                self._building.keep(entry.step["relation"], entry.intent["staging"], entry.result.get("rows"))
-            if entry.step["kind"] == "bootstrap_view" and KEPT in entry.intent:
-                self._take_kept(entry.step["relation"], entry.intent)
+            match entry.step, entry.intent:
+                case EvolveTable(table=relation), BuildIntent(staging=str(staging)):
+                    self._building.keep(relation, staging, _rows(entry.result))
+                case BootstrapView(view=relation), BuildIntent(staging=str(staging)):
+                    self._building.keep(relation, staging, _rows(entry.result))
+                case BootstrapView(view=relation), KeptIntent() as kept:
+                    if kept.staging is not None:
+                        self._building.keep(relation, kept.staging, _rows(entry.result))
+                    self._take_kept(relation, kept)
 
-    def pin(self, step: Step) -> JsonObject:
+    def pin(self, step: Step) -> EntryIntent:
         """What the step's intent records."""
         match step:
-            case CreateTable():
-                return {"location": self._folder(step.table), "expected": self._found(step.table)}
-            case ClearTable():
-                return {"location": self._folder(step.table), "expected": self._found(step.table)}
+            case CreateTable() | ClearTable() | ExtendTable():
+                return TableIntent(self._folder(step.table), self._found(step.table))
             case BootstrapView():
                 location = self._folder(step.view)
                 if self._building.has_staged(step):
-                    return {"location": location, "staging": self._building.staged(step.view)}
+                    return BuildIntent(location, self._building.staged(step.view))
                 kept = self._kept_rows.find(step.view, self._building) if self._kept_rows is not None else None
                 if kept is None:
-                    return {"location": location, "staging": self._building.choose(step)}
-                return self._take_kept(step.view, {"location": location, KEPT: kept.as_json()})
+                    return BuildIntent(location, self._building.choose(step))
+                return self._take_kept(step.view, KeptIntent(location, kept))
             case EvolveTable():
                 read = self._building.placements[fold(step.table)].version
-                return {"location": self._folder(step.table), "staging": self._building.choose(step), "read": read}
-            case ExtendTable():
-                return {"location": self._folder(step.table), "expected": self._found(step.table)}
+                return BuildIntent(self._folder(step.table), self._building.choose(step), read)
             case PublishTable():
                 return self._publication(step.table)
             case PublishView():
                 return self._publication(step.view)
             case RenameRelation():
-                return {"location": self._folder(step.desired)}
+                return RenameIntent(self._folder(step.desired))
             case DropRelation():
                 location = folder_for(self._desired.name, step.relation, self._applied_placements)
-                return {
-                    "location": location,
-                    "identity": table_identity(join_location(self._warehouse, location)),
-                    "aside": aside(self._desired.name, self._apply_id, location),
-                }
+                identity = table_identity(join_location(self._warehouse, location))
+                return DropIntent(location, identity, aside(self._desired.name, self._apply_id, location))
             case CommitSnapshot():
-                return {}
+                raise AssertionError("the last entry of a journal is the apply's own")
             case _:
                 assert_never(step)
 
-    def pin_again(self, step: Step, intent: JsonObject) -> JsonObject:
+    def pin_again(self, step: Step, intent: EntryIntent) -> EntryIntent:
         """What the intent of a step that another process began records from now on: another folder, where its own is not
         complete, since that process may still write there. Rows that are kept stay the same, unless they went meanwhile."""
         match step:
-            case BootstrapView() if KEPT in intent:
-                if self._kept_rows is None or self._kept_rows.are_there(intent[KEPT], intent["location"]):
+            case BootstrapView() if isinstance(intent, KeptIntent):
+                if self._kept_rows is None or self._kept_rows.are_there(intent.kept, intent.location):
                     return intent
                 self._building.drop_kept(step.view)
                 return self.pin(step)
@@ -183,94 +186,94 @@ class Effects:
             case _:
                 return intent
 
-    def run(self, step: Step, intent: JsonObject) -> JsonObject:
+    def run(self, step: Step, intent: EntryIntent) -> EntryResult | None:
         """Carry the step out; the result is what the journal records of it."""
-        match step:
-            case CreateTable():
-                return self._empty(self._table(step.table), intent)
-            case ClearTable():
-                return self._empty(self._table(step.table), intent)
-            case BootstrapView() if KEPT in intent:
+        match intent:
+            case TableIntent():
+                return CommitResult(self._write_table(step, intent))
+            case BuildIntent():
+                assert isinstance(step, BootstrapView | EvolveTable)
+                return self._measured(self._building.build(step), self._built.get(f"{intent.location}/{intent.staging}"))
+            case KeptIntent():
                 return self._kept(intent)
-            case BootstrapView() | EvolveTable():
-                return self._measured(self._building.build(step), self._built.get(built_folder(intent)))
-            case ExtendTable():
-                wanted = {fold(name) for name in step.columns}
-                columns = tuple(c for c in table_columns(self._table(step.table)) if fold(c.name) in wanted)
-                return {"version": extend_table(self._absolute(intent), columns, intent["expected"], self._transaction)}
-            case PublishTable():
-                return self._publish(intent, table_columns(self._table(step.table)))
-            case PublishView() if KEPT in intent or COPIED in intent:
-                return self._publish_kept(step.view, intent)
-            case PublishView() if self._building.takes_staged(step.view) and not self._building.is_complete(step.view):
-                # Somebody took its files since they were pinned.
-                return self._publish_anew(step.view, intent)
-            case PublishView():
-                return self._publish(intent)
-            case RenameRelation():
-                return {}
-            case DropRelation():
+            case PublishIntent():
+                return CommitResult(self._publish_built(step, intent))
+            case PublishKeptIntent() | PublishCopyIntent():
+                assert isinstance(step, PublishView)
+                return CommitResult(self._publish_kept(step.view, intent))
+            case RenameIntent():
+                return None
+            case DropIntent():
                 self._drop(intent)
-                return {}
-            case CommitSnapshot():
-                return {}
+                return None
             case _:
-                assert_never(step)
+                assert_never(intent)
 
-    def _take_kept(self, view: str, intent: JsonObject) -> JsonObject:
+    def _take_kept(self, view: str, intent: KeptIntent) -> KeptIntent:
         """Take rows that are kept; what the intent records."""
-        kept = intent[KEPT]
-        if "location" not in kept:
-            self._building.take_kept(view, kept["version"], kept["step"])
+        kept = intent.kept
+        if kept.location is None:
+            self._building.take_kept(view, kept.version, kept.step)
             return intent
-        before = intent.get("staging")
-        copied = self._building.take_copied(view, kept["location"], kept["version"], kept["step"], before)
-        return {**intent, "staging": copied.staging}
+        copied = self._building.take_copied(view, kept.location, kept.version, kept.step, intent.staging)
+        return replace(intent, staging=copied.staging)
 
-    def _kept(self, intent: JsonObject) -> JsonObject:
-        kept = intent[KEPT]
-        location, version = join_location(self._warehouse, kept.get("location", intent["location"])), kept["version"]
-        if "location" in kept:
-            copy_files(location, version, join_location(self._absolute(intent), intent["staging"]))
-        found = statistics(location, version)
-        columns = [{"name": c.name, "type": c.type, "nullable": c.nullable} for c in typed_columns(location, version)]
-        return {
-            "rows": found.rows if found is not None else None,
-            "bytes": found.bytes if found is not None else None,
-            "columns": columns,
-        }
+    def _kept(self, intent: KeptIntent) -> BuildResult:
+        kept = intent.kept
+        location = join_location(self._warehouse, kept.location or intent.location)
+        if intent.staging is not None:
+            copy_files(location, kept.version, join_location(self._absolute(intent), intent.staging))
+        found = statistics(location, kept.version)
+        rows, size = (found.rows, found.bytes) if found is not None else (None, None)
+        return BuildResult(rows, size, tuple(typed_columns(location, kept.version)))
 
-    def _measured(self, result: JsonObject, before: JsonObject | None) -> JsonObject:
+    def _measured(self, result: BuildResult, before: BuildResult | None) -> BuildResult:
         """The result of a build; how long it took, if that was before the journal was opened."""
-        if before is None or result.get("seconds", 0.0) is not None:
-            return result
-        return {**result, "seconds": before["seconds"]}
+        return replace(result, seconds=before.seconds) if before is not None and result.seconds is None else result
 
-    def _empty(self, table: Table, intent: JsonObject) -> JsonObject:
-        location, columns = self._absolute(intent), table_columns(table)
-        if intent["expected"] is None:
-            return {"version": create_table(location, columns, self._transaction)}
-        return {"version": clear_table(location, columns, intent["expected"], self._transaction)}
+    def _write_table(self, step: Step, intent: TableIntent) -> int:
+        location = self._absolute(intent)
+        if isinstance(step, ExtendTable):
+            wanted = {fold(name) for name in step.columns}
+            columns = tuple(c for c in table_columns(self._table(step.table)) if fold(c.name) in wanted)
+            assert intent.expected is not None
+            return extend_table(location, columns, intent.expected, self._transaction)
+        assert isinstance(step, CreateTable | ClearTable)
+        columns = table_columns(self._table(step.table))
+        if intent.expected is None:
+            return create_table(location, columns, self._transaction)
+        return clear_table(location, columns, intent.expected, self._transaction)
 
-    def _publication(self, relation: str) -> JsonObject:
-        intent = {"location": self._folder(relation), "expected": self._found(relation)}
+    def _publication(self, relation: str) -> PublishIntent | PublishKeptIntent | PublishCopyIntent:
+        location, expected = self._folder(relation), self._found(relation)
         copied = self._building.copied(relation)
         if copied is not None:
-            return {**intent, "staging": copied.staging, COPIED: {"location": copied.location, "version": copied.version}}
+            return PublishCopyIntent(location, expected, copied.staging, copied.location, copied.version)
         kept = self._building.kept_version(relation)
-        return {**intent, "staging": self._building.staged(relation)} if kept is None else {**intent, KEPT: kept}
+        if kept is not None:
+            return PublishKeptIntent(location, expected, kept)
+        return PublishIntent(location, expected, self._building.staged(relation))
 
-    def _publish(self, intent: JsonObject, columns: tuple[ColumnType, ...] = ()) -> JsonObject:
-        location, staging = self._absolute(intent), intent["staging"]
-        return {"version": publish(location, staging, intent["expected"], self._transaction, columns)}
+    def _publish_built(self, step: Step, intent: PublishIntent) -> int:
+        if isinstance(step, PublishTable):
+            return self._publish(intent, table_columns(self._table(step.table)))
+        assert isinstance(step, PublishView)
+        if self._building.takes_staged(step.view) and not self._building.is_complete(step.view):
+            # Somebody took its files since they were pinned.
+            return self._publish_anew(step.view, intent)
+        return self._publish(intent)
 
-    def _publish_kept(self, view: str, intent: JsonObject) -> JsonObject:
-        location, expected = self._absolute(intent), intent["expected"]
+    def _publish(self, intent: PublishIntent, columns: tuple[ColumnType, ...] = ()) -> int:
+        return publish(self._absolute(intent), intent.staging, intent.expected, self._transaction, columns)
+
+    def _publish_kept(self, view: str, intent: PublishKeptIntent | PublishCopyIntent) -> int:
+        location, expected = self._absolute(intent), intent.expected
         try:
-            if COPIED in intent:
-                source, version = join_location(self._warehouse, intent[COPIED]["location"]), intent[COPIED]["version"]
-                return {"version": publish_copy(location, intent["staging"], source, version, expected, self._transaction)}
-            return {"version": restore(location, intent[KEPT], expected, self._transaction)}
+            if isinstance(intent, PublishCopyIntent):
+                source = join_location(self._warehouse, intent.source)
+                return publish_copy(location, intent.staging, source, intent.version, expected, self._transaction)
+            assert expected is not None
+            return restore(location, intent.version, expected, self._transaction)
         except EngineError as error:
             if error.code != "X730":
                 raise
@@ -279,18 +282,18 @@ class Effects:
         self._building.drop_kept(view)
         return self._publish_anew(view, intent)
 
-    def _publish_anew(self, view: str, intent: JsonObject) -> JsonObject:
+    def _publish_anew(self, view: str, intent: PublishIntent | PublishKeptIntent | PublishCopyIntent) -> int:
         bootstrap = self._bootstraps[fold(view)]
         staging = self._building.choose(bootstrap)
         self._building.build(bootstrap)
-        return self._publish({**intent, "staging": staging})
+        return self._publish(PublishIntent(intent.location, intent.expected, staging))
 
-    def _drop(self, intent: JsonObject) -> None:
-        if "identity" not in intent:  # an apply that an older version began
+    def _drop(self, intent: DropIntent) -> None:
+        if intent.aside is None:
             remove(self._engine, self._absolute(intent))
             return
-        location, beside = self._absolute(intent), join_location(self._warehouse, intent["aside"])
-        if not remove_table(location, intent["identity"], beside) and table_identity(location) == intent["identity"]:
+        location, beside = self._absolute(intent), join_location(self._warehouse, intent.aside)
+        if not remove_table(location, intent.identity, beside) and table_identity(location) == intent.identity:
             self._engine.remove(location)
 
     def _table(self, name: str) -> Table:
@@ -302,13 +305,12 @@ class Effects:
     def _found(self, relation: str) -> int | None:
         return table_version(join_location(self._warehouse, self._folder(relation)))
 
-    def _absolute(self, intent: JsonObject) -> str:
-        return join_location(self._warehouse, intent["location"])
+    def _absolute(self, intent: EntryIntent) -> str:
+        return join_location(self._warehouse, intent.location)
 
 
-def built_folder(intent: JsonObject) -> str:
-    """The staging folder that a build's intent names, below the warehouse."""
-    return join_location(intent["location"], intent["staging"])
+def _rows(result: EntryResult | None) -> int | None:
+    return result.rows if isinstance(result, BuildResult) else None
 
 
 def aside(pipeline: str, apply_id: str, location: str) -> str:
@@ -319,42 +321,46 @@ def aside(pipeline: str, apply_id: str, location: str) -> str:
 def placements_after(desired: Program, journal: Journal, before: Mapping[str, Placement]) -> dict[str, Placement]:
     """Where every stored relation stands once the journal is done."""
     # What neither side has stays: a restore has left it where it stands.
-    dropped = {fold(e.step["relation"]) for e in journal.entries if e.step["kind"] == "drop_relation"}
+    dropped = {fold(e.step.relation) for e in journal.entries if isinstance(e.step, DropRelation)}
     after = {
         key: placement
         for key, placement in renamed_placements(before, journal_renames(journal)).items()
         if key not in dropped
     }
-    staged = ("bootstrap_view", "evolve_table")
-    built = {fold(e.step["relation"]): e.result for e in journal.entries if e.step["kind"] in staged}
+    built = {fold(e.step.view): e.result for e in journal.entries if isinstance(e.step, BootstrapView)}
+    built |= {fold(e.step.table): e.result for e in journal.entries if isinstance(e.step, EvolveTable)}
     for entry in journal.entries:
-        key = fold(entry.step.get("relation", ""))
-        match entry.step["kind"]:
-            case "create_table" | "clear_table":
-                columns = table_columns(desired.tables[key])
-                after[key] = Placement(entry.intent["location"], entry.result["version"], 0, columns, bytes=0)
-            case "extend_table":
-                after[key] = replace(after[key], version=entry.result["version"], columns=table_columns(desired.tables[key]))
-            case "publish_table":
-                columns, result = table_columns(desired.tables[key]), built[key]
-                after[key] = Placement(
-                    entry.intent["location"], entry.result["version"], result["rows"], columns, bytes=result["bytes"]
-                )
-            case "publish_view":
-                result = built[key]
-                columns = tuple(ColumnType(**column) for column in result["columns"])
-                after[key] = Placement(
-                    entry.intent["location"],
-                    entry.result["version"],
-                    result["rows"],
-                    columns,
-                    bytes=result["bytes"],
-                    # An apply that an older version began has not measured these.
-                    seconds=result.get("seconds"),
-                    rows_read=result.get("rows_read"),
-                    failed_calls=failed_calls_from_json(result),
-                )
+        if not isinstance(entry.result, CommitResult) or entry.intent is None:
+            continue
+        location, version = entry.intent.location, entry.result.version
+        match entry.step:
+            case CreateTable() | ClearTable():
+                key = fold(entry.step.table)
+                after[key] = Placement(location, version, 0, table_columns(desired.tables[key]), bytes=0)
+            case ExtendTable():
+                key = fold(entry.step.table)
+                after[key] = replace(after[key], version=version, columns=table_columns(desired.tables[key]))
+            case PublishTable():
+                key = fold(entry.step.table)
+                after[key] = _placement(location, version, built[key], table_columns(desired.tables[key]))
+            case PublishView():
+                key = fold(entry.step.view)
+                after[key] = _placement(location, version, built[key])
     return dict(sorted(after.items()))
+
+
+def _placement(location: str, version: int, built: EntryResult | None, columns: tuple[ColumnType, ...] = ()) -> Placement:
+    assert isinstance(built, BuildResult)
+    return Placement(
+        location,
+        version,
+        built.rows,
+        columns or built.columns,
+        bytes=built.bytes,
+        seconds=built.seconds,
+        rows_read=built.rows_read,
+        failed_calls=built.failed_calls,
+    )
 
 
 def remove(engine: Engine, location: str) -> None:

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from reconciler.base.declarations import PythonBody, SqlBody
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import fold, is_version, without_version
 from reconciler.delta.contents import is_readable, same_contents
@@ -37,6 +36,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.project.program.model import Function, Program
 from reconciler.project.snapshot.objects import object_key, same_meaning
+from reconciler.registry.entries import Kept
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.placements import foreign_place
 from reconciler.registry.protocol import History
@@ -45,22 +45,6 @@ from reconciler.state.histories import published_rows
 from reconciler.state.pruned import pruned_place
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.steps import StepState, published_state, read_step
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Rows of a view as they were at a published step: those of its table at `version`; with `location`, those of another
-    view's in that folder. `number` is that of the view's version."""
-
-    version: int
-    step: int
-    number: int | None
-    location: str | None = None
-
-    def as_json(self) -> JsonObject:
-        """As an intent has it."""
-        found = {"version": self.version, "step": self.step, "number": self.number}
-        return found if self.location is None else {**found, "location": self.location}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +79,9 @@ class KeptRows:
             # What can't be told now was there once: computing it anew is always right.
             return None
 
-    def are_there(self, kept: JsonObject, location: str) -> bool:
-        """Whether rows that were found before can still be read."""
-        return is_readable(join_location(self._target.warehouse, kept.get("location", location)), kept["version"])
+    def are_there(self, kept: Kept, location: str) -> bool:
+        """Whether rows that were found before can still be read; `location` is that of their view."""
+        return is_readable(join_location(self._target.warehouse, kept.location or location), kept.version)
 
     def _find(self, key: str, building: Building) -> Kept | None:
         reached = _reached(self._desired, key)

@@ -15,26 +15,31 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import APPLY_TRANSACTION, aside, built_folder, remove
-from reconciler.registry.model import EntryState, Journal
+from reconciler.materialize.effects import APPLY_TRANSACTION, aside, remove
+from reconciler.plan.model import (
+    BootstrapView,
+    ClearTable,
+    CommitSnapshot,
+    CreateTable,
+    DropRelation,
+    EvolveTable,
+    ExtendTable,
+    PublishTable,
+    PublishView,
+)
+from reconciler.registry.entries import EntryState, staging_of
+from reconciler.registry.model import Journal
 from reconciler.registry.protocol import History
 from reconciler.state.journal import OpenJournal
 from reconciler.state.staged import staged_folders
 
 # A rename is done by the last step: by itself it changes nothing that anybody reads.
-_POINT_OF_NO_RETURN = (
-    "clear_table",
-    "extend_table",
-    "publish_table",
-    "publish_view",
-    "drop_relation",
-    "commit_snapshot",
-)
+_POINT_OF_NO_RETURN = (ClearTable, ExtendTable, PublishTable, PublishView, DropRelation, CommitSnapshot)
 
 
 def can_take_back(journal: Journal) -> bool:
     """Whether nothing that anybody reads has changed, or may have."""
-    return all(entry.state is EntryState.PENDING for entry in journal.entries if entry.step["kind"] in _POINT_OF_NO_RETURN)
+    return all(entry.state is EntryState.PENDING for entry in journal.entries if isinstance(entry.step, _POINT_OF_NO_RETURN))
 
 
 def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
@@ -45,18 +50,16 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
     kept = staged_folders(head)
     # What has no intent was not begun.
     for entry in journal.entries:
-        if not entry.intent:
+        if entry.intent is None:
             continue
-        location = join_location(target.warehouse, entry.intent["location"])
-        match entry.step["kind"]:
-            case "create_table":
+        location, staging = join_location(target.warehouse, entry.intent.location), staging_of(entry.intent)
+        match entry.step:
+            case CreateTable():
                 work.check()
-                beside = join_location(target.warehouse, aside(head.pipeline, journal.apply_id, entry.intent["location"]))
+                beside = join_location(target.warehouse, aside(head.pipeline, journal.apply_id, entry.intent.location))
                 _remove_created(engine, location, Transaction(APPLY_TRANSACTION, journal.serial), beside)
-            case "bootstrap_view" if "staging" not in entry.intent or built_folder(entry.intent) in kept:
-                continue
-            case "bootstrap_view" | "evolve_table":
-                remove(engine, join_location(target.warehouse, built_folder(entry.intent)))
+            case BootstrapView() | EvolveTable() if staging is not None and staging not in kept:
+                remove(engine, join_location(target.warehouse, staging))
                 remove_if_empty(location)
     now = this_moment()
     row = {"event": "apply taken back", "at": now, "by": journal.by, "details": journal.plan_digest}

@@ -4,12 +4,13 @@ Rules: a document states its format. A newer one than this version knows is an e
 that does not have the shape it should is damaged (G602).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
+from reconciler.registry.entry_codec import build_result_from_json, build_result_to_json, entry_from_json, entry_to_json
 from reconciler.registry.format import FORMAT, check_format
 from reconciler.registry.home import home_from_json
 from reconciler.registry.intent_codec import intent_from_json, intent_to_json
@@ -19,10 +20,8 @@ from reconciler.registry.model import (
     Applied,
     Approval,
     Controls,
-    EntryState,
     Head,
     Journal,
-    JournalEntry,
     Lease,
     ObjectVersions,
     OutputState,
@@ -34,6 +33,7 @@ from reconciler.registry.model import (
     Sending,
     Staged,
     StagedView,
+    Value,
     Wish,
 )
 from reconciler.registry.placement_codec import foreign_from_json, foreign_to_json, placement_from_json, placements_to_json
@@ -48,17 +48,26 @@ def head_to_json(head: Head) -> JsonObject:
         del value["held"]
     if head.staged is None:
         del value["staged"]
+    else:
+        _put_results(value["staged"]["views"], head.staged.views)
     if not head.refreshed:
         del value["refreshed"]
+    _put_results(value.get("refreshed", {}), head.refreshed)
     if head.intent is not None:
         value["intent"] = intent_to_json(head.intent)
     if head.published is not None:
         value["published"]["relations"] = placements_to_json(head.published.relations)
         _put_foreign(value["published"], head.published.foreign)
     if head.journal is not None:
+        value["journal"]["entries"] = [entry_to_json(entry) for entry in head.journal.entries]
         value["journal"]["versions"] = _versions_to_json(head.journal.versions)
         _put_foreign(value["journal"], head.journal.foreign)
     return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
+
+
+def _put_results(value: dict[str, Any], built: Mapping[str, StagedView | Refreshed]) -> None:
+    for key, one in built.items():
+        value[key]["result"] = build_result_to_json(one.result)
 
 
 def _put_foreign(value: dict[str, Any], foreign: Mapping[str, ForeignStep]) -> None:
@@ -103,7 +112,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             versions=_versions(value.get("versions", {})),
             held=value.get("held", {}),
             staged=_staged(value["staged"]) if "staged" in value else None,
-            refreshed={key: Refreshed(**one) for key, one in value.get("refreshed", {}).items()},
+            refreshed={key: _with_result(Refreshed, one) for key, one in value.get("refreshed", {}).items()},
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
@@ -206,17 +215,21 @@ def _published(value: Mapping[str, Any]) -> Published:
     return Published(step=value["step"], at=value["at"], relations=relations, foreign=foreign)
 
 
+def _with_result(kind: Callable[..., Value], value: Mapping[str, Any]) -> Value:
+    return kind(**{**value, "result": build_result_from_json(value["result"])})
+
+
 def _staged(value: Mapping[str, Any]) -> Staged:
     parts = {
         "approval": Approval(**value["approval"]),
         "minted": tuple(value["minted"]),
-        "views": {key: StagedView(**part) for key, part in value["views"].items()},
+        "views": {key: _with_result(StagedView, part) for key, part in value["views"].items()},
     }
     return Staged(**{**value, **parts})
 
 
 def _journal(value: Mapping[str, Any]) -> Journal:
-    entries = tuple(JournalEntry(**{**entry, "state": EntryState(entry["state"])}) for entry in value["entries"])
+    entries = tuple(map(entry_from_json, value["entries"]))
     parts = {
         "approval": Approval(**value["approval"]),
         "resumes": tuple(value["resumes"]),

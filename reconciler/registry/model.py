@@ -29,19 +29,12 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from reconciler.base.digest import JsonObject
+from reconciler.registry.entries import BuildResult, JournalEntry
 from reconciler.registry.home import Home
 from reconciler.registry.intents import Intent
 from reconciler.registry.placements import ForeignStep, Placement
 
 Value = TypeVar("Value")
-
-
-class EntryState(StrEnum):
-    """A journal entry's life: planned, then its intent is recorded, then its result."""
-
-    PENDING = "pending"
-    INTENDED = "intended"
-    DONE = "done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +138,6 @@ class ObjectVersions:
 
 
 @dataclass(frozen=True, slots=True)
-class JournalEntry:
-    """One step of an apply under way. `step` is the plan step as JSON; `intent` what was pinned before its effect;
-    `result` what its effect gave."""
-
-    id: str
-    step: JsonObject
-    state: EntryState = EntryState.PENDING
-    intent: JsonObject = field(default_factory=dict)
-    result: JsonObject = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Journal:
     """An apply under way.
 
@@ -192,12 +173,12 @@ class Journal:
 @dataclass(frozen=True, slots=True)
 class StagedView:
     """Rows of a view that were built beside what is in force: in the folder `staging` below its own (`location`), which
-    `builder` named. `result` is what is known of them, as a journal records it."""
+    `builder` named. `result` is what is known of them."""
 
     location: str
     staging: str
     builder: str
-    result: JsonObject
+    result: BuildResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +208,7 @@ class Staged:
 class Refreshed:
     """Rows of a version that is not active, computed once: in the folder `staging` below the view's own (`location`), as of
     the published `step`, under the `name` that `record` (a stored program) has for the version. `result` is what is known
-    of them, as a journal records it."""
+    of them."""
 
     location: str
     staging: str
@@ -236,7 +217,7 @@ class Refreshed:
     step: int
     at: str
     by: str
-    result: JsonObject = field(default_factory=dict)
+    result: BuildResult
 
 
 @dataclass(frozen=True, slots=True)

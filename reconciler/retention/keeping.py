@@ -20,9 +20,9 @@ from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import StoredSource
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import COPIED, KEPT
 from reconciler.project.program.model import Program
 from reconciler.query.reading import sources_for
+from reconciler.registry.entries import BuildIntent, KeptIntent, PublishCopyIntent, PublishKeptIntent
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, StepWork
 from reconciler.registry.model import Head
 from reconciler.registry.placements import ForeignStep, read_of
@@ -219,13 +219,13 @@ def _open_work(head: Head, pipeline: str) -> list[Held]:
     found |= _read(head.journal.foreign if head.journal is not None else {}, pipeline, head.pipeline)
     found |= _read_by_restore(head.intent.work if head.intent is not None else None, pipeline)
     for entry in head.journal.entries if head.journal is not None and head.pipeline == pipeline else ():
-        if "read" in entry.intent:
-            found.add(Place(entry.intent["location"], entry.intent["read"]))
-        kept = entry.intent.get(KEPT, entry.intent.get(COPIED))
-        if isinstance(kept, int):
-            found.add(Place(entry.intent["location"], kept))
-        elif kept is not None:
-            found.add(Place(kept.get("location", entry.intent["location"]), kept["version"]))
+        match entry.intent:
+            case BuildIntent(location, _, int(read)):
+                found.add(Place(location, read))
+            case KeptIntent(location, kept):
+                found.add(Place(kept.location or location, kept.version))
+            case PublishKeptIntent(location, _, version) | PublishCopyIntent(source=location, version=version):
+                found.add(Place(location, version))
     return [Held(f"open work of {head.pipeline}", frozenset(found))] if found else []
 
 

@@ -4,13 +4,13 @@ Whatever else comes to name versions adds itself here; what is named is never pr
 (the object's id, the number), values say who, in words.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from reconciler.base.errors import NotFound
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key, pins_of
+from reconciler.registry.entries import staging_of
 from reconciler.registry.model import Head
 from reconciler.state.refreshed import refreshed_folders
 from reconciler.state.snapshots import read_snapshot
@@ -35,12 +35,8 @@ def version_references(target: Target, head: Head, program: Program) -> dict[tup
 def kept_staging_folders(head: Head) -> frozenset[str]:
     """The staging folders (below the warehouse) that open work refers to, and those of what is staged or was refreshed."""
     entries = head.journal.entries if head.journal is not None else ()
-    intents: list[Mapping[str, str]] = [entry.intent for entry in entries if "staging" in entry.intent]
-    return (
-        frozenset(f"{intent['location']}/{intent['staging']}" for intent in intents)
-        | staged_folders(head)
-        | refreshed_folders(head)
-    )
+    named = frozenset(folder for entry in entries if (folder := staging_of(entry.intent)) is not None)
+    return named | staged_folders(head) | refreshed_folders(head)
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:

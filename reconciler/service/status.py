@@ -20,11 +20,11 @@ from reconciler.engine.files import files_read_once, skipped_files
 from reconciler.engine.stored import FailedCalls
 from reconciler.environment.locations import told_path
 from reconciler.environment.target import Target
-from reconciler.plan.json_form import step_from_json
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, describe_step, summarise
 from reconciler.project.program.model import Connector, Program
-from reconciler.registry.model import Applied, Controls, EntryState, Head, Lease
+from reconciler.registry.entries import EntryState
+from reconciler.registry.model import Applied, Controls, Head, Lease
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.controls import read_controls
@@ -249,7 +249,7 @@ def _doing(head: Head | None, run: RunStatus | None) -> str:
         entries = head.journal.entries
         done = sum(entry.state is EntryState.DONE for entry in entries)
         current = next((entry for entry in entries if entry.state is not EntryState.DONE), None)
-        return "" if current is None else f"; {done + 1} of {len(entries)}: {describe_step(step_from_json(current.step))}"
+        return "" if current is None else f"; {done + 1} of {len(entries)}: {describe_step(current.step)}"
     if run is None or not run.alive or run.doing is None:
         return ""
     doing = run.doing

@@ -19,6 +19,7 @@ from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.environment.target import Target
+from reconciler.plan.model import RenameRelation
 from reconciler.registry.model import Journal
 from reconciler.registry.placements import Placement
 
@@ -53,7 +54,7 @@ def renamed_placements(placements: Mapping[str, Placement], renames: Iterable[tu
 def journal_renames(journal: Journal) -> tuple[tuple[str, str], ...]:
     """The renames among the steps of a journal."""
     steps = [entry.step for entry in journal.entries]
-    return tuple((str(s["applied"]), str(s["relation"])) for s in steps if s["kind"] == "rename_relation")
+    return tuple((step.applied, step.desired) for step in steps if isinstance(step, RenameRelation))
 
 
 def dead_letters_location(target: Target, pipeline: str) -> str:

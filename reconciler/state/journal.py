@@ -16,16 +16,17 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
-from reconciler.registry.model import EntryState, Head, Journal, JournalEntry, Stored
+from reconciler.plan.step_codec import kind_of
+from reconciler.registry.entries import EntryIntent, EntryResult, EntryState, JournalEntry
+from reconciler.registry.model import Head, Journal, Stored
 from reconciler.registry.protocol import Registry
 
 # Journals of up to so many entries record each by itself; longer ones take so many records for each kind of record.
 _RECORDS = 200
 
-Pin: TypeAlias = Callable[[JournalEntry], JsonObject]
-Effect: TypeAlias = Callable[[JournalEntry], JsonObject]
+Pin: TypeAlias = Callable[[JournalEntry], EntryIntent]
+Effect: TypeAlias = Callable[[JournalEntry], EntryResult | None]
 
 
 class OpenJournal:
@@ -64,7 +65,7 @@ class OpenJournal:
         for entry in entries[:-1]:
             if entry.state is EntryState.DONE:
                 continue
-            if batch and (len(batch) == size or batch[-1].step["kind"] != entry.step["kind"]):
+            if batch and (len(batch) == size or type(batch[-1].step) is not type(entry.step)):
                 yield tuple(batch)
                 batch = []
             batch.append(entry)
@@ -74,7 +75,7 @@ class OpenJournal:
     def run_batch(self, batch: Sequence[JournalEntry], pin: Pin, effect: Effect) -> tuple[JournalEntry, ...]:
         """Bring entries of one kind to done: pin and record their intents, run their effects, record the results. `pin`
         gives an entry's intent; of one that has an intent already it gives that, or another one in its place."""
-        kind = str(batch[0].step["kind"])
+        kind = kind_of(batch[0].step)
         intended = []
         for entry in batch:
             if entry.state is EntryState.PENDING:

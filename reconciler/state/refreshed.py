@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.engine.stored import ColumnType
 from reconciler.registry.model import Head, ObjectVersions, Refreshed
 from reconciler.registry.placements import Placement
 
@@ -36,5 +35,5 @@ def refreshed_folders(head: Head) -> frozenset[str]:
 
 def refreshed_placement(one: Refreshed) -> dict[str, Placement]:
     """Where the rows can be read: by the folded name that the version has there, a table of one version."""
-    columns = tuple(ColumnType(**column) for column in one.result.get("columns", ()))
-    return {fold(one.name): Placement(join_location(one.location, one.staging), 0, one.result.get("rows"), columns)}
+    location = join_location(one.location, one.staging)
+    return {fold(one.name): Placement(location, 0, one.result.rows, one.result.columns)}

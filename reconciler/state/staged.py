@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from reconciler.base.names import fold, is_version
 from reconciler.delta.opening import join_location
-from reconciler.engine.stored import ColumnType
 from reconciler.plan.model import Plan, StagedVersion
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Staged, StagedView
@@ -50,12 +49,7 @@ def staged_placements(staged: Staged) -> Mapping[str, Placement]:
 def placements_of(views: Mapping[str, StagedView]) -> dict[str, Placement]:
     """Where rows that were built beside what is in force can be read, by folded name of their views."""
     return {
-        key: Placement(
-            join_location(one.location, one.staging),
-            0,
-            one.result.get("rows"),
-            tuple(ColumnType(**column) for column in one.result.get("columns", ())),
-        )
+        key: Placement(join_location(one.location, one.staging), 0, one.result.rows, one.result.columns)
         for key, one in sorted(views.items())
     }
 

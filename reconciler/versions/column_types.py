@@ -18,6 +18,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.base.names import fold, is_version
 from reconciler.diff.model import Action, Diff, Fate
+from reconciler.engine.stored import ColumnType
 from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import VersionedObject, object_key, versioned_objects
@@ -110,7 +111,7 @@ def require_recorded_types(
     versions: Mapping[str, ObjectVersions],
     program: Program,
     view: str,
-    columns: Iterable[JsonObject],
+    columns: Iterable[ColumnType],
 ) -> None:
     """Raise EngineError (A590) where a view that is to have a version by its number was computed with other types than this
     one was recorded with, unless it has had these before: then no change of now has brought them."""
@@ -119,7 +120,7 @@ def require_recorded_types(
     wanted = int(number) if number else _number_wanted(program, key)
     if wanted is None or key not in versions:
         return
-    now = {fold(one["name"]): str(one["type"]) for one in columns}
+    now = {fold(one.name): one.type for one in columns}
     published = head.published.relations.get(fold(view)) if head.published is not None else None
     before = head.versions.get(key)
     if before is not None and before.active != wanted and not number:

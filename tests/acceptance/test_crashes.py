@@ -12,7 +12,7 @@ import pytest
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import ManifestInvalid
 from reconciler.engine.protocol import Engine
-from reconciler.plan.json_form import step_to_json
+from reconciler.plan.step_codec import step_to_json
 from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import (
     AFTER,

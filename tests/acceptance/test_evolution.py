@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.plan.json_form import step_to_json
+from reconciler.plan.step_codec import step_to_json
 from reconciler.service.api import Pipeline
 from tests.acceptance.shop import open_shop, stored_columns, stored_rows
 

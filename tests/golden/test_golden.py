@@ -24,11 +24,12 @@ from reconciler.base.declarations import ForeignRelation, stricter
 from reconciler.base.diagnostics import errors_among
 from reconciler.diff.compare import relation_changes
 from reconciler.diff.foreign import ForeignChange, seen_from_outside
-from reconciler.plan.json_form import plan_to_json, step_from_json, step_to_json
+from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import Matches, judge_lock, with_section
 from reconciler.plan.make import diff_between, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
+from reconciler.plan.step_codec import step_from_json, step_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.project.manifest.policy import read_policy
 from reconciler.project.manifest.read import read_manifest

@@ -13,7 +13,7 @@ from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.plan.json_form import step_to_json
+from reconciler.plan.step_codec import step_to_json
 from reconciler.plan.words import describe_step
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head

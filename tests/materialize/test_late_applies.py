@@ -18,8 +18,9 @@ from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
 from reconciler.materialize.effects import Builder, Effects
 from reconciler.materialize.taking_back import take_back
-from reconciler.plan.json_form import step_from_json, step_to_json
-from reconciler.registry.model import EntryState, Head, Journal, JournalEntry, Stored
+from reconciler.plan.step_codec import kind_of
+from reconciler.registry.entries import EntryState, JournalEntry
+from reconciler.registry.model import Head, Journal, Stored
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.journal import OpenJournal
 from reconciler.state.snapshots import read_snapshot
@@ -100,14 +101,14 @@ def took_over_and_went_on(root: Path, engine: RecordingEngine | None = None) -> 
 
 
 def intended_of(journal: Journal, kind: str) -> JournalEntry:
-    return next(e for e in journal.entries if e.step["kind"] == kind and e.state is EntryState.INTENDED)
+    return next(e for e in journal.entries if kind_of(e.step) == kind and e.state is EntryState.INTENDED)
 
 
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, "evolve_table", "publish_view", "drop_relation"))
 def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> None:
     if kind == "clear_table":
         write_shop(shop, AFTER)
-    assert kind in {step_to_json(step)["kind"] for step in opened(shop).plan().steps}
+    assert kind in {kind_of(step) for step in opened(shop).plan().steps}
     with pytest.raises(Crash):
         opened(shop).apply(boundary=crash_at(f"{kind}:intended"))
     head = stored_head(shop).value
@@ -117,7 +118,8 @@ def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> Non
     found = took_over_and_went_on(shop)
     now = stored_head(shop)
     with suppress(RegistryConflict, EngineError):
-        effects.run(step_from_json(entry.step), entry.intent)
+        assert entry.intent is not None
+        effects.run(entry.step, entry.intent)
 
     assert contents(shop) == found
     assert stored_head(shop) == now

@@ -9,8 +9,9 @@ from jsonschema import Draft202012Validator
 from reconciler.base.declarations import ViewKind
 from reconciler.base.schema_files import schema
 from reconciler.diff.model import Cause, ColumnAdded, Fate, Path, QueryChanged, ReadsChanged
-from reconciler.plan.json_form import cause_to_json, step_to_json
+from reconciler.plan.json_form import cause_to_json
 from reconciler.plan.model import ColumnSource, EvolveTable, ExtendTable, Outcome, Step
+from reconciler.plan.step_codec import step_to_json
 
 SCHEMA = schema("plan.schema.json")
 EXAMPLES: dict[str, Any] = {

@@ -11,8 +11,10 @@ from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
 from reconciler.engine.protocol import ColumnType
+from reconciler.plan.model import ClearTable
 from reconciler.registry.codec import controls_from_json, controls_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
+from reconciler.registry.entries import EntryState, JournalEntry, TableIntent
 from reconciler.registry.intents import Intent, ReadInputs
 from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
@@ -21,11 +23,9 @@ from reconciler.registry.model import (
     Applied,
     Approval,
     Controls,
-    EntryState,
     Head,
     Home,
     Journal,
-    JournalEntry,
     Lease,
     ObjectVersions,
     OutputState,
@@ -82,7 +82,7 @@ FULL_HEAD = Head(
         "sha256:p2",
         9,
         ("t.history",),
-        (JournalEntry("0001", {"kind": "clear_table", "relation": "t"}, EntryState.INTENDED, {"expected": 7}),),
+        (JournalEntry("0001", ClearTable("t"), EntryState.INTENDED, TableIntent("shop/t", 7)),),
         versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1, {"a": "b"})},
         home=Home("", "prod"),
     ),

@@ -7,8 +7,19 @@ from typing import Any
 import pytest
 
 from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.plan.model import BootstrapView, CommitSnapshot, PublishView
+from reconciler.registry.entries import (
+    BuildIntent,
+    BuildResult,
+    CommitResult,
+    EntryIntent,
+    EntryResult,
+    EntryState,
+    JournalEntry,
+    PublishIntent,
+)
 from reconciler.registry.memory import MemoryRegistry
-from reconciler.registry.model import Approval, EntryState, Head, Journal, JournalEntry, Stored
+from reconciler.registry.model import Approval, Head, Journal, Stored
 from reconciler.state.journal import OpenJournal
 from tests.cells import mostly_slow
 
@@ -26,8 +37,9 @@ class Counting(MemoryRegistry):
 
 
 def opened(registry: MemoryRegistry, views: int) -> None:
-    kinds = ["bootstrap_view"] * views + ["publish_view"] * views + ["commit_snapshot"]
-    entries = tuple(JournalEntry(f"{number:04d}", {"kind": kind}) for number, kind in enumerate(kinds, start=1))
+    bootstraps, publishes = [BootstrapView("v", ("t",))] * views, [PublishView("v")] * views
+    steps = [*bootstraps, *publishes, CommitSnapshot()]
+    entries = tuple(JournalEntry(f"{number:04d}", step) for number, step in enumerate(steps, start=1))
     journal = Journal("id", "p", "d", "r", Approval("policy"), "ann", "c", "now", "", "p", 1, (), entries)
     registry.replace_head(None, Head("shop", journal=journal), "w")
 
@@ -38,15 +50,21 @@ def work_on(registry: MemoryRegistry, boundary: Any = no_boundary, check: Any = 
     assert stored is not None
     work, ran = OpenJournal(registry, stored, boundary, check), []
 
-    def effect(entry: JournalEntry) -> dict[str, Any]:
+    def pin(entry: JournalEntry) -> EntryIntent:
+        if entry.intent is not None:
+            return entry.intent
+        is_build = isinstance(entry.step, BootstrapView)
+        return BuildIntent("shop/v", entry.id) if is_build else PublishIntent("shop/v", None, entry.id)
+
+    def effect(entry: JournalEntry) -> EntryResult:
         if int(entry.id) % 250 == 0:
             assert recorded(registry, entry.id) == entry, "no effect without its intent in the head"
         ran.append(entry.id)
-        return {"did": entry.id}
+        return BuildResult(int(entry.id)) if isinstance(entry.step, BootstrapView) else CommitResult(int(entry.id))
 
     for batch in work.batches():
-        assert len({entry.step["kind"] for entry in batch}) == 1
-        work.run_batch(batch, lambda entry: entry.intent or {"pinned": entry.id}, effect)
+        assert len({type(entry.step) for entry in batch}) == 1
+        work.run_batch(batch, pin, effect)
     return ran
 
 
@@ -99,7 +117,7 @@ def test_who_dies_among_steps_recorded_together_leaves_what_can_be_finished(kind
         stored = registry.head("shop")
         assert stored is not None
         assert stored.value.journal is not None
-        published = [one for one in stored.value.journal.entries if one.step["kind"] == "publish_view"]
+        published = [one for one in stored.value.journal.entries if isinstance(one.step, PublishView)]
         assert {one.state for one in published} == {EntryState.PENDING}, "it can still be taken back"
     work_on(registry)
     assert states(registry) == {EntryState.DONE: 400, EntryState.PENDING: 1}
