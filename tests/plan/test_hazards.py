@@ -15,6 +15,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
+from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
@@ -69,7 +70,8 @@ def test_of_others_a_digest_holds_who_they_are_and_no_words() -> None:
         (take_snapshot(applied), take_snapshot(desired), {"readers": {"t": ["bills.v"]}}),
         (None, take_snapshot(sending), {"writers": {"v.out": ["bills.v.lake", "costs.v.lake"]}}),
     ):
-        plan = make_plan("shop", "dev", before, after, policies, readers=readers, writers=writers if before is None else {})
+        beside = Beside(readers, writers if before is None else {})
+        plan = make_plan("shop", "dev", before, after, policies, beside=beside)
         digests = (before.digest if before is not None else None, after.digest)
         assert plan.digest == plan_digest("shop", "dev", *digests, policies, None, others)
 
