@@ -25,7 +25,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from reconciler.apply.approving import require_approval, require_newest, require_unpassed
+from reconciler.apply.approving import (
+    require_approval,
+    require_newest,
+    require_promotable,
+    require_unpassed,
+    require_vouched,
+)
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.sizes import measure_hazards
@@ -349,13 +355,14 @@ def _summary(plan: Plan, promotes: str) -> str:
 
 def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
     """The approval under which a plan may be applied: where the very same was staged, the one that was given for that. What
-    was staged may mean the same and have other settings, which nobody agreed to. Raises as `require_approval` does."""
+    was staged may mean the same and have other settings, which nobody agreed to. What the environment asks for now counts,
+    not what it asked for then. Raises as `require_approval` does."""
     staged, desired = head.staged if head is not None else None, found.snapshot
     if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
         if found.files is not None:
-            require_newest(target, plan, found.files)
+            require_vouched(target, plan, found.files)
         else:
-            require_unpassed(target, plan, staged.commit)
+            require_promotable(target, plan, staged.commit)
         return staged.approval
     return require_approval(target, plan, measured, found.files)
 

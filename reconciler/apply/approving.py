@@ -27,7 +27,7 @@ from reconciler.base.printing import is_seen, printable
 from reconciler.base.version import __version__
 from reconciler.environment.bases import is_at_home, required_branches
 from reconciler.environment.commits import authors_since, short_commit
-from reconciler.environment.merged import not_committed, outdated, passed, unmerged
+from reconciler.environment.merged import commit_unmerged, not_committed, outdated, passed, unmerged
 from reconciler.environment.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
 from reconciler.environment.target import Target
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
@@ -189,14 +189,14 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
             "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
         )
     if not plan.needs_approval:
-        _require_vouched(target, plan, files)
+        require_vouched(target, plan, files)
         if plan.is_empty:
             return Approval("empty")
         return Approval("policy" if plan.policies.bootstrap is BootstrapPolicy.ALLOW else "first")
     recorded = recorded_approvals(target, plan)
     if recorded:
         # A digest does not cover all that is written: descriptions, and settings of what is new.
-        _require_vouched(target, plan, files)
+        require_vouched(target, plan, files)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
         raise awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
@@ -207,7 +207,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
     raise awaiting(plan, reason, lock_is_there=isinstance(read_lock_state(target, plan), Matches))
 
 
-def _require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
+def require_vouched(target: Target, plan: Plan, files: Mapping[str, str] | None) -> None:
     """Raises ApprovalRequired (A580) where the environment names a branch, and the files are not merged there: but for a
     lock, that is all that vouches for them."""
     branches = required_branches(target, plan.pipeline)
@@ -238,6 +238,20 @@ def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
             f"drop it: reconcile unstage --pipeline {plan.pipeline}; or stage what the files say now: "
             f"reconcile apply --no-promote {plan.pipeline}",
         )
+
+
+def require_promotable(target: Target, plan: Plan, commit: str) -> None:
+    """Raises ApprovalRequired (A580) where what was staged of a commit is not of the branches that the environment names
+    now, whatever it named when it was staged; and as `require_unpassed` does."""
+    reason = commit_unmerged(target, plan.pipeline, commit)
+    if reason is not None:
+        raise ApprovalRequired(
+            "A580",
+            f"{plan.pipeline}: not promoted: it was staged of commit {short_commit(commit)}; {reason}",
+            f"{plan.environment} takes its files from branch {' and '.join(required_branches(target, plan.pipeline))}: "
+            f"merge them, and stage what it says now; or drop what is staged: reconcile unstage --pipeline {plan.pipeline}",
+        )
+    require_unpassed(target, plan, commit)
 
 
 def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> ApprovalRequired:

@@ -173,22 +173,27 @@ def checked_out(root: Path) -> str | None:
         return repository.head
 
 
-def why_no_state_of(root: Path, branch: str) -> str | None:
-    """Why the branch never stood at the working tree's commit, or None where it did. The branch is origin's, if there is an
-    origin, else the one here."""
+def why_no_state_of(root: Path, branch: str, commit: str | None = None) -> str | None:
+    """Why the branch never stood at a commit (None: the working tree's), or None where it did. The branch is origin's, if
+    there is an origin, else the one here."""
     repository = open_repository(root)
     if repository is None:
         return f"this is not a git repository, and has no branch {branch}"
     with repository:
-        tip = repository.branch(branch)
-        if tip is None or repository.head is None:
+        tip, asked = repository.branch(branch), commit or repository.head
+        if tip is None or asked is None:
             return f"branch {branch} is not known here, or nothing is committed"
-        if repository.is_on_first_parents(repository.head, tip):
+        if repository.is_on_first_parents(asked, tip):
             return None
-        if repository.is_ancestor(repository.head, tip):
-            return f"this commit came into branch {branch} by a merge; the branch itself never stood at it"
+        what = "this commit" if commit is None else f"commit {short_commit(commit)}"
+        if not repository.has_commit(asked):
+            return (
+                f"{what} is not in this copy of the repository, which can't tell whether it is on branch {branch}: fetch it"
+            )
+        if repository.is_ancestor(asked, tip):
+            return f"{what} came into branch {branch} by a merge; the branch itself never stood at it"
         cut = ", as far as this copy knows: it is shallow" if repository.cut_commits else ""
-        return f"this commit is not on branch {branch}{cut}"
+        return f"{what} is not on branch {branch}{cut}"
 
 
 def is_cut(root: Path) -> bool:

@@ -52,6 +52,15 @@ def unmerged(
     return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
 
 
+def commit_unmerged(target: Target, pipeline: str, commit: str) -> str | None:
+    """Why what was taken of a commit before can't have been merged, by what the environment asks for now; or None."""
+    branches = required_branches(target, pipeline)
+    if branches and (not commit or commit.endswith(NOT_COMMITTED)):
+        return "it was not committed"
+    reasons = (why_no_state_of(target.root, branch, commit) for branch in branches)
+    return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
+
+
 def not_committed(
     target: Target, pipeline: str, more: tuple[Path, ...] = (), files: Mapping[str, str] | None = None
 ) -> tuple[str, ...] | None:
