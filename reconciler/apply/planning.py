@@ -5,7 +5,7 @@ where the pipeline's relations would stand (A505). Anything else is an error, ne
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.base.declarations import BootstrapPolicy, stricter
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, ReconcileError
@@ -14,7 +14,7 @@ from reconciler.delta.nested_warehouses import registry_below, warehouse_in_stor
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import is_vacant
 from reconciler.diff.foreign import ForeignChange
-from reconciler.diff.model import Action
+from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import resolve_moves
 from reconciler.environment.homes import Homes, homes_beside
 from reconciler.environment.policies import what_is_asked
@@ -62,12 +62,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     follows = last.follows if last else None
     environment = target.environment.name
     diff = diff_between(applied.snapshot, desired, foreign)
-    readers: Mapping[str, Sequence[ForeignReader]] = {}
-    if any(change.action is not Action.ADDED for change in diff.relations):
-        readers = _readers(target, pipeline, applied.snapshot)
-    outputs = touched_outputs(diff, desired.program) if desired is not None else ()
-    writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
-    beside = Beside(readers, writers, rollback)
+    beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback)
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, diff, beside)
     try:
         _require_vacant(target, plan, applied)
@@ -85,6 +80,17 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     if head is not None and head.staged is not None:
         plan = with_staged(plan, head.staged, desired)
     return plan
+
+
+def what_is_beside(target: Target, pipeline: str, applied: Snapshot | None, desired: Snapshot | None, diff: Diff) -> Beside:
+    """The views of other pipelines that read what changes, and the outputs of others that write where outputs that change
+    do."""
+    readers: Mapping[str, Sequence[ForeignReader]] = {}
+    if any(change.action is not Action.ADDED for change in diff.relations):
+        readers = _readers(target, pipeline, applied)
+    outputs = touched_outputs(diff, desired.program) if desired is not None else ()
+    writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
+    return Beside(readers, writers)
 
 
 def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping[str, Sequence[ForeignReader]]:

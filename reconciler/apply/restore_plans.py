@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass, replace
 
 from reconciler.apply.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
-from reconciler.apply.planning import policies_for, require_apart
+from reconciler.apply.planning import policies_for, require_apart, what_is_beside
 from reconciler.base.digest import canonical_json, digest_json
 from reconciler.base.errors import ApprovalRequired
 from reconciler.base.moments import this_moment
@@ -29,8 +29,7 @@ from reconciler.environment.homes import homes_beside
 from reconciler.environment.merged import outdated, reach, unmerged
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
-from reconciler.plan.hazards.beside import Beside
-from reconciler.plan.make import make_plan
+from reconciler.plan.make import diff_between, make_plan
 from reconciler.plan.model import Plan
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.protocol import History
@@ -60,6 +59,7 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
     last = applied.head.value.applied if applied.head is not None else None
     homes = homes_beside(target, restore.pipeline, last.home if last is not None else None)
     bootstrap = [one.program.settings.bootstrap_policy for one in (applied.snapshot, restored) if one is not None]
+    diff = diff_between(applied.snapshot, restored, {})
     plan = make_plan(
         restore.pipeline,
         target.environment.name,
@@ -67,7 +67,9 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
         restored,
         policies_for(target, bootstrap, homes),
         last.follows if last else None,
-        beside=Beside(
+        diff=diff,
+        beside=replace(
+            what_is_beside(target, restore.pipeline, applied.snapshot, restored, diff),
             rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
             rows_of=restore.source if restore.source != restore.pipeline else "",
         ),

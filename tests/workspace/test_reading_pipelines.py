@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.boundaries import Crash, crash_at
-from reconciler.base.errors import EXIT_PENDING, EngineError, ManifestInvalid, UpstreamDiffers
+from reconciler.base.errors import EXIT_PENDING, EngineError, ManifestInvalid, PlanRejected, UpstreamDiffers
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Selection
 from reconciler.materialize.following import ForeignStates, newer_steps
@@ -313,6 +313,21 @@ def test_readers_are_named_where_they_lose_something(pair: Pair) -> None:
         "table orders, which grades.everybody reads, is removed",
         "view revenue, which grades.good reads, is removed",
     ]
+
+
+def test_readers_are_named_where_a_restore_takes_something_from_them(pair: Pair) -> None:
+    pair.pipeline("sales").checkpoint("before")
+    pair.write("sales", SALES + "CREATE MATERIALIZED VIEW prices AS SELECT price FROM orders;\n")
+    pair.apply("sales")
+    pair.write("grades", GRADES + "CREATE MATERIALIZED VIEW most AS SELECT MAX(price) AS price FROM sales.prices;\n")
+    pair.apply("grades")
+    (pair.root / "policy.yaml").write_text(
+        "apiVersion: reconciler/v1\nkind: Policy\nrules: [{hazard: H915, verdict: deny, reason: ask them}]\n"
+    )
+    with pytest.raises(PlanRejected, match=r"H915 view prices, which grades\.most reads, is removed \(ask them\)"):
+        pair.pipeline("sales").restore("before")
+    (pair.root / "policy.yaml").unlink()
+    pair.pipeline("sales").restore("before")
 
 
 def test_a_reader_that_reads_no_more_is_not_named(pair: Pair) -> None:
