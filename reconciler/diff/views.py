@@ -125,9 +125,10 @@ def _query_cause(
         return None
     if _follows_renames(applied, desired, before, renames, spelling):
         return None
-    # An explicit list of names hides those of the select list, and changes are told by the latter.
+    # An explicit list of names hides those of the select list, and changes are told by the latter. Where letter case of
+    # names counts, an item that is spelled otherwise is another item. Where layout counts, Spark may read other items.
     named = applied.declaration.column_names or desired.declaration.column_names
-    if named or spelling or renames.relations or renames.columns:
+    if named or spelling is Spelling.LAYOUT_ASIDE or renames.relations or renames.columns:
         return QueryChanged()
     columns = changed_outputs(*texts, applied.column_names, desired.column_names)
     return QueryChanged(None if columns is None else tuple(sorted(columns)))

@@ -105,14 +105,15 @@ class StoredRelation:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not: of the
-    former, `query` is the canonical text, `around` a digest of the rest, `functions` one of each function that it
-    calls. `names` are its columns in order, folded, and `is_named` says that a list gives them. `rows` and `columns` (by
-    name) are terms of the texts that its rows and columns have been the same since."""
+    """What a view is defined as. `folded` and `spelled` are all that decides it, letter case of names aside and not:
+    `query` and `spelled_query` are their canonical texts. Of the former, `around` is a digest of the rest, `functions` one
+    of each function that it calls. `names` are its columns in order, folded, and `is_named` says that a list gives them.
+    `rows` and `columns` (by name) are terms of the texts that its rows and columns have been the same since."""
 
     folded: str
     spelled: str
     query: str
+    spelled_query: str
     around: str
     functions: Mapping[str, str]
     names: tuple[str, ...]
@@ -469,10 +470,12 @@ def _fresh(program: Program, view: View) -> Definition:
     functions = {name: _around(program, (name,), plainly) for name in (_NO_CALLS, *view.calls)}
     folded = digest_json([query, around])
     rule = max(program.spelling, Spelling.CASE_OF_NAMES)
-    spelled = digest_json([canonical_text(view.query, rule), _around(program, view.calls, rule)])
+    spelled_query = canonical_text(view.query, rule)
+    spelled = digest_json([spelled_query, _around(program, view.calls, rule)])
     names = tuple(fold(name) for name in view.column_names)
     columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
-    return Definition(folded, spelled, query, around, functions, names, bool(view.declaration.column_names), folded, columns)
+    is_named = bool(view.declaration.column_names)
+    return Definition(folded, spelled, query, spelled_query, around, functions, names, is_named, folded, columns)
 
 
 def _around(program: Program, calls: Iterable[str], spelling: Spelling) -> str:
@@ -492,6 +495,7 @@ def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> di
     changes = {fold(change.name): change for change in plan.diff.relations if change.kind is RelationKind.VIEW}
     moved = {fold(move.target): fold(move.source) for move in desired.moves if "." not in move.target}
     as_spelled = applied.names_are_data or desired.names_are_data
+    as_written = desired.spelling is Spelling.LAYOUT_ASIDE
     found: dict[str, Definition] = {}
     for key, view in desired.views.items():
         fresh = _fresh(desired, view)
@@ -504,10 +508,11 @@ def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> di
             found[key] = _going_on(old, fresh, frozenset())
         elif old.query == fresh.query and not as_spelled and (computed := _computed_otherwise(view, old, fresh)) is not None:
             found[key] = _going_on(old, fresh, computed)
-        elif as_spelled or desired.moves or old.is_named or fresh.is_named or old.around != fresh.around:
+        elif as_written or desired.moves or old.is_named or fresh.is_named or old.around != fresh.around:
             found[key] = fresh
         else:
-            changed = changed_outputs(old.query, fresh.query, old.names, fresh.names)
+            texts = (old.spelled_query, fresh.spelled_query) if as_spelled else (old.query, fresh.query)
+            changed = changed_outputs(*texts, old.names, fresh.names)
             found[key] = fresh if changed is None else _going_on(old, fresh, changed)
     return found
 

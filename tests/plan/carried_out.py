@@ -8,7 +8,7 @@ new query over the new ones: names and types of columns, and rows as a multiset.
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from reconciler.base.declarations import BootstrapPolicy
@@ -112,10 +112,13 @@ class Tally:
     spared: int = 0
 
 
-def wrong_spares(seed: int, compute: Compute, tally: Tally, plain: bool = False) -> Iterator[str]:
-    """Make the program and the edit of a seed, plan it, and tell what the plan leaves wrongly."""
+def wrong_spares(
+    seed: int, compute: Compute, tally: Tally, plain: bool = False, names_are_data: bool = False
+) -> Iterator[str]:
+    """Make the program and the edit of a seed, plan it, and tell what the plan leaves wrongly. `names_are_data`: letter
+    case of names counts in it, whatever its queries hold."""
     chance = random.Random(seed)
-    before = program(chance, plain)
+    before = replace(program(chance, plain), names_are_data=names_are_data)
     applied = snapshot_of(before.files)
     if applied is None:
         return

@@ -7,6 +7,8 @@ import sqlite3
 from collections import Counter
 from functools import partial
 
+import pytest
+
 from reconciler.project.program.model import Program
 from tests.plan.carried_out import Given, Tables, Tally, needed, wrong_spares
 
@@ -68,9 +70,11 @@ def compute(program: Program, view: str, tables: Tables) -> Given | None:
         connection.close()
 
 
-def test_what_a_plan_leaves_is_what_its_query_gives() -> None:
+@pytest.mark.parametrize("names_are_data", [False, True])
+def test_what_a_plan_leaves_is_what_its_query_gives(names_are_data: bool) -> None:
     tally = Tally()
-    found = [wrong for seed in range(SEEDS) for wrong in wrong_spares(seed, compute, tally, plain=True)]
+    seeds = range(SEEDS)
+    found = [wrong for seed in seeds for wrong in wrong_spares(seed, compute, tally, True, names_are_data)]
     assert found == [], "\n".join(found[:5])
     assert tally.compared > SEEDS / 5
     assert tally.spared > SEEDS / 10

@@ -48,7 +48,8 @@ class WideView:
 
 @dataclass(frozen=True, slots=True)
 class WideProgram:
-    """Tables, functions (name, body), views, moves."""
+    """Tables, functions (name, body), views, moves. `names_are_data`: a table that nobody reads has a map, so that letter
+    case of names counts in all queries."""
 
     tables: tuple[WideTable, ...]
     functions: tuple[tuple[str, str], ...]
@@ -56,6 +57,7 @@ class WideProgram:
     evolution: str = "evolve"
     moved: tuple[tuple[str, str], ...] = ()
     setting: str = ""
+    names_are_data: bool = False
 
     @property
     def files(self) -> dict[str, str]:
@@ -66,6 +68,7 @@ class WideProgram:
         tables = [f"CREATE TABLE {t.name} ({', '.join(f'{n} {kind}' for n, kind in t.columns)});" for t in self.tables]
         functions = [f"CREATE FUNCTION {name}(x INT) RETURNS INT AS {body};" for name, body in self.functions]
         views = [f"CREATE {one.kind} {one.name} AS {one.query};" for one in self.views]
+        tables += ["CREATE TABLE maps (m MAP<STRING, INT>);"] if self.names_are_data else []
         return {
             "pipelines/shop/pipeline.yaml": f"{head}spec: {{evolution: {self.evolution}, moved: [{moved}]{runtime}}}\n",
             "pipelines/shop/program.sql": "\n".join([*tables, *functions, *views]),
