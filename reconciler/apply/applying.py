@@ -76,24 +76,23 @@ from reconciler.registry.entries import (
 from reconciler.registry.entry_codec import intent_to_json, result_to_json
 from reconciler.registry.model import Applied, Approval, Head, Journal, Published, Stored
 from reconciler.registry.protocol import History
-from reconciler.run.emitting import outputs_after, pin_emissions, planned_starts
+from reconciler.run.emitting import outputs_after, planned_starts
 from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.replaying import replay_intent
+from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.applied import AppliedState, has_moved, read_applied
 from reconciler.state.events import Event, EventLog
 from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.journal import OpenJournal
 from reconciler.state.lease import hold_lease, this_process
-from reconciler.state.refreshed import refreshed_after
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import describe_promotion, staged_folders
-from reconciler.state.steps import next_step, record_step
+from reconciler.state.steps import next_step
 from reconciler.versions.column_types import require_recorded_types, with_types
 from reconciler.versions.numbering import Switch, record_versions, versions_after
 from reconciler.versions.staged_history import record_staged
 from reconciler.workspace.declared import places_told
 from reconciler.workspace.desired import compile_desired
-from reconciler.workspace.held_objects import held_numbers
 
 # How long a run may take to come to the end of its step: all that was built by then waits for it.
 _HANDOVER_WAIT_SECONDS = 1800.0
@@ -460,7 +459,21 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     work.check()
     # Applies are numbered by their time (`versions.history`).
     now = moment_after(head.applied.at if head.applied is not None else None)
-    _record_histories(target, head.pipeline, journal, now)
+    applied = Applied(
+        digest=journal.digest,
+        record=journal.record,
+        apply_id=journal.apply_id,
+        plan_digest=journal.plan_digest,
+        at=now,
+        by=journal.by,
+        commit=journal.commit,
+        approval=journal.approval,
+        reconciler=__version__,
+        follows=journal.follows,
+        home=journal.home,
+    )
+    _record_journal(target, head.pipeline, journal, now)
+    record_applied(target.registry, head.pipeline, applied, journal.commit, journal.summary)
     applying.boundary(f"commit_snapshot:{INTENDED}")
     before = head.published
     published = Published(
@@ -472,29 +485,12 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     versions = with_types(target.registry, head, journal.versions, desired, published.relations)
     kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
     closed = replace(
-        head,
-        applied=Applied(
-            digest=journal.digest,
-            record=journal.record,
-            apply_id=journal.apply_id,
-            plan_digest=journal.plan_digest,
-            at=now,
-            by=journal.by,
-            commit=journal.commit,
-            approval=journal.approval,
-            reconciler=__version__,
-            follows=journal.follows,
-            home=journal.home,
-        ),
+        with_program(head, applied, program if journal.record is not None else None, versions),
         published=published if journal.record is not None else None,
         positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
         outputs=outputs_after(head, journal, program, published),
         journal=None,
         last_step=published.step,
-        versions=versions,
-        held=held_numbers(program) if journal.record is not None else {},
-        staged=None,
-        refreshed=refreshed_after(head.refreshed, versions) if journal.record is not None else {},
     )
     switch = Switch(
         published.step,
@@ -508,8 +504,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         published.relations,
     )
     record_versions(target.registry, head, versions, desired, switch)
-    record_step(target.registry, head, closed, "apply")
-    work.replace_head(pin_emissions(closed, program))
+    publish_head(target.registry, work.stored, closed, program, "apply")
     applying.boundary(f"commit_snapshot:{EFFECTED}")
     taken = {staging_of(entry.intent) for entry in journal.entries}
     for folder in sorted(staged_folders(head) - taken):
@@ -521,40 +516,16 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     applying.boundary(f"commit_snapshot:{RECORDED}")
 
 
-def _record_histories(target: Target, pipeline: str, journal: Journal, now: str) -> None:
-    registry = target.registry
-    registry.record(
-        History.JOURNAL,
-        pipeline,
-        [
-            {
-                "apply_id": journal.apply_id,
-                "entry": entry.id,
-                "step": canonical_json(step_to_json(entry.step)),
-                "intent": canonical_json(intent_to_json(entry.intent)),
-                "result": canonical_json(result_to_json(entry.result)),
-                "at": now,
-            }
-            for entry in journal.entries
-        ],
-        f"journal:{journal.apply_id}",
-    )
-    registry.record(
-        History.APPLIES,
-        pipeline,
-        [
-            {
-                "apply_id": journal.apply_id,
-                "digest": journal.digest or "",
-                "record": journal.record or "",
-                "plan_digest": journal.plan_digest,
-                "at": now,
-                "by": journal.by,
-                "commit": journal.commit,
-                "approval": journal.approval.kind,
-                "reconciler": __version__,
-                "summary": journal.summary,
-            }
-        ],
-        f"apply:{journal.apply_id}",
-    )
+def _record_journal(target: Target, pipeline: str, journal: Journal, now: str) -> None:
+    rows = [
+        {
+            "apply_id": journal.apply_id,
+            "entry": entry.id,
+            "step": canonical_json(step_to_json(entry.step)),
+            "intent": canonical_json(intent_to_json(entry.intent)),
+            "result": canonical_json(result_to_json(entry.result)),
+            "at": now,
+        }
+        for entry in journal.entries
+    ]
+    target.registry.record(History.JOURNAL, pipeline, rows, f"journal:{journal.apply_id}")

@@ -30,6 +30,7 @@ from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import table_version
 from reconciler.engine.protocol import EmptySource, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.materialize.view_builds import view_build
 from reconciler.plan.model import BootstrapView, ClearTable, CreateTable, EvolveTable, ExtendTable, RenameRelation, Step
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
@@ -37,11 +38,8 @@ from reconciler.query.reading import (
     Place,
     declared_columns,
     foreign_placements,
-    functions_for,
     published_place,
-    query_of,
     require_foreign,
-    sources_for,
     table_columns,
 )
 from reconciler.registry.entries import BuildResult
@@ -229,17 +227,7 @@ class Building:
                 taken_from=tuple(column.source for column in step.columns),
                 staging=staging,
             )
-        view = self._desired.views[fold(step.view)]
-        reads = [read.relation for read in view.reads]
-        return ViewBuild(
-            view=view.name,
-            query=query_of(view),
-            column_names=view.declaration.column_names,
-            sources=sources_for(self._desired, reads, self._place()),
-            staging=staging,
-            settings=dict(sorted(self._desired.settings.spark.items())),
-            functions=functions_for(self._desired, view.calls, reads),
-        )
+        return view_build(self._desired, self._desired.views[fold(step.view)], self._place(), staging)
 
     def _rows_read(self, key: str) -> int | None:
         """The rows of all that the view is computed from; None when those of some are not known."""

@@ -31,12 +31,12 @@ from reconciler.engine.protocol import (
     Statement,
     StoredSource,
     TableTarget,
-    ViewBuild,
     Written,
 )
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove, staging_folder
+from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.functions import called_functions
@@ -47,7 +47,6 @@ from reconciler.query.reading import (
     foreign_placements,
     functions_for,
     published_place,
-    query_of,
     require_foreign,
     sources_for,
     table_defaults,
@@ -212,18 +211,8 @@ class StepEffects:
         placement = self.placements[key]
         location = join_location(self._target.warehouse, placement.location)
         staging = staging_folder(self._program.name, "step", str(self._intent.step), key)
-        place = self._place(self.placements)
-        sources = sources_for(self._program, [read.relation for read in view.reads], place)
-        require_foreign(sources, self.foreign)
-        build = ViewBuild(
-            view=view.name,
-            query=query_of(view),
-            column_names=view.declaration.column_names,
-            sources=sources,
-            staging=join_location(location, staging),
-            settings=self._program.settings.spark,
-            functions=functions_for(self._program, view.calls, [read.relation for read in view.reads]),
-        )
+        build = view_build(self._program, view, self._place(self.placements), join_location(location, staging))
+        require_foreign(build.sources, self.foreign)
         self._boundary(f"view:{BEFORE}")
         self._check()
         started = self._clock()
@@ -241,7 +230,7 @@ class StepEffects:
             staging,
             table_version(location),
             view_transaction(self._intent.step),
-            commit={**self._said, "inputs": _versions(sources)},
+            commit={**self._said, "inputs": _versions(build.sources)},
         )
         self.seconds["publish"] += self._clock() - started
         self._boundary(f"view:{EFFECTED}")

@@ -12,7 +12,6 @@ What stands now and is no part of the checkpoint keeps its place in the head, so
 foreign: a later checkpoint may have it back, and an apply that makes a relation of that name makes it there, anew.
 """
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -28,20 +27,18 @@ from reconciler.delta.restoring import restore as restore_version
 from reconciler.delta.tables import publish, statistics
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
-from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild, ViewBuild
+from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import staging_folder
+from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Connector, Program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.query.reading import (
     foreign_placements,
-    functions_for,
     published_place,
-    query_of,
     require_foreign,
-    sources_for,
     table_columns,
 )
 from reconciler.registry.intent_codec import kind_of
@@ -49,12 +46,9 @@ from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, Restore
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Published, Stored
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
-from reconciler.run.emitting import pin_emissions
-from reconciler.state.refreshed import refreshed_after
+from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.snapshots import read_snapshot
-from reconciler.state.steps import record_step
 from reconciler.versions.numbering import Switch, record_versions, versions_restored
-from reconciler.workspace.held_objects import held_numbers
 
 
 def is_kept(program: Program, key: str) -> bool:
@@ -83,27 +77,20 @@ def carry_out_restore(
     check()
     now = moment_after(head.applied.at if head.applied is not None else None)
     versions = _versions(target, head, restore, snapshot)
+    applied = _applied(restore, head.applied, now)
     done = replace(
-        head,
-        applied=_applied(restore, head.applied, now),
+        with_program(head, applied, program, versions),
         published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
         positions=dict(sorted(restore.positions.items())),
         outputs=_outputs(head, _connectors_now(target, head), program, work.placements),
         intent=None,
         last_step=intent.step,
-        versions=versions,
-        refreshed=refreshed_after(head.refreshed, versions),
-        held=held_numbers(program),
-        # What was staged was to follow what was in force; its folders go when old files go.
-        staged=None,
     )
-    _record(target, head.pipeline, restore, now)
-    approval = Approval("restored", restore.by, now)
-    switch = Switch(intent.step, now, restore.by, "", approval, "", restore.apply_id, placements=work.placements)
+    _record(target, head.pipeline, restore, applied)
+    # It comes from no commit.
+    switch = Switch(intent.step, now, restore.by, "", applied.approval, "", restore.apply_id, placements=work.placements)
     record_versions(target.registry, head, done.versions, snapshot, switch)
-    record_step(target.registry, head, done, kind_of(restore))
-    boundary(f"history:{RECORDED}")
-    written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
+    written = publish_head(target.registry, stored, done, program, kind_of(restore), boundary)
     boundary(f"step:{RECORDED}")
     return written
 
@@ -175,23 +162,11 @@ class _Restore:
             names = tuple(column.name for column in columns)
             return self._engine.build_table(TableBuild(table.name, source, columns, names, staging))
         require_planned_engine(self._target, self._program)
-        view = self._program.views[key]
-        reads = [read.relation for read in view.reads]
         placements = {**self.placements, **foreign_placements(self.foreign)}
         place = published_place(self._program, self._target.warehouse, placements)
-        sources = sources_for(self._program, reads, place)
-        require_foreign(sources, self.foreign)
-        return self._engine.build_view(
-            ViewBuild(
-                view=view.name,
-                query=query_of(view),
-                column_names=view.declaration.column_names,
-                sources=sources,
-                staging=staging,
-                settings=self._program.settings.spark,
-                functions=functions_for(self._program, view.calls, reads),
-            )
-        )
+        build = view_build(self._program, self._program.views[key], place, staging)
+        require_foreign(build.sources, self.foreign)
+        return self._engine.build_view(build)
 
 
 def _with_those_in_the_way(head: Head, placements: Mapping[str, Placement]) -> dict[str, Placement]:
@@ -258,21 +233,8 @@ def _applied(restore: RestoreCheckpoint, before: Applied | None, now: str) -> Ap
     )
 
 
-def _record(target: Target, pipeline: str, restore: RestoreCheckpoint, now: str) -> None:
-    words = f"restored checkpoint {restore.checkpoint} of {restore.source}"
-    row = {
-        "apply_id": restore.apply_id,
-        "digest": restore.digest,
-        "record": restore.record,
-        "plan_digest": "",
-        "at": now,
-        "by": restore.by,
-        "commit": "",
-        "approval": "restored",
-        "reconciler": __version__,
-        "summary": words,
-    }
-    target.registry.record(History.APPLIES, pipeline, [row], f"apply:{restore.apply_id}")
+def _record(target: Target, pipeline: str, restore: RestoreCheckpoint, applied: Applied) -> None:
+    record_applied(target.registry, pipeline, applied, "", f"restored checkpoint {restore.checkpoint} of {restore.source}")
     said = canonical_json({"checkpoint": restore.checkpoint, "source": restore.source})
-    audit = {"event": "checkpoint restored", "at": now, "by": restore.by, "details": said}
+    audit = {"event": "checkpoint restored", "at": applied.at, "by": restore.by, "details": said}
     target.registry.record(History.AUDIT, pipeline, [audit], f"restore:{restore.apply_id}")

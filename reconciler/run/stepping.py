@@ -36,11 +36,11 @@ from reconciler.project.program.model import Program
 from reconciler.registry.intent_codec import kind_of
 from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork
 from reconciler.registry.model import Head, Published, Stored
-from reconciler.run.emitting import pin_emissions
 from reconciler.run.restoring import carry_out_restore
 from reconciler.run.skipping import file_to_skip
+from reconciler.run.transition import publish_head
 from reconciler.state.lease import this_writer
-from reconciler.state.steps import next_step, record_step
+from reconciler.state.steps import next_step
 from reconciler.workspace.declared import places_told
 
 
@@ -157,9 +157,7 @@ def _carry_out(
         intent=None,
         last_step=intent.step,
     )
-    record_step(target.registry, head, done, kind_of(intent.work))
-    boundary(f"history:{RECORDED}")
-    written = target.registry.replace_head(stored.token, pin_emissions(done, program), str(uuid.uuid4()))
+    written = publish_head(target.registry, stored, done, program, kind_of(intent.work), boundary)
     boundary(f"step:{RECORDED}")
     seconds = {**work.seconds, "publish": work.seconds["publish"] + clock() - started}
     return written, StepResult(

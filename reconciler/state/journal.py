@@ -42,6 +42,11 @@ class OpenJournal:
         self.check = check
 
     @property
+    def stored(self) -> Stored[Head]:
+        """The newest head that this process knows."""
+        return self._stored
+
+    @property
     def head(self) -> Head:
         return self._stored.value
 
