@@ -38,7 +38,7 @@ from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.materialize.effects import remove
-from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView
+from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView, relation_of
 from reconciler.plan.words import describe_step
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
@@ -139,11 +139,10 @@ def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list
     """What of a plan can't be staged, in words."""
     if desired is None:
         return [f"the removal of pipeline {plan.pipeline}"]
-    found = [
-        describe_step(step) for step in plan.steps if not isinstance(step, BootstrapView | PublishView | CommitSnapshot)
-    ]
+    steps = [step for step in plan.steps if not isinstance(step, BootstrapView | PublishView | CommitSnapshot)]
+    found = [describe_step(step) for step in steps]
     changes = changed_objects(applied.program, desired.program, plan.diff)
-    told = {fold(words.rpartition(" ")[2]) for words in found}
+    told = {fold(name) for step in steps if (name := relation_of(step)) is not None}
     found += [f"remove {key.replace(':', ' ')}" for key in changes.gone if key.partition(":")[2] not in told]
     found += [f"rename {key.replace(':', ' ')}" for key in changes.renamed if key.partition(":")[2] not in told]
     found += [f"{one.action.value} connector {one.name}" for one in plan.diff.connectors]

@@ -7,7 +7,7 @@ plan on every machine.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.diff.model import Diff, RelationKind
@@ -114,6 +114,23 @@ Step: TypeAlias = (
     | DropRelation
     | CommitSnapshot
 )
+
+
+def relation_of(step: Step) -> str | None:
+    """The relation that a step is about, by the name that it has afterwards; None of the last one, which is about all."""
+    match step:
+        case CreateTable() | EvolveTable() | ClearTable() | ExtendTable() | PublishTable():
+            return step.table
+        case BootstrapView() | PublishView():
+            return step.view
+        case RenameRelation():
+            return step.desired
+        case DropRelation():
+            return step.relation
+        case CommitSnapshot():
+            return None
+        case _:
+            assert_never(step)
 
 
 class Outcome(StrEnum):

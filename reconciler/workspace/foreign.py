@@ -41,6 +41,13 @@ class FoundForeign:
     refused: Mapping[str, Diagnostic]
 
 
+@dataclass(frozen=True, slots=True)
+class _Circle(Diagnostic):
+    """That pipelines read each other; `members` in the order in which they do."""
+
+    members: tuple[str, ...] = ()
+
+
 def look_up(visit: Visit, manifest: Manifest, keys: Iterable[str]) -> FoundForeign:
     """What is known of other pipelines' relations, and of versions, that a manifest's queries name."""
     relations: list[ForeignRelation] = []
@@ -86,19 +93,17 @@ def _look_up_maintained(visit: Visit, pipeline: str, key: str) -> ForeignRelatio
 def _state(visit: Visit, pipeline: str, upstream: str) -> Snapshot | Diagnostic:
     """Another pipeline as it counts here, or why it can't be told."""
     if upstream in visit.chain:
-        circle = " → ".join((*visit.chain[visit.chain.index(upstream) :], upstream))
+        members = (*visit.chain[visit.chain.index(upstream) :], upstream)
         hint = "let one of them read tables, or what the other reads"
-        return Diagnostic(_CIRCLE, f"pipelines read each other in a circle: {circle}", None, hint)
+        message = f"pipelines read each other in a circle: {' → '.join(members)}"
+        visit.circles[message] = frozenset(members)
+        return Diagnostic(_CIRCLE, message, None, hint)
     found = visit.known.get(upstream)
     if found is None:
         found = visit.known[upstream] = _read_state(visit, upstream)
-    if isinstance(found, Diagnostic) and found.code == _CIRCLE and pipeline not in _members(found):
+    if isinstance(found, Diagnostic) and pipeline not in visit.circles.get(found.message, {pipeline}):
         return Diagnostic("P374", f"pipeline {upstream} can't be read: {found.message}", None, _validate(upstream))
     return found
-
-
-def _members(circle: Diagnostic) -> list[str]:
-    return circle.message.rpartition(": ")[2].split(" → ")
 
 
 def _read_state(visit: Visit, upstream: str) -> Snapshot | Diagnostic:

@@ -270,6 +270,17 @@ def test_what_can_t_be_staged_is_named(shop: Shop, files: str, what: str) -> Non
     assert shop.built() == []
 
 
+def test_a_table_that_can_t_be_staged_is_named_once(shop: Shop) -> None:
+    pipeline = shop.root / "pipelines/shop/pipeline.yaml"
+    pipeline.write_text(pipeline.read_text() + "  evolution: evolve\n")
+    shop("apply", "shop")
+    program = shop.root / "pipelines/shop/program.sql"
+    program.write_text(program.read_text().replace("apart (id BIGINT)", "apart (id BIGINT, more INT)"))
+    said = shop("apply", "shop", "--no-promote", code=1)
+    assert "in the way: extend table apart by more" in said
+    assert said.count("apart") == 1
+
+
 def test_nothing_is_staged_beside_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shop = Shop(tmp_path, capsys)
     shop.write(FIRST)
