@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -165,10 +165,11 @@ class Meanwhile(tuple[str, ...]):
 
     act: Callable[[], object]
     looks = 0
+    acts_at = 2
 
     def __iter__(self) -> Iterator[str]:
         self.looks += 1
-        if self.looks == 2:
+        if self.looks == self.acts_at:
             self.act()
         return iter(())
 
@@ -318,6 +319,53 @@ def test_two_that_write_the_same_emission_at_once_leave_each_row_once(versions: 
     assert sorted(lines(folder)) == sorted(f'{{"id":{number}}}' for number in range(40))
     assert versions.engine.emit(to_files(versions.emission(None, "SELECT 1 AS a", 2), out, "json")).inserted == 1
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.fixture(params=["disk", "store"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> "Sink":
+    return Sink(tmp_path / "out", mounted=request.param == "store")
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A folder for files. `mounted`: by an address of Hadoop's, as if it lay in a store that is none of S3."""
+
+    path: Path
+    mounted: bool
+
+    def emission(self, made: Emission, name: str = "json", **config: Any) -> Emission:
+        options: dict[str, str] = {}
+        place = str(self.path)
+        if self.mounted:
+            self.path.mkdir(exist_ok=True)
+            place, options = "viewfs://tests/out", {"fs.viewfs.mounttable.tests.link./out": self.path.as_uri()}
+        transport = {"name": "file_output", "config": {"path": place, **options}}
+        return replace(made, settings={"transport": transport, "format": {"name": name, "config": config}})
+
+    def complete(self) -> list[str]:
+        """The numbers of folders that a reader takes, with the letters of their output."""
+        return [one.name[18:29] for one in folders(self.path) if (one / "_SUCCESS").exists()]
+
+
+@pytest.mark.parametrize("look", [2, 3])
+def test_who_comes_late_brings_back_no_folder_that_was_emptied_away(versions: Versions, sink: Sink, look: int) -> None:
+    """Its successor has written the same emission, and a later one that emptied the sink: before it wrote, and before it
+    was to be settled whose folder counts."""
+    late = sink.emission(versions.emission(None, "SELECT 1 AS a", 5))
+    later = sink.emission(replace(versions.emission(None, "SELECT 2 AS a", 6), replaces=True))
+    meanwhile = Meanwhile()
+    meanwhile.acts_at = look
+    meanwhile.act = lambda: (versions.engine.emit(late), versions.engine.emit(later))
+
+    if sink.mounted:
+        assert versions.engine.emit(replace(late, warehouses=meanwhile)).reused, "a file says that it was settled"
+    else:
+        with pytest.raises(AnotherEmission) as caught:
+            versions.engine.emit(replace(late, warehouses=meanwhile))
+        assert caught.value.serial == 6
+
+    assert [one[:2] for one in sink.complete()] == ["06"]
+    assert len(folders(sink.path)) == 1
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@
 - Elsewhere renaming may be many acts, and two would mix. There the folder bears its writer's letters
   (`<serial>-<id>-<writer>`), and a file beside it, put where none stands, says which one counts (`.<serial>-<id>-taken`).
   Only that one gets its `_SUCCESS`, from whoever comes by. The file stays, so that who comes late finds it.
+- Where a later emission of the same connector stands, nothing of an earlier one comes any more: it may have been emptied
+  away, or dropped by a seek.
 - What somebody left goes with the next emission.
 - Emptying the sink removes the folders of earlier emissions just before the new one is complete.
 - JSON: `insert_delete` (the default), `debezium` or `raw`, one object a line. CSV, Parquet and raw JSON can't say that a row
@@ -162,6 +164,15 @@ class _Place:
         if self._emission.id and self._last(name) > self._emission.transaction.version:
             raise self._another(name)
 
+    def _require_still_nothing_later(self, own: str, name: str) -> None:
+        """Who was taken over while it wrote may find that a later emission has emptied its successor's folder away, or that
+        it was to be sent no more. What it wrote is over then, and goes."""
+        try:
+            self.require_nothing_later(name)
+        except AnotherEmission:
+            self._files.delete(self._at(own), True)
+            raise
+
     def require_a_repeat(self, name: str, kept: JsonObject) -> None:
         """Raises AnotherEmission unless what is kept under the emission's number is of this one."""
         if not is_repeated(self._emission, kept):
@@ -248,6 +259,7 @@ class _Local(_Place):
         assert folder is not None
         others = self.marker(name)
         if others is None:
+            self._require_still_nothing_later(own, name)
             (folder / own / _MARKER).write_text(canonical_json(kept), "utf-8")
             if replaces:
                 self._empty_before(name, name)
@@ -297,6 +309,8 @@ class _Store(_Place):
     def reveal(self, own: str, name: str, kept: JsonObject, *, replaces: bool) -> JsonObject | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
+        if self._settled(name) is None:
+            self._require_still_nothing_later(own, name)
         self._put_where_none_stands(f".{name}{_TAKEN}", canonical_json({**kept, "folder": own}))
         settled = self._settled(name)
         if settled is None:
