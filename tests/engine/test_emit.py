@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import AnotherEmission, EngineError
-from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, ViewBuild
+from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, Transaction, ViewBuild
 from reconciler.engine.spark.emit.files import told_of_others
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
@@ -366,6 +366,20 @@ def test_who_comes_late_brings_back_no_folder_that_was_emptied_away(versions: Ve
 
     assert [one[:2] for one in sink.complete()] == ["06"]
     assert len(folders(sink.path)) == 1
+
+
+def test_who_comes_late_leaves_the_folders_of_an_output_that_was_made_anew(versions: Versions, tmp_path: Path) -> None:
+    """What it was to empty first was emptied, and its own folder with it."""
+    sink = Sink(tmp_path / "out", mounted=True)
+    late = sink.emission(replace(versions.emission(None, "SELECT 1 AS a", 5), replaces=True))
+    versions.engine.emit(late)
+    anew = replace(late, transaction=Transaction("reconcile/emit/shop/v.lake/2", 9), id="9 by us")
+    versions.engine.emit(anew)
+    (made,) = sink.complete()
+
+    assert versions.engine.emit(late).reused
+    assert sink.complete() == [made]
+    assert made[:2] == "09"
 
 
 @pytest.mark.parametrize(

@@ -333,11 +333,11 @@ class _Store(_Place):
         folder = settled["folder"]
         if self.marker(folder) is not None:
             return
+        if not self._files.exists(self._at(folder)):
+            # A later emission that emptied the sink took it, maybe one of an output that was made anew: its folders stay.
+            return
         if replaces:
             self._empty_before(name, folder)
-        if not self._files.exists(self._at(folder)):
-            # A later emission that emptied the sink took it.
-            return
         stream = self._files.create(self._at(f"{folder}/{_MARKER}"), True)
         try:
             kept = {key: value for key, value in settled.items() if key != "folder"}
