@@ -38,6 +38,10 @@ class SmallDisk:
         """Let it be read only from now on."""
         subprocess.run(["mount", "-o", "remount,ro", str(self.root)], check=True)
 
+    def allow_writing(self) -> None:
+        """Let it be written to again."""
+        subprocess.run(["mount", "-o", "remount,rw", str(self.root)], check=True)
+
 
 @contextmanager
 def small_disk(place: Path, size: str = "2m") -> Iterator[SmallDisk]:

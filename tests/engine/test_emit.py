@@ -15,6 +15,7 @@ from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSou
 from reconciler.engine.spark.emit.files import told_of_others
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
+from tests.small_disk import small_disk
 
 pytestmark = pytest.mark.spark
 
@@ -380,6 +381,49 @@ def test_who_comes_late_leaves_the_folders_of_an_output_that_was_made_anew(versi
     assert versions.engine.emit(late).reused
     assert sink.complete() == [made]
     assert made[:2] == "09"
+
+
+def test_a_file_in_the_place_of_a_folder_stays_and_is_told(versions: Versions, tmp_path: Path) -> None:
+    sink = Sink(tmp_path / "out", mounted=False)
+    first = sink.emission(versions.emission(None, "SELECT 1 AS a"))
+    versions.engine.emit(first)
+    (folder,) = folders(sink.path)
+    shutil.rmtree(folder)
+    folder.write_text("of somebody else")
+
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(first)
+
+    assert caught.value.code == "X700"
+    assert caught.value.message == f"connector v.lake: {folder}: Not a directory"
+    assert folder.read_text() == "of somebody else"
+
+
+@pytest.mark.parametrize(
+    ("is_full", "code", "says"), [(True, "X709", "No space left"), (False, "X700", "Read-only file system")]
+)
+def test_a_disk_that_takes_nothing_more_is_told_and_the_emission_goes_out_later(
+    versions: Versions, tmp_path: Path, is_full: bool, code: str, says: str
+) -> None:
+    """Right when it is to be settled whose folder counts. Nothing that is left there stands in the way."""
+    sink = Sink(tmp_path / "out", mounted=False)
+    with small_disk(sink.path) as disk:
+        made = sink.emission(versions.emission(None, "SELECT id FROM range(3)"), update_format="raw")
+        meanwhile = Meanwhile()
+        meanwhile.acts_at = 3
+        meanwhile.act = disk.fill if is_full else disk.forbid_writing
+        with pytest.raises(EngineError) as caught:
+            versions.engine.emit(replace(made, warehouses=meanwhile))
+        assert (caught.value.code, says in caught.value.message) == (code, True), caught.value.message
+        assert sink.complete() == []
+        if is_full:
+            disk.make_room()
+        else:
+            disk.allow_writing()
+
+        assert not versions.engine.emit(made).reused
+        (complete,) = [one for one in folders(sink.path) if (one / "_SUCCESS").exists()]
+        assert lines(complete) == ['{"id":0}', '{"id":1}', '{"id":2}']
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@
   went: such rows are dropped and counted. Nothing that changed is no folder.
 """
 
+import errno
 import hashlib
 import json
 import re
@@ -260,15 +261,16 @@ class _Local(_Place):
         others = self.marker(name)
         if others is None:
             self._require_still_nothing_later(own, name)
-            (folder / own / _MARKER).write_text(canonical_json(kept), "utf-8")
+            with self._told_by_the_disk(folder / own):
+                (folder / own / _MARKER).write_text(canonical_json(kept), "utf-8")
             if replaces:
                 self._empty_before(name, name)
-            if not _is_renamed(folder / own, folder / name):
+            if not self._is_renamed(folder / own, folder / name):
                 others = self.marker(name)
                 if others is None:
                     # What a version left that renamed in many acts.
                     self._files.delete(self._at(name), True)
-                    if not _is_renamed(folder / own, folder / name):
+                    if not self._is_renamed(folder / own, folder / name):
                         raise EngineError("X700", f"{self._path}/{own} could not be renamed to {name}", _HINT)
         if others is not None:
             self._files.delete(self._at(own), True)
@@ -277,15 +279,27 @@ class _Local(_Place):
         self._drop_hidden(name, self._names())
         return None
 
+    def _is_renamed(self, folder: Path, to: Path) -> bool:
+        """Whether it could be; if not, another folder stands there that holds something."""
+        with self._told_by_the_disk(to):
+            try:
+                folder.rename(to)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return False
+        return True
 
-def _is_renamed(folder: Path, to: Path) -> bool:
-    try:
-        folder.rename(to)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        return False
-    return True
+    @contextmanager
+    def _told_by_the_disk(self, path: Path) -> Iterator[None]:
+        """What the system refuses is this output's failure alone: the others go on."""
+        try:
+            yield
+        except OSError as error:
+            code = "X709" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "X700"
+            hint = _HINT if error.errno == errno.ENOENT else None
+            message = f"connector {self._emission.connector}: {path}: {error.strerror}"
+            raise EngineError(code, message, hint) from error
 
 
 class _Store(_Place):
