@@ -403,10 +403,9 @@ def test_a_file_in_the_place_of_a_folder_stays_and_is_told(versions: Versions, t
     ("is_full", "code", "says"), [(True, "X709", "No space left"), (False, "X700", "Read-only file system")]
 )
 def test_a_disk_that_takes_nothing_more_is_told_and_the_emission_goes_out_later(
-    versions: Versions, tmp_path: Path, is_full: bool, code: str, says: str
+    versions: Versions, sink: Sink, is_full: bool, code: str, says: str
 ) -> None:
     """Right when it is to be settled whose folder counts. Nothing that is left there stands in the way."""
-    sink = Sink(tmp_path / "out", mounted=False)
     with small_disk(sink.path) as disk:
         made = sink.emission(versions.emission(None, "SELECT id FROM range(3)"), update_format="raw")
         meanwhile = Meanwhile()
@@ -424,6 +423,41 @@ def test_a_disk_that_takes_nothing_more_is_told_and_the_emission_goes_out_later(
         assert not versions.engine.emit(made).reused
         (complete,) = [one for one in folders(sink.path) if (one / "_SUCCESS").exists()]
         assert lines(complete) == ['{"id":0}', '{"id":1}', '{"id":2}']
+
+
+def test_a_file_of_ours_that_can_not_be_read_is_named(versions: Versions, tmp_path: Path) -> None:
+    """An earlier version was killed while it wrote it."""
+    sink = Sink(tmp_path / "out", mounted=True)
+    first = sink.emission(versions.emission(None, "SELECT 1 AS a"))
+    versions.engine.emit(first)
+    (taken,) = sink.path.glob(".*-taken")
+    (folder,) = folders(sink.path)
+    for cut in ("", '{"deleted":0,', "[]", "{}"):
+        (sink.path / f".{taken.name}.crc").unlink(missing_ok=True)
+        taken.write_text(cut)
+        with pytest.raises(EngineError) as caught:
+            versions.engine.emit(first)
+        assert caught.value.code == "X700"
+        assert taken.name in caught.value.message
+        assert "remove" in str(caught.value.hint)
+    taken.unlink()
+    (folder / "_SUCCESS").unlink()
+    assert not versions.engine.emit(first).reused
+
+
+def test_an_empty_marker_is_no_complete_folder(versions: Versions, sink: Sink) -> None:
+    first = sink.emission(versions.emission(None, "SELECT 1 AS a"), update_format="raw")
+    versions.engine.emit(first)
+    (folder,) = folders(sink.path)
+    for crc in folder.glob("._SUCCESS.crc"):
+        crc.unlink()
+    (folder / "_SUCCESS").write_text("")
+
+    versions.engine.emit(first)
+
+    (folder,) = folders(sink.path)
+    assert json.loads((folder / "_SUCCESS").read_text())["inserted"] == 1
+    assert lines(folder) == ['{"a":1}']
 
 
 @pytest.mark.parametrize(

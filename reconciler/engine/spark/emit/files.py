@@ -51,6 +51,7 @@ from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path,
 _MARKER = "_SUCCESS"
 _TAKEN = "-taken"
 _S3 = "s3a"
+_PUT_WHOLE = (_S3, "gs")
 _CONDITIONAL = "fs.option.create.conditional.overwrite"
 _TEXT = ".txt"
 _FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
@@ -158,7 +159,22 @@ class _Place:
     def marker(self, folder: str) -> JsonObject | None:
         """What the marker of a folder says; None where it is not complete."""
         text = self._text(f"{folder}/{_MARKER}")
-        return None if text is None else json.loads(text or "{}")
+        # An earlier version that was killed while it wrote one left it empty.
+        return self._read(f"{folder}/{_MARKER}", text) if text else None
+
+    def _read(self, name: str, text: str) -> JsonObject:
+        """What a file of ours says. Raises EngineError where it says nothing that can be read."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise self._unreadable(name)
+        return found
+
+    def _unreadable(self, name: str) -> EngineError:
+        message = f"connector {self._emission.connector}: {self._path}/{name} can't be read: it says nothing of an emission"
+        return EngineError("X700", message, "whoever wrote it was stopped half-way: remove it, and it is written anew")
 
     def require_nothing_later(self, name: str) -> None:
         """Raises AnotherEmission where the connector has written an emission already that comes after this one."""
@@ -325,7 +341,7 @@ class _Store(_Place):
         AnotherEmission where that is no repeat."""
         if self._settled(name) is None:
             self._require_still_nothing_later(own, name)
-        self._put_where_none_stands(f".{name}{_TAKEN}", canonical_json({**kept, "folder": own}))
+        self._put_where_none_stands(name, canonical_json({**kept, "folder": own}))
         settled = self._settled(name)
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{_TAKEN} was written and does not exist", _HINT)
@@ -340,8 +356,14 @@ class _Store(_Place):
 
     def _settled(self, name: str) -> JsonObject | None:
         """Which folder of an emission counts, with what was counted; None where that is open."""
-        text = self._text(f".{name}{_TAKEN}")
-        return None if text is None else json.loads(text)
+        taken = f".{name}{_TAKEN}"
+        text = self._text(taken)
+        if text is None:
+            return None
+        settled = self._read(taken, text)
+        if not isinstance(settled.get("folder"), str):
+            raise self._unreadable(taken)
+        return settled
 
     def _complete(self, name: str, settled: JsonObject, *, replaces: bool) -> None:
         folder = settled["folder"]
@@ -352,34 +374,60 @@ class _Store(_Place):
             return
         if replaces:
             self._empty_before(name, folder)
-        stream = self._files.create(self._at(f"{folder}/{_MARKER}"), True)
-        try:
-            kept = {key: value for key, value in settled.items() if key != "folder"}
-            stream.write(bytearray(canonical_json(kept).encode()))
-        finally:
-            stream.close()
+        kept = {key: value for key, value in settled.items() if key != "folder"}
+        path = self._at(f"{folder}/{_MARKER}")
+        if self._puts_whole():
+            self._put(self._files.create(path, True), canonical_json(kept))
+            return
+        # An empty one: it was not read as complete.
+        self._files.delete(path, False)
+        self._put_by_renaming(name, path, canonical_json(kept))
 
     def _put_where_none_stands(self, name: str, text: str) -> None:
-        """Put a file, or leave the one that stands there."""
-        path = self._at(name)
+        """Put the file that says which folder of an emission counts, or leave the one that stands there."""
+        path = self._at(f".{name}{_TAKEN}")
         try:
-            if path.toUri().getScheme() == _S3:
+            if not self._puts_whole():
+                self._put_by_renaming(name, path, text)
+            elif path.toUri().getScheme() == _S3:
                 # To create a file is two acts there, looking and putting, unless `If-None-Match` is asked for.
-                stream = self._files.createFile(path).recursive().must(_CONDITIONAL, True).build()
+                self._put(self._files.createFile(path).recursive().must(_CONDITIONAL, True).build(), text)
             else:
-                stream = self._files.create(path, False)
-            stream.write(bytearray(text.encode()))
-            # On S3 nothing is there before.
-            stream.close()
+                self._put(self._files.create(path, False), text)
         except Py4JJavaError:
             # One was there, or the answer was lost: what stands there says whose it is.
             if not self._files.exists(path):
                 raise
 
+    def _puts_whole(self) -> bool:
+        """Whether a file is there only once it was closed. Elsewhere it is there, and empty, from its beginning."""
+        return self._root.toUri().getScheme() in _PUT_WHOLE
+
+    def _put(self, stream: Any, text: str) -> None:
+        stream.write(bytearray(text.encode()))
+        # This puts it: what could not be written is not closed.
+        stream.close()
+
+    def _put_by_renaming(self, name: str, path: Any, text: str) -> None:
+        """Put a whole file where none stands, or leave the one that does. It is written under a hidden name, which goes with
+        the next emission if this process dies."""
+        own = self._at(f".{name}-{uuid.uuid4().hex[:8]}")
+        try:
+            stream = self._files.create(own, False)
+            try:
+                stream.write(bytearray(text.encode()))
+            finally:
+                stream.close()
+            # Stores and HDFS refuse to rename over a file; a disk that is mounted in another one's place does not.
+            if not self._files.exists(path) and not self._files.rename(own, path) and not self._files.exists(path):
+                raise EngineError("X700", f"{path.toString()} could not be put in its place", _HINT)
+        finally:
+            self._files.delete(own, False)
+
     def _drop_left_behind(self, name: str) -> None:
         """Folders of the connector's earlier emissions that were never settled on. Of most emissions there is one folder."""
         names = self._names()
-        # An earlier version wrote under hidden names here, too.
+        # Files that a process was about to put when it died. An earlier version wrote its folders under such names, too.
         self._drop_hidden(name, names)
         folders: dict[str, list[str]] = {}
         for folder, found in _earlier(_FOLDER, name, names):
