@@ -401,6 +401,60 @@ def test_what_looks_like_a_credential_is_masked_in_any_text(text: str) -> None:
     assert "ZqSECRET" not in masked(f"before {text} after")
 
 
+_HEX, _LETTERS = "0a1b2c3d4e5f6071" * 4, "aB3dE5fG" * 8
+TOKENS = (
+    ("sk_live_", _LETTERS[:24]),
+    ("rk_live_", _LETTERS[:24]),
+    ("sk_test_", _LETTERS[:24]),
+    ("rk_test_", _LETTERS[:24]),
+    ("SG.", f"{_LETTERS[:22]}.{_LETTERS[:43]}"),
+    ("dop_v1_", _HEX),
+    ("doo_v1_", _HEX),
+    ("dor_v1_", _HEX),
+    ("hvs.", _LETTERS[:24]),
+    ("hvb.", f"{_LETTERS[:30]}-{_LETTERS[:30]}"),
+    ("pypi-AgE", f"IcHlwaS5vcmc{_LETTERS[:40]}-{_LETTERS[:10]}"),
+    ("shpat_", _HEX[:32]),
+    ("shpss_", _HEX[:32]),
+    ("SK", _HEX[:32]),
+    ("key-", _HEX[:32]),
+    ("NRAK-", "A1B2C3D4E5F6G7H8J9K0L1M2N3P"),
+    ("glsa_", f"{_LETTERS[:32]}_{_HEX[:8]}"),
+    ("lin_api_", _LETTERS[:40]),
+    ("ATATT3", f"xFfGF0{_LETTERS[:40]}={_HEX[:8]}"),
+)
+
+
+@pytest.mark.parametrize(("sign", "rest"), TOKENS, ids=[sign for sign, _ in TOKENS])
+def test_tokens_of_well_known_services_are_masked_in_any_text_and_in_code(sign: str, rest: str) -> None:
+    token = sign + rest
+    for text in (f"before {token} after", f"SELECT a = '{token}'", f"-- {token}\nSELECT 1"):
+        assert masked(text) == text.replace(token, "***")
+        assert masked_in_code(text) == (text.replace(token, "***"),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sk_live_orders",
+        "SG.accounts.countries_of_the_world",
+        "pypi-mirror-of-all-packages-that-we-ever-used",
+        "hvs.measurements",
+        "lin_api_version_of_the_interface",
+        f"key-{_HEX[:31]}",
+        f"key-{_HEX[:33]}",
+        f"SK{_HEX[:31]}",
+        f"SK{_HEX[:33]}",
+        f"TASK{_HEX[:32]}",
+        "SKU0123456789012345678901234567890",
+        _HEX[:32],
+    ],
+)
+def test_names_that_only_begin_like_a_token_stand(text: str) -> None:
+    assert masked(f"before {text} after") == f"before {text} after"
+    assert masked_in_code(f"SELECT a = '{text}'") == (f"SELECT a = '{text}'",)
+
+
 CREDENTIALS_IN_SQL = (
     "ghp_ZqSECRETZqSECRET012345678{}",
     "AKIAZQSECRETZQ12345{}",
