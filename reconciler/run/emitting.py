@@ -31,7 +31,7 @@ first it still empties, also where it writes to now.
 
 import time
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
@@ -163,6 +163,18 @@ def emit_pinned(
             )
         )
     return replace(head, outputs=outputs), tuple(results)
+
+
+def ticked_off(head: Head, sent: Mapping[str, Sending]) -> Head:
+    """A head that was read anew, with what this process has `sent` (by folded name of the output) and could not write into
+    it yet. Of anything else that is pinned it says nothing: each has an id of its own."""
+    outputs = {
+        key: replace(state, sent=state.sending.after, sending=None)
+        if state.sending is not None and state.sending == sent.get(key)
+        else state
+        for key, state in head.outputs.items()
+    }
+    return replace(head, outputs=outputs)
 
 
 def planned_starts(plan: Plan) -> dict[str, str]:

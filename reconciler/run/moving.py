@@ -26,8 +26,8 @@ from reconciler.environment.target import Target
 from reconciler.materialize.following import ForeignStates, newer_steps
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import FollowPipelines, Ingest, ReadInputs, StepWork
-from reconciler.registry.model import Controls, Head, Stored
-from reconciler.run.emitting import emit_pinned, pin_emissions
+from reconciler.registry.model import Controls, Head, Sending, Stored
+from reconciler.run.emitting import emit_pinned, pin_emissions, ticked_off
 from reconciler.run.failures import Failures
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
 from reconciler.run.replaying import Running, describe_missing, describe_step_result, describe_unknown, details_of_step
@@ -55,6 +55,7 @@ class Moving:
         self._lease: HeldLease
         self._program: Program
         self._dirty = False
+        self._sent: dict[str, Sending] = {}
         self._decisions: dict[str, Decision] = {}
         self._failures = Failures()
         self._suspects: set[str] = set()
@@ -70,7 +71,10 @@ class Moving:
 
     def start_from(self, lease: HeldLease, stored: Stored[Head], program: Program, replayed: list[StepResult]) -> None:
         """Go on from a head that was read anew; `replayed` are steps that were finished, and told, on the way."""
-        self._lease, self.stored, self._program, self._dirty = lease, stored, program, False
+        # What was sent before the registry was lost is neither sent nor counted again.
+        known = ticked_off(stored.value, self._sent)
+        self._lease, self._program = lease, program
+        self.stored, self._dirty = Stored(stored.token, known), known != stored.value
         self._report.set_program(program, self.published_step)
         self._decisions = {key: one for key, one in self._decisions.items() if key in program.connectors}
         self._failures.keep(program.connectors)
@@ -155,6 +159,9 @@ class Moving:
                     self._failed(key, result.error)
                     continue
                 worked = True
+                sending = pinned.outputs[key].sending
+                assert sending is not None
+                self._sent[key] = sending
                 self._recovered(key, result.connector, result.step)
                 rows = {"inserted": result.inserted, "deleted": result.deleted}
                 if result.dropped:

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
-from reconciler.engine.protocol import Available
+from reconciler.engine.protocol import Available, Emission, Emitted
 from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.protocol import Registry
 from reconciler.run.replaying import describe_step_result
@@ -80,14 +80,15 @@ def test_with_once_everything_else_is_done_then_the_failure_is_raised(tmp_path: 
 
 
 class Unreachable:
-    """A registry that can't be reached a few times, whatever is asked of it."""
+    """A registry that can't be reached a few times, when it is asked for `fails`."""
 
-    def __init__(self, registry: Registry, times: int) -> None:
+    def __init__(self, registry: Registry, times: int, fails: str = "controls") -> None:
         self._registry = registry
+        self._fails = fails
         self.times = times
 
     def __getattr__(self, name: str) -> Any:
-        if name == "controls" and self.times > 0:
+        if name == self._fails and self.times > 0:
             self.times -= 1
             raise RegistryError("G602", "the registry can't be reached")
         return getattr(self._registry, name)
@@ -237,6 +238,44 @@ def test_an_output_that_fails_lags_and_catches_up_and_inputs_go_on(tmp_path: Pat
     assert about_it[:3] == ["connector failing parts.out", "connector recovered parts.out", "emission parts.out"]
     found = connector(root, "parts.out")
     assert (found.inserted, found.deleted) == (len(sent), len(gone))
+
+
+class AfterAnEmission(RecordingEngine):
+    """After its first emission, the registry takes nothing once."""
+
+    registry: Unreachable | None = None
+
+    def emit(self, emission: Emission) -> Emitted:
+        if self.registry is not None and not self.sinks.messages:
+            self.registry.times = 1
+        return super().emit(emission)
+
+
+def test_what_was_sent_before_the_registry_was_lost_is_neither_sent_nor_counted_again(tmp_path: Path) -> None:
+    """That it was sent is written with the next commit; until then only the run knows."""
+    root = make(tmp_path / "shop", WITH_OUTPUT)
+    engine, told = AfterAnEmission(DeltaWriter()), list[str]()
+    target = opened(root, engine)._project.target
+    engine.registry = Unreachable(target.registry, 0, "replace_head")
+    flaky = replace(target, registry=cast(Registry, engine.registry))
+    deadline = time.monotonic() + 60
+
+    def stop() -> bool:
+        went_on = any("trying again" in line for line in told) and connector(root, "lineitem.history").complete
+        return went_on or time.monotonic() > deadline
+
+    run_pipeline(flaky, "shop", Running(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
+
+    assert any("can't be reached; trying again" in line for line in told)
+    assert time.monotonic() < deadline
+    messages = engine.sinks.messages["parts.out"]
+    assert len({message.serial for message in messages}) == len(messages)
+    found = connector(root, "parts.out")
+    assert (found.inserted, found.deleted) == (
+        sum(len(message.inserted) for message in messages),
+        sum(len(message.deleted) for message in messages),
+    )
+    assert found.position == {"pending": False, "sent_version": 1}
 
 
 def test_a_paused_output_lags_and_catches_up(tmp_path: Path) -> None:
