@@ -150,6 +150,9 @@ def _with_lost(
 
 
 def _diagnostics(problems: Iterable[Problem], query: str, location: Location | None) -> tuple[Diagnostic, ...]:
+    problems = tuple(problems)
+    if not problems:
+        return ()
     positions = Positions(query, location) if location is not None else None
     return in_order(
         Diagnostic(one.code, one.message, positions.at(one.offset) if positions else None, one.hint) for one in problems

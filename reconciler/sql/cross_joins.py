@@ -22,6 +22,7 @@ from reconciler.sql.query import Parsed, ParsedQuery
 from reconciler.sql.words import spark_aggregates
 
 _Relations = Mapping[str, Mapping[str, str | None]]
+_LEAVES: Final = (exp.Column, exp.Identifier, exp.Literal, exp.TableAlias)
 _NONE: Final[_Relations] = MappingProxyType({})
 
 
@@ -30,10 +31,27 @@ def cross_joins(parsed: ParsedQuery, relations: _Relations = _NONE) -> int:
     if not isinstance(parsed, Parsed):
         return 0
     try:
-        named = _named(parsed.tree)
-        return sum(_of_block(block, named, relations) for block in parsed.tree.find_all(exp.Select))
+        blocks, clauses = _parts_of(parsed.tree)
+        named = _named(clauses)
+        return sum(_of_block(block, named, relations) for block in blocks)
     except RecursionError:
         return 0
+
+
+def _parts_of(tree: exp.Expr) -> tuple[list[exp.Select], list[exp.With]]:
+    """The query blocks below a node, and the clauses WITH."""
+    blocks: list[exp.Select] = []
+    clauses: list[exp.With] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Select):
+            blocks.append(node)
+        elif isinstance(node, exp.With):
+            clauses.append(node)
+        # Most of a query are names and columns, which hold no query.
+        waiting += [child for child in node.iter_expressions() if not isinstance(child, _LEAVES)]
+    return blocks, clauses
 
 
 class _Item:
@@ -127,10 +145,10 @@ def _parts(multiplying: list[bool], linked: list[tuple[int, int]]) -> int:
     return max(1, len({index for index, counts in zip(part, multiplying, strict=True) if counts}))
 
 
-def _named(tree: exp.Expr) -> dict[str, bool]:
+def _named(clauses: list[exp.With]) -> dict[str, bool]:
     """The CTEs, and whether each is surely of one row at most; one whose name is given twice is not."""
     found: dict[str, bool] = {}
-    for clause in tree.find_all(exp.With):
+    for clause in clauses:
         for cte in clause.expressions:
             key = fold(cte.alias)
             found[key] = key not in found and _is_single(cte.this)

@@ -17,6 +17,7 @@ from reconciler.sql.words import spark_aggregates, spark_functions
 if TYPE_CHECKING:
     from reconciler.sql.values import Walker
 
+_NOT_INSIDE = (exp.Query, exp.Window, exp.Identifier, exp.Literal)
 _CERTAIN = (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)
 
 
@@ -50,14 +51,18 @@ def _is_plain(group: exp.Expr) -> bool:
 
 
 def _aggregates(node: exp.Expr, text: str) -> list[exp.Expr]:
-    """Calls that surely aggregate this block's rows: not inside a window, a subquery."""
-    if isinstance(node, (exp.Query, exp.Window)):
-        return []
-    found = [inner for child in node.iter_expressions() for inner in _aggregates(child, text)]
-    if isinstance(node, _CERTAIN) and own_offset(node) is not None:
-        return [node, *found]
-    if isinstance(node, exp.Func) and (written_name(node, text) or "").lower() in spark_aggregates():
-        return [node, *found]
+    """Calls that surely aggregate this block's rows: not inside a window, a subquery. The outer ones come first."""
+    found: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _NOT_INSIDE):
+            continue
+        if (isinstance(one, _CERTAIN) and own_offset(one) is not None) or (
+            isinstance(one, exp.Func) and (written_name(one, text) or "").lower() in spark_aggregates()
+        ):
+            found.append(one)
+        waiting += reversed([*one.iter_expressions()])
     return found
 
 

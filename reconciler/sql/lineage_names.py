@@ -42,7 +42,7 @@ def column(node: exp.Expr, scope: Scope) -> Value:
     for one in _around(scope):
         if head in one.parameters:
             return CONSTANT
-        sources = [source for source in one.sources if source.name == head]
+        sources = one.named.get(head, [])
         found = [source.by_key[second] for source in sources if second in source.by_key]
         if found:
             return united(found) if len(parts) == 2 else united(found)._replace(number=None)

@@ -110,10 +110,18 @@ class Scope:
     is_relaxed: bool = False
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
+    named: dict[str | None, list[Source]] = field(default_factory=dict)
 
     def add(self, source: Source) -> None:
         self.sources.append(source)
+        self.named.setdefault(source.name, []).append(source)
         self.shape += source.columns
+
+    def forget(self, count: int) -> None:
+        """Take the sources from that place on out of sight."""
+        for source in self.sources[count:]:
+            self.named[source.name].remove(source)
+        del self.sources[count:]
 
     def add_alias(self, name: str, value: Value) -> None:
         key = fold(name)

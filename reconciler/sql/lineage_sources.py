@@ -65,7 +65,7 @@ class SourceWalker(ValueWalker):
             scope.rows.add(value)
             merged.append((left[0][0], value))
         if is_half:
-            del scope.sources[sources:]
+            scope.forget(sources)
             scope.shape = shape
             return
         if merged:

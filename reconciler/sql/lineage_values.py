@@ -222,7 +222,7 @@ class ValueWalker:
         only(inner, "except_")
         columns: list[Column] = scope.shape
         if isinstance(node, exp.Column):
-            sources = [source for source in scope.sources if source.name == fold(node.table)]
+            sources = scope.named.get(fold(node.table), [])
             if len(sources) != 1 or len(node.parts) != 2:
                 raise Beyond
             columns = list(sources[0].columns)

@@ -40,11 +40,14 @@ def lost_names(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]]
 def _left(parsed: Parsed, relations: Mapping[str, Mapping[str, str | None]]) -> tuple[dict[str, int], bool]:
     """How much oftener the tree has each name than the text; and whether the text has a call of chance."""
     in_tree: dict[str, int] = {}
-    for identifier in parsed.tree.find_all(exp.Identifier):
-        name = fold(identifier.this)
-        in_tree[name] = in_tree.get(name, 0) + 1
+    of_other_pipelines: list[str] = []
+    for node in parsed.tree.walk():
+        if isinstance(node, exp.Identifier):
+            name = fold(node.this)
+            in_tree[name] = in_tree.get(name, 0) + 1
+        elif isinstance(node, exp.Table) and node.args.get("db") is not None:
+            of_other_pipelines.append(relation_key(node))
     left = dict(in_tree)
-    of_other_pipelines = [relation_key(node) for node in parsed.tree.find_all(exp.Table) if node.args.get("db") is not None]
     for name in (*in_tree, *of_other_pipelines):
         for column in relations.get(name, ()):
             left.setdefault(fold(column), 0)

@@ -21,6 +21,7 @@ from reconciler.sql.respelled import Respelled, respelled, surely_names
 # What sqlglot refuses, drops or rewrites while Spark knows it.
 _BEYOND_SYMBOLS: Final = frozenset({":", "|>", "$", "$$"})
 _BEYOND_WORDS: Final = frozenset({"IDENTIFIER", "MATCH_RECOGNIZE", "MEASURE", "REDUCE", "COLLATE", "CLUSTER", "SCRIPT"})
+_BEYOND: Final = _BEYOND_SYMBOLS | _BEYOND_WORDS
 _BEFORE_A_QUERY: Final = ("ALL", "DISTINCT", "EXCEPT", "INTERSECT", "MINUS", "UNION")
 _QUERY_STARTS: Final = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "MAP", "REDUCE")
 _CLAUSES: Final = ("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT")
@@ -106,6 +107,8 @@ def _parse(text: Respelled, tokens: tuple[Token, ...]) -> ParsedQuery:
 
 
 def _is_beyond(tokens: tuple[Token, ...]) -> bool:
+    if _BEYOND.isdisjoint({token.text.upper() for token in tokens}):
+        return False
     return any(
         (kind is Kind.SYMBOL and text in _BEYOND_SYMBOLS) or (kind is Kind.WORD and text.upper() in _BEYOND_WORDS)
         for kind, text, _, _ in tokens

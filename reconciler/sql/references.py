@@ -5,12 +5,15 @@ name, folded, be it written in one pair of backquotes or with a point between tw
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from sqlglot import exp
 
 from reconciler.base.names import fold, is_identifier
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Parsed, ParsedQuery, Unsure
+
+_LEAVES: Final = (exp.Identifier, exp.Literal)
 
 
 def relation_key(node: exp.Table) -> str:
@@ -79,5 +82,8 @@ def _collect(node: exp.Expr, hidden: frozenset[str], found: dict[str, str]) -> N
         if node.args.get("db") is not None or fold(written) not in hidden:
             found.setdefault(fold(written), written)
     for child in node.iter_expressions():
-        if child is not clause:
+        # Most of a query are names and columns, and nothing is read below one.
+        if child is clause or isinstance(child, _LEAVES):
+            continue
+        if not isinstance(child, exp.Column) or not isinstance(child.this, exp.Identifier):
             _collect(child, hidden, found)

@@ -49,10 +49,19 @@ class Scope:
     natural: bool = False
     aliases: dict[str, str | None] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
+    _named: dict[str | None, Source] = field(init=False, default_factory=dict)
+    _counted: list[Source] = field(init=False, default_factory=list)
 
     def source(self, name: str) -> Source | None:
-        """The source of that name here."""
-        return next((source for source in self.sources if source.name == fold(name)), None)
+        """The source of that name here, the first if there are several."""
+        count = len(self._counted)
+        # Sources come and go at the end of the list, so those before a last one that is the same are the same.
+        if count > len(self.sources) or (count and self.sources[count - 1] is not self._counted[-1]):
+            self._named, self._counted, count = {}, [], 0
+        for source in self.sources[count:]:
+            self._named.setdefault(source.name, source)
+            self._counted.append(source)
+        return self._named.get(fold(name))
 
     def has(self, column: str) -> list[Source]:
         """The sources here that surely have the column."""

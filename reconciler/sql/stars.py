@@ -41,7 +41,7 @@ def stands_for_columns(tokens: Sequence[Token], index: int) -> bool:
 
 def keeps_stars(tree: exp.Expr, tokens: Sequence[Token]) -> bool:
     """Whether a parsed tree has every `*` of its text: a parser drops what it does not expect, as in `named_struct(*)`."""
-    written = sum(token.is_symbol("*") for token in tokens)
+    written = [token.text for token in tokens].count("*")
     if not written:
         return True
     # `FROM t` by itself is parsed as `SELECT * FROM t`.

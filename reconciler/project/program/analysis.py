@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.cache import Cache
 from reconciler.base.declarations import ViewDeclaration, ViewKind
@@ -25,6 +25,8 @@ from reconciler.sql.spelling import Spelling
 
 if TYPE_CHECKING:
     from reconciler.sql.query import ParsedQuery
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Facts:
 class Analysed:
     """What a query means in its program. `reads` are the relations read (folded) with the columns used, `columns` its
     outputs with types where known; then their digest, and whether all have different names. `brought`: how many columns were
-    looked at (`sql.limits`)."""
+    looked at (`sql.limits`). `joins_crosswise`: each row is surely joined with each (`sql.cross_joins`)."""
 
     canonical: str
     reads: tuple[tuple[str, tuple[str, ...]], ...]
@@ -51,6 +53,7 @@ class Analysed:
     lineage: Lineage | None
     diagnostics: tuple[Diagnostic, ...] = ()
     brought: int = 0
+    joins_crosswise: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,10 @@ class Queries:
         self, view: ViewDeclaration, relations: Mapping[str, Mapping[str, str | None]], surroundings: Surroundings
     ) -> Analysed:
         from reconciler.sql.check import analyse_query
+        from reconciler.sql.cross_join_signs import may_cross_join
+        from reconciler.sql.cross_joins import cross_joins
 
+        parsed = self._parse(view.query)
         analysis = analyse_query(
             view.query,
             view.query_location,
@@ -147,12 +153,14 @@ class Queries:
             stored=view.kind is ViewKind.MATERIALIZED,
             column_names=view.column_names,
             ansi=surroundings.ansi,
-            parsed=self._parse(view.query),
+            parsed=parsed,
             functions=surroundings.functions,
             refused=surroundings.refused,
             steady=surroundings.steady,
             limit=surroundings.limit,
         )
+        # Asked of a plan's new views only, but asked later it would take parsing them again.
+        crosswise = may_cross_join(view.query) and cross_joins(parsed, relations) > 0
         # Trees are large: each goes as soon as it was looked at.
         self._parsed.pop(view.query, None)
         canonical = canonical_text(view.query, surroundings.spelling)
@@ -161,7 +169,17 @@ class Queries:
         lineage = None if surroundings.spelling is Spelling.LAYOUT_ASIDE else analysis.lineage
         digest = columns_digest(analysis.columns)
         differ = len({fold(name) for name, _ in analysis.columns}) == len(analysis.columns)
-        return Analysed(canonical, reads, analysis.columns, digest, differ, lineage, analysis.diagnostics, analysis.brought)
+        return Analysed(
+            canonical,
+            reads,
+            analysis.columns,
+            digest,
+            differ,
+            lineage,
+            analysis.diagnostics,
+            analysis.brought,
+            crosswise,
+        )
 
     def _parse(self, query: str) -> "ParsedQuery":
         from reconciler.sql.query import parse_query
@@ -199,7 +217,7 @@ def _analysis_key(view: ViewDeclaration, facts: Facts, digests: Mapping[str, str
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _encode(found: Analysed) -> str:
@@ -212,6 +230,7 @@ def _encode(found: Analysed) -> str:
             found.columns_digest,
             found.columns_differ,
             found.brought,
+            found.joins_crosswise,
             None
             if lineage is None
             else [
@@ -233,7 +252,7 @@ def _decode_facts(digest: str, kept: str) -> Facts:
 @lru_cache(maxsize=1 << 16)
 def _decode(kept: str) -> Analysed:
     """Remembered: what is applied and what is desired mostly hold the same queries."""
-    canonical, reads, columns, digest, differ, brought, lineage = json.loads(kept)
+    canonical, reads, columns, digest, differ, brought, crosswise, lineage = json.loads(kept)
     return Analysed(
         canonical,
         tuple([(relation, tuple(names)) for relation, names in reads]),
@@ -242,6 +261,7 @@ def _decode(kept: str) -> Analysed:
         differ,
         None if lineage is None else _decode_lineage(*lineage),
         brought=brought,
+        joins_crosswise=crosswise,
     )
 
 

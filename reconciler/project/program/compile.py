@@ -310,5 +310,6 @@ def _views(
         reads = tuple([Read(spelled[name], columns) for name, columns in analysed.reads if name != key or key in circular])
         called = callable_names(functions, one.functions) if one.functions else today
         calls = resolved_calls(one.query, called)
-        views[key] = View(one, analysed.canonical, reads, tuple(names), analysed.lineage, calls)
+        crosswise = analysed.joins_crosswise
+        views[key] = View(one, analysed.canonical, reads, tuple(names), analysed.lineage, calls, joins_crosswise=crosswise)
     return dict(sorted(views.items()))

@@ -72,7 +72,7 @@ class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
     its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
     from anything that is read), `calls` the keys of the pipeline's functions that it calls, sorted (as in `Function`).
-    `has_output`: a connector writes out what changes in it."""
+    `has_output`: a connector writes out what changes in it. `joins_crosswise`: its query surely joins each row with each."""
 
     declaration: ViewDeclaration
     canonical: str
@@ -81,6 +81,7 @@ class View:
     lineage: Lineage | None = None
     calls: tuple[str, ...] = ()
     has_output: bool = False
+    joins_crosswise: bool = False
 
     @property
     def name(self) -> str:
