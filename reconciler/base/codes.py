@@ -105,6 +105,7 @@ _SQL: Final[dict[str, str]] = {
     "S293": "too many problems in one query",
     "S294": "a view has too many columns",
     "S295": "more problems than are listed",
+    "S296": "the queries of one file are too large together",
 }
 
 _PROGRAM: Final[dict[str, str]] = {

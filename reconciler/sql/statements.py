@@ -32,7 +32,8 @@ from reconciler.sql.columns import read_columns
 from reconciler.sql.cursor import Abandoned, Cursor, is_template, shown
 from reconciler.sql.declared import SqlFile
 from reconciler.sql.functions import read_function
-from reconciler.sql.lexer import Dialect, Kind, Token, cut_query, next_token, remember_tokens, unquote
+from reconciler.sql.lexer import Dialect, Kind, Token, cut_query, next_token, query_tokens, remember_tokens, unquote
+from reconciler.sql.limits import HINT_OF_FILE, MAXIMUM_TOKENS_OF_FILE, TOKENS_OF_A_QUERY, TOO_MANY_TOKENS_OF_FILE
 from reconciler.sql.properties import TABLE_PROPERTIES, VIEW_PROPERTIES, read_properties
 
 KNOWN_STATEMENTS = "CREATE TABLE, CREATE [LOCAL | MATERIALIZED] VIEW or CREATE FUNCTION"
@@ -49,6 +50,8 @@ class _Found:
     views: list[ViewDeclaration] = field(default_factory=list)
     connectors: list[ConnectorDeclaration] = field(default_factory=list)
     functions: list[FunctionDeclaration] = field(default_factory=list)
+    words: int = 0
+    """Of all queries so far, as `limits` counts them."""
 
 
 def read_sql(text: str, file: str) -> SqlFile:
@@ -67,6 +70,10 @@ def read_sql(text: str, file: str) -> SqlFile:
             continue
         try:
             _read_statement(cursor, token, found)
+            if found.words > MAXIMUM_TOKENS_OF_FILE:
+                # All of them are left out: to go on with some would take as long, and tell of the others' names as unknown.
+                place = found.views[-1].query_location
+                return SqlFile((), (), (), (Diagnostic("S296", TOO_MANY_TOKENS_OF_FILE, place, HINT_OF_FILE),))
         except Abandoned as abandoned:
             if not cursor.note(abandoned):
                 break
@@ -230,6 +237,7 @@ def _read_view(cursor: Cursor, first: Token, kind: ViewKind, found: _Found) -> N
     properties = read_properties(cursor, name, VIEW_PROPERTIES)
     cursor.expect_word("AS", "and the view's query")
     start, end = _read_query(cursor)
+    found.words += len(query_tokens(cursor.text[start:end])) + TOKENS_OF_A_QUERY
     found.views.append(
         ViewDeclaration(
             name,

@@ -37,11 +37,32 @@ def _using(keys: int) -> str:
     return f"JOIN t AS t{{0}} USING ({_list('c{0}', keys)})"
 
 
+def _of_those_before(back: int, views: int) -> str:
+    """Views of which each adds up what the ones before it give, as far back as that."""
+    lines: list[str] = []
+    for number in range(views):
+        before = [f"v{one}" for one in range(max(0, number - back), number)] or ["t"]
+        total = "+".join(f"{name}.a" for name in before)
+        lines.append(f"CREATE VIEW v{number} AS SELECT {total} AS a FROM {', '.join(before)};\n")
+    return TABLE + "".join(lines)
+
+
 def _programs() -> dict[str, Callable[[], str]]:
     struct = f"STRUCT<{_list('field_{0}: INT', 30_000)}>"
     return {
         "columns doubled 22 times": lambda: _doubled(22),
         "columns doubled 40 times": lambda: _doubled(40),
+        "views of the 390 before": lambda: _of_those_before(390, 403),
+        "views of the 390 before, as many as are taken": lambda: _of_those_before(390, 250),
+        "views of the 60 before": lambda: _of_those_before(60, 1_200),
+        "views of the 5 before": lambda: _of_those_before(5, 8_800),
+        "views of the 5 before, as many as are taken": lambda: _of_those_before(5, 4_100),
+        "views of the 2 before, as many as are taken": lambda: _of_those_before(2, 6_600),
+        "views of the 2 before, as many as are declared": lambda: _of_those_before(2, 9_990),
+        "views that join the one before with itself": lambda: (
+            f"{TABLE}CREATE VIEW v0 AS SELECT a FROM t;\n"
+            + _lines("CREATE VIEW v{0} AS SELECT x.a FROM v{1} x JOIN v{1} y ON x.a = y.a;", 9_000, 1)
+        ),
         "stars": lambda: f"{wide(300)}CREATE VIEW v AS SELECT {_list('*', 9_000)} FROM t;",
         "more stars": lambda: f"{wide(8_000)}CREATE VIEW v AS SELECT {_list('*', 15_000)} FROM t;",
         "stars in subqueries": lambda: (

@@ -26,6 +26,8 @@ SOME = (
     "yaml: settings",
     "python: one expression",
     "program grows: columns doubled 40 times",
+    "program grows: views of the 390 before",
+    "program grows: views of the 390 before, as many as are taken",
     "program grows: misspelt columns",
     "yaml grows: a variable put in many times",
 )

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -183,3 +184,29 @@ def _seconds(start_after: str | None) -> float:
 
 def test_that_many_inputs_wait_for_many_costs_next_to_nothing() -> None:
     assert _seconds("x") < 2 * _seconds(None)
+
+
+def _comparing(words: int) -> str:
+    """A query of so many words and signs, an even number."""
+    return f"SELECT a FROM t WHERE a IN ({', '.join(['1'] * ((words - 8) // 2))})"
+
+
+def test_the_queries_of_a_file_have_so_many_words_in_all() -> None:
+    def files(*sizes: int) -> dict[str, str]:
+        views = "".join(f"CREATE VIEW v{number} AS {_comparing(size)};\n" for number, size in enumerate(sizes))
+        texts = {"pipeline": YAML, "p": f"CREATE TABLE t (a INT);\n{views}", "other": "CREATE VIEW w AS SELECT a FROM v0;"}
+        return {f"pipelines/shop/{name}.{'yaml' if text is YAML else 'sql'}": text for name, text in texts.items()}
+
+    full = (*[30_000 - 16] * 6, 20_000 - 16)
+    assert read_manifest("pipelines/shop", files(*full), {}).diagnostics == ()
+    found = read_manifest("pipelines/shop", files(*full, 10, 10), {})
+    assert [(one.code, str(one.location)) for one in found.diagnostics] == [("S296", "pipelines/shop/p.sql:9:19")]
+    # Nothing is said of names that the file declares, since it was not read.
+    assert found.manifest is not None
+    assert compile_program(found.manifest, complete=found.complete).diagnostics == ()
+
+
+def test_what_the_registry_holds_has_as_many_words_as_it_has() -> None:
+    one = manifest(f"CREATE TABLE t (a INT); CREATE VIEW v AS {_comparing(38_000)};")
+    many = replace(one, views=tuple(replace(one.views[0], name=f"v{number}") for number in range(6)))
+    assert compile_program(many, limited=False).diagnostics == ()
