@@ -47,9 +47,9 @@ from reconciler.environment.bases import home_now
 from reconciler.environment.commits import author_of, commit_of, short_commit, who_is_at_work
 from reconciler.environment.merged import overtaken, remember
 from reconciler.environment.planned_engine import require_planned_engine
-from reconciler.environment.progress import Applying as Applying
 from reconciler.environment.progress import Progress as Progress
 from reconciler.environment.progress import in_built_rows, in_kept_rows
+from reconciler.environment.session import Session as Session
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import Effects, placements_after, remove
@@ -134,7 +134,7 @@ class Wanted:
     promotes: str = ""
 
 
-def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wanted | None = None) -> ApplyResult:
+def apply_pipeline(target: Target, pipeline: str, session: Session, wanted: Wanted | None = None) -> ApplyResult:
     """Apply what the repository says of one pipeline, or what else is wanted.
 
     Raises ApprovalRequired or PlanRejected (nothing was touched), ManifestInvalid, LeaseHeld, RegistryError, EngineError.
@@ -143,17 +143,17 @@ def apply_pipeline(target: Target, pipeline: str, applying: Applying, wanted: Wa
         wanted = Wanted(lambda applied: from_files(target, pipeline, applied))
     command = "promote" if wanted.promotes else "rollback" if wanted.rollback else "apply"
     with (
-        telling_of_failure(target.registry, pipeline, command, Event.APPLY_FAILED, applying.tell),
+        telling_of_failure(target.registry, pipeline, command, Event.APPLY_FAILED, session.tell),
         places_told(target, pipeline),
-        prebuilding(target, applying, str(uuid.uuid4())) as beside,
+        prebuilding(target, session, str(uuid.uuid4())) as beside,
     ):
-        unchanged = _prepare(target, pipeline, wanted, applying, beside)
+        unchanged = _prepare(target, pipeline, wanted, session, beside)
         if unchanged is not None:
             return ApplyResult(pipeline, unchanged, finished=False, steps=())
         holder = this_process("apply")
         waiting = _HANDOVER_WAIT_SECONDS
-        with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
-            return _apply_under_lease(target, pipeline, wanted, applying, beside, lease.check)
+        with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
+            return _apply_under_lease(target, pipeline, wanted, session, beside, lease.check)
 
 
 def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:
@@ -163,7 +163,7 @@ def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:
     return Desired(snapshot, lambda: commit_of(target.root, pipeline, files), files or {})
 
 
-def _prepare(target: Target, pipeline: str, wanted: Wanted, applying: Applying, beside: Prebuilding) -> Plan | None:
+def _prepare(target: Target, pipeline: str, wanted: Wanted, session: Session, beside: Prebuilding) -> Plan | None:
     """Look whether the plan may be applied, and build beside a run that is live; a plan that changes nothing is returned."""
     while True:
         applied = read_applied(target, pipeline)
@@ -207,13 +207,13 @@ def _apply_under_lease(
     target: Target,
     pipeline: str,
     wanted: Wanted,
-    applying: Applying,
+    session: Session,
     beside: Prebuilding,
     check: Callable[[], None],
 ) -> ApplyResult:
     # Before the files are looked at: what is open needs none of them, and they may be broken.
-    finished = _finish_open_work(target, pipeline, applying, beside, check)
-    carry_out_waiting(target, pipeline, applying.tell, applying.boundary)
+    finished = _finish_open_work(target, pipeline, session, beside, check)
+    carry_out_waiting(target, pipeline, session.tell, session.boundary)
     while True:
         applied = read_applied(target, pipeline)
         found = wanted.desired(applied)
@@ -232,18 +232,18 @@ def _apply_under_lease(
         if found.commit() == commit:
             break
         # What is recorded as applied is what was judged.
-        applying.tell(f"another commit was checked out while the plan of {pipeline} was judged; planning again")
+        session.tell(f"another commit was checked out while the plan of {pipeline} was judged; planning again")
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
-    stored = _open_journal(target, plan, approval, applied, desired, commit, applying, wanted.promotes)
-    work = OpenJournal(target.registry, stored, applying.boundary, check)
+    stored = _open_journal(target, plan, approval, applied, desired, commit, session, wanted.promotes)
+    work = OpenJournal(target.registry, stored, session.boundary, check)
     try:
         _require_still_newest(target, plan, head, found)
     except ReconcileError:
-        take_back(target, work, applying.engine)
+        take_back(target, work, session.engine)
         raise
-    steps = _carry_out(target, work, applying, beside)
+    steps = _carry_out(target, work, session, beside)
     return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
 
 
@@ -254,7 +254,7 @@ def _require_planned_engine(target: Target, desired: Snapshot | None) -> None:
 
 
 def _finish_open_work(
-    target: Target, pipeline: str, applying: Applying, beside: Prebuilding, check: Callable[[], None]
+    target: Target, pipeline: str, session: Session, beside: Prebuilding, check: Callable[[], None]
 ) -> tuple[str, ...]:
     stored = target.registry.head(pipeline)
     if stored is None:
@@ -262,20 +262,20 @@ def _finish_open_work(
     require_newest_registry(target, stored.value)
     if stored.value.journal is not None:
         journal = stored.value.journal
-        work = OpenJournal(target.registry, stored, applying.boundary, check)
+        work = OpenJournal(target.registry, stored, session.boundary, check)
         newer = _overtaken(target, stored.value, journal)
         if newer is not None:
-            applying.tell(
+            session.tell(
                 f"the apply of {pipeline} that was opened at {journal.opened_at} by {journal.by} is not begun: commit "
                 f"{short_commit(newer)}, which is newer than its own, was looked at since"
             )
-            take_back(target, work, applying.engine)
+            take_back(target, work, session.engine)
             return ()
-        applying.tell(f"finishing the apply of {pipeline} that was begun at {journal.opened_at} by {journal.by}")
-        return _carry_out(target, work, applying, beside)
+        session.tell(f"finishing the apply of {pipeline} that was begun at {journal.opened_at} by {journal.by}")
+        return _carry_out(target, work, session, beside)
     if stored.value.intent is not None:
-        applying.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
-        replay_intent(target, stored, applying.engine, applying.boundary, check)
+        session.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
+        replay_intent(target, stored, session.engine, session.boundary, check)
     return ()
 
 
@@ -303,7 +303,7 @@ def _open_journal(
     applied: AppliedState,
     desired: Snapshot | None,
     commit: str,
-    applying: Applying,
+    session: Session,
     promotes: str,
 ) -> Stored[Head]:
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
@@ -338,11 +338,11 @@ def _open_journal(
         # Files play no part in a rollback, nor in what was staged of others.
         home=home if plan.rollback or promotes else home_now(target, home),
     )
-    applying.boundary(f"open:{BEFORE}")
+    session.boundary(f"open:{BEFORE}")
     written = target.registry.replace_head(
         stored.token if stored else None, replace(head, journal=journal), journal.apply_id
     )
-    applying.boundary(f"open:{RECORDED}")
+    session.boundary(f"open:{RECORDED}")
     return written
 
 
@@ -373,11 +373,11 @@ def pinned_apply(target: Target, plan: Plan, applied: AppliedState, desired: Sna
     return pin_apply(target, head, before, desired.program if desired is not None else None, plan.steps)
 
 
-def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Prebuilding) -> tuple[str, ...]:
+def _carry_out(target: Target, work: OpenJournal, session: Session, beside: Prebuilding) -> tuple[str, ...]:
     """Run what is left of the journal and close it; returns the steps that ran, in words."""
     journal, head = work.journal, work.head
     if journal.aborting:
-        take_back(target, work, applying.engine)
+        take_back(target, work, session.engine)
         return ()
     desired, program = _desired(target, head, journal)
     try:
@@ -385,12 +385,12 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
     except EngineError:
         # It was opened before an upgrade.
         if can_take_back(journal):
-            take_back(target, work, applying.engine)
+            take_back(target, work, session.engine)
         raise
     placements = head.published.relations if head.published else {}
     kept_rows = KeptRows(target, head, program, journal.versions)
     staged = head.staged.views if head.staged is not None else {}
-    effects = Effects(applying.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows, staged)
+    effects = Effects(session.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows, staged)
     total = len(journal.entries)
     done: list[str] = []
 
@@ -405,7 +405,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         step, intent = entry.step, entry.intent
         assert intent is not None
         words = describe_step(step)
-        applying.report(Progress(int(entry.id), total, words, done=False))
+        session.report(Progress(int(entry.id), total, words, done=False))
         result = effects.run(step, intent)
         if isinstance(step, BootstrapView) and isinstance(result, BuildResult):
             require_recorded_types(target.registry, head, journal.versions, program, step.view, result.columns)
@@ -418,7 +418,7 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
                 detail = in_built_rows(result) + beside.describe(f"{intent.location}/{intent.staging}", published)
                 if isinstance(step, BootstrapView):
                     detail += describe_promotion(head.staged, step.view, intent.staging)
-        applying.report(Progress(int(entry.id), total, words, done=True, detail=detail))
+        session.report(Progress(int(entry.id), total, words, done=True, detail=detail))
         done.append(words)
         return result
 
@@ -428,17 +428,17 @@ def _carry_out(target: Target, work: OpenJournal, applying: Applying, beside: Pr
         except ReconcileError as error:
             # What the engine refuses it refuses each time; a store that is away, or another writer, is another matter.
             if isinstance(error, EngineError) and can_take_back(work.journal):
-                take_back(target, work, applying.engine)
+                take_back(target, work, session.engine)
             raise
         except Exception:
             # A mistake of ours is made each time, too: the pipeline must not stay between two programs for it.
             if can_take_back(work.journal):
-                take_back(target, work, applying.engine)
+                take_back(target, work, session.engine)
             raise
     words = describe_step(journal.entries[-1].step)
-    applying.report(Progress(total, total, words, done=False))
-    _commit(target, work, desired, program, applying)
-    applying.report(Progress(total, total, words, done=True))
+    session.report(Progress(total, total, words, done=False))
+    _commit(target, work, desired, program, session)
+    session.report(Progress(total, total, words, done=True))
     return (*done, words)
 
 
@@ -452,10 +452,10 @@ def _desired(target: Target, head: Head, journal: Journal) -> tuple[Snapshot | N
     return None, empty_program(read_snapshot(target, head.pipeline, head.applied.record).program.settings)
 
 
-def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program: Program, applying: Applying) -> None:
+def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program: Program, session: Session) -> None:
     """The last entry: histories, then the one commit that closes the journal and switches readers."""
     journal, head = work.journal, work.head
-    applying.boundary(f"commit_snapshot:{BEFORE}")
+    session.boundary(f"commit_snapshot:{BEFORE}")
     work.check()
     # Applies are numbered by their time (`versions.history`).
     now = moment_after(head.applied.at if head.applied is not None else None)
@@ -474,7 +474,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     )
     _record_journal(target, head.pipeline, journal, now)
     record_applied(target.registry, head.pipeline, applied, journal.commit, journal.summary)
-    applying.boundary(f"commit_snapshot:{INTENDED}")
+    session.boundary(f"commit_snapshot:{INTENDED}")
     before = head.published
     published = Published(
         step=next_step(head),
@@ -505,15 +505,15 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     )
     record_versions(target.registry, head, versions, desired, switch)
     publish_head(target.registry, work.stored, closed, program, "apply")
-    applying.boundary(f"commit_snapshot:{EFFECTED}")
+    session.boundary(f"commit_snapshot:{EFFECTED}")
     taken = {staging_of(entry.intent) for entry in journal.entries}
     for folder in sorted(staged_folders(head) - taken):
         with suppress(EngineError):  # on an object store; a prune removes what stays there
-            remove(applying.engine, join_location(target.warehouse, folder))
+            remove(session.engine, join_location(target.warehouse, folder))
         remove_if_empty(join_location(target.warehouse, folder.rpartition("/")[0]))
     details = {"apply_id": journal.apply_id, "summary": journal.summary}
-    EventLog(target.registry, head.pipeline, applying.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
-    applying.boundary(f"commit_snapshot:{RECORDED}")
+    EventLog(target.registry, head.pipeline, session.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
+    session.boundary(f"commit_snapshot:{RECORDED}")
 
 
 def _record_journal(target: Target, pipeline: str, journal: Journal, now: str) -> None:

@@ -27,7 +27,8 @@ from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
-from reconciler.environment.progress import Applying, Progress, in_built_rows
+from reconciler.environment.progress import Progress, in_built_rows
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.materialize.effects import Builder, remove
@@ -55,9 +56,9 @@ def run_is_live(target: Target, pipeline: str) -> bool:
 class Prebuilding:
     """What one apply builds beside a run; see the module. `builder` names the process that builds."""
 
-    def __init__(self, target: Target, applying: Applying, builder: str) -> None:
+    def __init__(self, target: Target, session: Session, builder: str) -> None:
         self._target = target
-        self._applying = applying
+        self._session = session
         self._builder = builder
         self._built: dict[str, BuildResult] = {}
         self._chosen: list[tuple[str, str]] = []
@@ -68,7 +69,7 @@ class Prebuilding:
     @property
     def builder(self) -> Builder:
         """Who builds, for the journal."""
-        return Builder(self._builder, self._applying.clock, self._built)
+        return Builder(self._builder, self._session.clock, self._built)
 
     def build(self, plan: Plan, head: Head, applied: Snapshot | None, desired: Snapshot | None, pinned: PinnedApply) -> None:
         """Build what the plan stages from what the head publishes, and from what is pinned of other pipelines. Raises
@@ -78,16 +79,16 @@ class Prebuilding:
         if not steps or desired is None or head.published is None:
             return
         self._step = head.published.step
-        engine, warehouse, clock = self._applying.engine, self._target.warehouse, self._applying.clock
+        engine, warehouse, clock = self._session.engine, self._target.warehouse, self._session.clock
         program = as_stored(self._target, desired.program)
         placements, foreign = head.published.relations, pinned.foreign
         beside = head.staged.views if head.staged is not None else {}
         building = Building(engine, warehouse, program, pinned.steps, placements, self._builder, clock, foreign, beside)
         versions = versions_after(self._target.registry, head, applied.program if applied else None, desired, plan.diff)
         kept_rows = KeptRows(self._target, head, program, versions)
-        self._applying.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
+        self._session.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
         for number, step in enumerate(steps, start=1):
-            self._applying.boundary(f"prebuild:{BEFORE}")
+            self._session.boundary(f"prebuild:{BEFORE}")
             words = describe_step(step)
             if building.has_staged(step):
                 continue
@@ -99,16 +100,16 @@ class Prebuilding:
                 else:
                     building.take_copied(_relation(step), kept.location, kept.version, kept.step)
                 continue
-            self._applying.report(Progress(number, len(steps), words, done=False))
+            self._session.report(Progress(number, len(steps), words, done=False))
             staging = building.choose(step)
             location = building.folder(_relation(step))
             self._chosen.append((location, staging))
             result = building.build(step)
-            self._applying.boundary(f"prebuild:{EFFECTED}")
+            self._session.boundary(f"prebuild:{EFFECTED}")
             self._built[join_location(location, staging)] = result
             detail = f"{in_built_rows(result)}, built beside step {self._step}"
-            self._applying.report(Progress(number, len(steps), words, done=True, detail=detail))
-        self._applying.boundary(f"prebuild:{RECORDED}")
+            self._session.report(Progress(number, len(steps), words, done=True, detail=detail))
+        self._session.boundary(f"prebuild:{RECORDED}")
 
     def use(self, folder: str) -> None:
         """A journal pins a staging folder (below the warehouse): it stays from now on."""
@@ -127,7 +128,7 @@ class Prebuilding:
             if join_location(location, staging) not in self._used:
                 place = join_location(self._target.warehouse, location)
                 with suppress(EngineError):  # on an object store; a prune removes what stays there
-                    remove(self._applying.engine, join_location(place, staging))
+                    remove(self._session.engine, join_location(place, staging))
                 remove_if_empty(place)
         self._chosen.clear()
 
@@ -137,9 +138,9 @@ def _relation(step: BootstrapView | EvolveTable) -> str:
 
 
 @contextmanager
-def prebuilding(target: Target, applying: Applying, builder: str) -> Iterator[Prebuilding]:
+def prebuilding(target: Target, session: Session, builder: str) -> Iterator[Prebuilding]:
     """What an apply builds beside a run; at the end of the body, what of it was not used is removed."""
-    beside = Prebuilding(target, applying, builder)
+    beside = Prebuilding(target, session, builder)
     try:
         yield beside
     except (Exception, KeyboardInterrupt):

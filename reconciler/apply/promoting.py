@@ -10,12 +10,13 @@
 import uuid
 from dataclasses import replace
 
-from reconciler.apply.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.apply.planning import Planned, planned_between
 from reconciler.apply.staging import HANDOVER_WAIT_SECONDS, audit, remove_folders, require_closed
 from reconciler.base.boundaries import BEFORE, RECORDED
 from reconciler.base.errors import NotFound
 from reconciler.base.names import fold
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_key
@@ -29,7 +30,7 @@ from reconciler.versions.numbering import active_versions
 from reconciler.versions.staged_history import record_staged
 
 
-def drop_staged(target: Target, pipeline: str, applying: Applying) -> Staged:
+def drop_staged(target: Target, pipeline: str, session: Session) -> Staged:
     """Have nothing staged any more; what was. Raises NotFound (A571), ReconcileError (A572), LeaseHeld."""
     registry = target.registry
     with hold_lease(registry, pipeline, this_process("apply"), wait_seconds=HANDOVER_WAIT_SECONDS) as lease:
@@ -39,12 +40,12 @@ def drop_staged(target: Target, pipeline: str, applying: Applying) -> Staged:
         require_closed(stored.value)
         head, staged = stored.value, stored.value.staged
         record_staged(target, head)
-        applying.boundary(f"unstage:{BEFORE}")
+        session.boundary(f"unstage:{BEFORE}")
         lease.check()
         registry.replace_head(stored.token, replace(head, staged=None), str(uuid.uuid4()))
-        applying.boundary(f"unstage:{RECORDED}")
+        session.boundary(f"unstage:{RECORDED}")
         audit(target, pipeline, "staged version dropped", staged)
-    remove_folders(target, applying, [(one.location, one.staging) for one in staged.views.values()])
+    remove_folders(target, session, [(one.location, one.staging) for one in staged.views.values()])
     return staged
 
 
@@ -82,7 +83,7 @@ def plan_promotion(target: Target, pipeline: str, staged: Staged) -> Planned:
     return planned_between(target, pipeline, applied, _promoted(target, pipeline, staged, applied))
 
 
-def promote(target: Target, pipeline: str, staged: Staged, applying: Applying) -> ApplyResult:
+def promote(target: Target, pipeline: str, staged: Staged, session: Session) -> ApplyResult:
     """Make active what is staged, as an apply of its plan. Raises as `apply_pipeline` does, and NotFound (A571) where
     something else became of it meanwhile."""
 
@@ -90,7 +91,7 @@ def promote(target: Target, pipeline: str, staged: Staged, applying: Applying) -
         return Desired(_promoted(target, pipeline, staged, applied), lambda: staged.commit)
 
     wanted = Wanted(desired, promotes=staged_names(staged))
-    return apply_pipeline(target, pipeline, applying, wanted)
+    return apply_pipeline(target, pipeline, session, wanted)
 
 
 def _promoted(target: Target, pipeline: str, staged: Staged, applied: AppliedState) -> Snapshot | None:

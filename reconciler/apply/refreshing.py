@@ -23,7 +23,8 @@ from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.environment.commits import who_is_at_work
-from reconciler.environment.progress import Applying, Progress, in_built_rows
+from reconciler.environment.progress import Progress, in_built_rows
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.plan.model import BootstrapView
@@ -52,7 +53,7 @@ class RefreshResult:
     refreshed: Refreshed
 
 
-def refresh_version(target: Target, name: VersionedName, applying: Applying) -> RefreshResult:
+def refresh_version(target: Target, name: VersionedName, session: Session) -> RefreshResult:
     """See the module. Raises NotFound (A506, A520, A522), ReconcileError (A521, A527, A572, A591, A593), LeaseHeld,
     EngineError (A590 and those of a bootstrap), with nothing changed."""
     builder = str(uuid.uuid4())
@@ -64,17 +65,17 @@ def refresh_version(target: Target, name: VersionedName, applying: Applying) -> 
         head, desired, view = _wanted(target, found, number)
         chosen: set[tuple[str, str]] = set()
         try:
-            refreshed = _build(target, head, desired, view, applying, builder, chosen)
+            refreshed = _build(target, head, desired, view, session, builder, chosen)
             holder, waiting = this_process("refresh"), HANDOVER_WAIT_SECONDS
-            with hold_lease(target.registry, found.pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
-                is_done = _record(target, head, desired, found, number, refreshed, applying, lease.check, chosen.clear)
+            with hold_lease(target.registry, found.pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
+                is_done = _record(target, head, desired, found, number, refreshed, session, lease.check, chosen.clear)
         except (Exception, KeyboardInterrupt):
-            remove_folders(target, applying, chosen)
+            remove_folders(target, session, chosen)
             raise
         if is_done:
             return RefreshResult(found.pipeline, found.name, number, refreshed)
-        remove_folders(target, applying, chosen)
-        applying.tell(f"something else was applied to {found.pipeline} meanwhile; beginning again")
+        remove_folders(target, session, chosen)
+        session.tell(f"something else was applied to {found.pipeline} meanwhile; beginning again")
 
 
 def _wanted(target: Target, found: FoundObject, number: int) -> tuple[Head, Snapshot, str]:
@@ -121,7 +122,7 @@ def _build(
     head: Head,
     desired: Snapshot,
     view: str,
-    applying: Applying,
+    session: Session,
     builder: str,
     chosen: set[tuple[str, str]],
 ) -> Refreshed:
@@ -131,18 +132,16 @@ def _build(
     # Below the view's own folder: what is left over there, a prune finds.
     places = {**published.relations, fold(view): published.relations[fold(view.partition("@")[0])]}
     program = as_stored(target, desired.program)
-    building = Building(
-        applying.engine, target.warehouse, program, [step], places, builder, applying.clock, published.foreign
-    )
-    applying.boundary(f"refresh_view:{BEFORE}")
+    building = Building(session.engine, target.warehouse, program, [step], places, builder, session.clock, published.foreign)
+    session.boundary(f"refresh_view:{BEFORE}")
     words = f"compute {view} from {', '.join(step.reads)}"
-    applying.report(Progress(1, 1, words, done=False))
+    session.report(Progress(1, 1, words, done=False))
     staging, location = building.choose(step), building.folder(view)
     chosen.add((location, staging))
     result = building.build(step)
     require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result.columns)
-    applying.boundary(f"refresh_view:{EFFECTED}")
-    applying.report(Progress(1, 1, words, done=True, detail=f"{in_built_rows(result)}, as of step {published.step}"))
+    session.boundary(f"refresh_view:{EFFECTED}")
+    session.report(Progress(1, 1, words, done=True, detail=f"{in_built_rows(result)}, as of step {published.step}"))
     now = this_moment()
     return Refreshed(location, staging, view, desired.record, published.step, now, who_is_at_work(target.root), result)
 
@@ -154,7 +153,7 @@ def _record(
     found: FoundObject,
     number: int,
     refreshed: Refreshed,
-    applying: Applying,
+    session: Session,
     check: Callable[[], None],
     keep: Callable[[], None],
 ) -> bool:
@@ -164,21 +163,21 @@ def _record(
     if stored is None or stored.value.applied != head.applied or stored.value.journal is not None:
         return False
     registry.write_snapshot(found.pipeline, desired.record, encode_program(desired.program))
-    applying.boundary(f"refresh:{INTENDED}")
+    session.boundary(f"refresh:{INTENDED}")
     check()
     keep()
     before = stored.value.refreshed.get(key)
     now = replace(stored.value, refreshed=dict(sorted({**stored.value.refreshed, key: refreshed}.items())))
     registry.replace_head(stored.token, now, str(uuid.uuid4()))
-    applying.boundary(f"refresh:{RECORDED}")
+    session.boundary(f"refresh:{RECORDED}")
     said = {"version": f"{found.name}@v{number}", "step": refreshed.step, "rows": refreshed.result.rows}
     row = {"event": "version refreshed", "at": refreshed.at, "by": refreshed.by, "details": canonical_json(said)}
     registry.record(History.AUDIT, found.pipeline, [row], f"refresh:{refreshed.location}/{refreshed.staging}")
-    applying.boundary("refresh:told")
+    session.boundary("refresh:told")
     if before is not None and join_location(before.location, before.staging) != join_location(
         refreshed.location, refreshed.staging
     ):
-        remove_folders(target, applying, [(before.location, before.staging)])
+        remove_folders(target, session, [(before.location, before.staging)])
     return True
 
 

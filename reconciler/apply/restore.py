@@ -29,13 +29,13 @@ from reconciler.apply.restore_plans import (
     require_consent,
     require_merged,
 )
-from reconciler.base.boundaries import BEFORE, Boundary, no_boundary
+from reconciler.base.boundaries import BEFORE
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import require_version
 from reconciler.delta.tables import table_version
-from reconciler.engine.protocol import Engine
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
 from reconciler.materialize.older_registry import require_newest_registry
@@ -71,20 +71,11 @@ class Restored:
     relations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Restoring:
-    """What a restore is told besides its target: how to compute, whom to tell, where to die in tests."""
-
-    engine: Engine
-    tell: Callable[[str], None] = lambda message: None
-    boundary: Boundary = no_boundary
-
-
 def restore_checkpoint(
     target: Target,
     pipeline: str,
     name: str,
-    restoring: Restoring,
+    session: Session,
     from_pipeline: str | None = None,
     *,
     replaces: bool = False,
@@ -100,8 +91,8 @@ def restore_checkpoint(
     if not _PIPELINE.fullmatch(pipeline):
         raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
     checkpoint = find_checkpoint(target, source, name)
-    with hold_lease(target.registry, pipeline, this_process(RESTORING), report=restoring.tell) as lease:
-        stored = _ready(target, pipeline, restoring, lease.check)
+    with hold_lease(target.registry, pipeline, this_process(RESTORING), report=session.tell) as lease:
+        stored = _ready(target, pipeline, session, lease.check)
         if source == pipeline:
             if stored is None:
                 raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
@@ -123,15 +114,15 @@ def restore_checkpoint(
         require_consent(target, plan, restore, restored)
         # What was refused until here touched nothing.
         remember_commit(target, plan, restore)
-        with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, restoring.tell):
-            restoring.boundary(f"restore_intent:{BEFORE}")
+        with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, session.tell):
+            session.boundary(f"restore_intent:{BEFORE}")
             stored = write_intent(target, stored if stored else _new_head(target, pipeline), work)
             program = restored.program
-            stored, result = carry_out(target, stored, program, restoring.engine, restoring.boundary, lease.check)
+            stored, result = carry_out(target, stored, program, session.engine, session.boundary, lease.check)
     return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(work.restored)))
 
 
-def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[[], None]) -> Stored[Head] | None:
+def _ready(target: Target, pipeline: str, session: Session, check: Callable[[], None]) -> Stored[Head] | None:
     """The head without an open step or apply; what was left open is finished, or withdrawn, first."""
     stored = target.registry.head(pipeline)
     if stored is not None:
@@ -139,9 +130,9 @@ def _ready(target: Target, pipeline: str, restoring: Restoring, check: Callable[
     if stored is not None and stored.value.journal is not None:
         raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
     if stored is not None and stored.value.intent is not None:
-        restoring.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
-        replay_intent(target, stored, restoring.engine, restoring.boundary, check)
-    carry_out_waiting(target, pipeline, restoring.tell, restoring.boundary)
+        session.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
+        replay_intent(target, stored, session.engine, session.boundary, check)
+    carry_out_waiting(target, pipeline, session.tell, session.boundary)
     return target.registry.head(pipeline)
 
 

@@ -15,7 +15,7 @@
 import json
 from dataclasses import asdict, replace
 
-from reconciler.apply.applying import Applying, ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import ApplyResult, Desired, Wanted, apply_pipeline
 from reconciler.apply.planning import Planned, planned_between
 from reconciler.base.declarations import Held
 from reconciler.base.diagnostics import errors_among
@@ -26,6 +26,7 @@ from reconciler.base.names import fold
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Fate
 from reconciler.environment.commits import who_is_at_work
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
 from reconciler.project.program.model import Program
@@ -54,7 +55,7 @@ def plan_rollback(target: Target, rollback: Rollback) -> Planned:
     return planned_between(target, rollback.pipeline, applied, rolled_back(target, applied, rollback), rollback.words)
 
 
-def roll_back(target: Target, rollback: Rollback, applying: Applying) -> ApplyResult:
+def roll_back(target: Target, rollback: Rollback, session: Session) -> ApplyResult:
     """Carry a rollback out, as an apply of its plan. Raises as `plan_rollback` does, and as `apply_pipeline`."""
 
     def desired(applied: AppliedState) -> Desired:
@@ -64,7 +65,7 @@ def roll_back(target: Target, rollback: Rollback, applying: Applying) -> ApplyRe
 
     wanted = Wanted(desired, rollback.words)
     try:
-        return apply_pipeline(target, rollback.pipeline, applying, wanted)
+        return apply_pipeline(target, rollback.pipeline, session, wanted)
     except ApprovalRequired:
         _propose(target, rollback, plan_rollback(target, rollback).plan)
         raise

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.apply.applying import Applying, approval_for, from_files, nothing_is_to_be_done, pinned_apply
+from reconciler.apply.applying import approval_for, from_files, nothing_is_to_be_done, pinned_apply
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.sizes import measure_hazards
@@ -35,6 +35,7 @@ from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import who_is_at_work
 from reconciler.environment.merged import passed, reach
 from reconciler.environment.progress import Progress, in_built_rows
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.materialize.effects import remove
@@ -82,14 +83,14 @@ class _Approved:
     head: Head
 
 
-def stage_pipeline(target: Target, pipeline: str, applying: Applying) -> StageResult:
+def stage_pipeline(target: Target, pipeline: str, session: Session) -> StageResult:
     """Build what the files bring beside what is in force. Raises ApprovalRequired, PlanRejected, ReconcileError (A570,
     A572), with nothing touched; ManifestInvalid, LeaseHeld, RegistryError, EngineError."""
-    with telling_of_failure(target.registry, pipeline, "apply --no-promote", Event.APPLY_FAILED, applying.tell):
-        return _stage(target, pipeline, applying)
+    with telling_of_failure(target.registry, pipeline, "apply --no-promote", Event.APPLY_FAILED, session.tell):
+        return _stage(target, pipeline, session)
 
 
-def _stage(target: Target, pipeline: str, applying: Applying) -> StageResult:
+def _stage(target: Target, pipeline: str, session: Session) -> StageResult:
     builder = str(uuid.uuid4())
     while True:
         found = _approved(target, pipeline)
@@ -97,20 +98,20 @@ def _stage(target: Target, pipeline: str, applying: Applying) -> StageResult:
             return found
         chosen: set[tuple[str, str]] = set()
         try:
-            views = _build(target, found, applying, builder, chosen)
+            views = _build(target, found, session, builder, chosen)
             if _is_staged(target, found, views):
                 record_staged(target, found.head)
                 return StageResult(pipeline, found.plan, found.head.staged, did_nothing=True)
             holder, waiting = this_process("apply"), HANDOVER_WAIT_SECONDS
-            with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=applying.tell) as lease:
-                staged = _record(target, found, views, applying, lease.check, chosen.clear)
+            with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
+                staged = _record(target, found, views, session, lease.check, chosen.clear)
         except (Exception, KeyboardInterrupt):
-            remove_folders(target, applying, chosen)
+            remove_folders(target, session, chosen)
             raise
         if staged is not None:
             return StageResult(pipeline, found.plan, staged, did_nothing=False)
-        remove_folders(target, applying, chosen)
-        applying.tell(f"something else was applied to {pipeline}, or staged, meanwhile; planning again")
+        remove_folders(target, session, chosen)
+        session.tell(f"something else was applied to {pipeline}, or staged, meanwhile; planning again")
 
 
 def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
@@ -157,7 +158,7 @@ def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list
 
 
 def _build(
-    target: Target, found: _Approved, applying: Applying, builder: str, chosen: set[tuple[str, str]]
+    target: Target, found: _Approved, session: Session, builder: str, chosen: set[tuple[str, str]]
 ) -> dict[str, StagedView]:
     """Build the views from what is published; what `chosen` has is this process's to remove."""
     head, published = found.head, found.head.published
@@ -166,8 +167,8 @@ def _build(
     steps = [step for step in pinned.steps if isinstance(step, BootstrapView)]
     program = as_stored(target, found.desired.program)
     before = head.staged.views if head.staged is not None else {}
-    places, clock = published.relations, applying.clock
-    engine, warehouse = applying.engine, target.warehouse
+    places, clock = published.relations, session.clock
+    engine, warehouse = session.engine, target.warehouse
     building = Building(engine, warehouse, program, pinned.steps, places, builder, clock, pinned.foreign, before)
     views: dict[str, StagedView] = {}
     assert found.applied.snapshot is not None
@@ -177,17 +178,17 @@ def _build(
         if building.has_staged(step):
             views[key] = before[key]
             continue
-        applying.boundary(f"stage_view:{BEFORE}")
+        session.boundary(f"stage_view:{BEFORE}")
         words = describe_step(step)
-        applying.report(Progress(number, len(steps), words, done=False))
+        session.report(Progress(number, len(steps), words, done=False))
         staging, location = building.choose(step), building.folder(step.view)
         chosen.add((location, staging))
         with places_told(target, program.name):
             result = building.build(step)
         require_recorded_types(target.registry, head, settled, program, step.view, result.columns)
-        applying.boundary(f"stage_view:{EFFECTED}")
+        session.boundary(f"stage_view:{EFFECTED}")
         views[key] = StagedView(location, staging, builder, result)
-        applying.report(Progress(number, len(steps), words, done=True, detail=_detail(result, published.step)))
+        session.report(Progress(number, len(steps), words, done=True, detail=_detail(result, published.step)))
     return dict(sorted(views.items()))
 
 
@@ -210,7 +211,7 @@ def _record(
     target: Target,
     found: _Approved,
     views: dict[str, StagedView],
-    applying: Applying,
+    session: Session,
     check: Callable[[], None],
     keep: Callable[[], None],
 ) -> Staged | None:
@@ -253,7 +254,7 @@ def _record(
         views=views,
     )
     registry.write_snapshot(found.plan.pipeline, desired.record, encode_program(desired.program))
-    applying.boundary(f"stage:{INTENDED}")
+    session.boundary(f"stage:{INTENDED}")
     check()
     if required_branches(target, head.pipeline):
         # Before the head names it, so that whatever was looked at after it is known by being another one.
@@ -261,14 +262,14 @@ def _record(
     keep()
     now = replace(head, staged=staged, versions=versions_beside(registry, head, after, numbers))
     registry.replace_head(stored.token, now, staged.id)
-    applying.boundary(f"stage:{RECORDED}")
+    session.boundary(f"stage:{RECORDED}")
     record_staged(target, now)
     audit(target, head.pipeline, "staged", staged)
-    applying.boundary("stage:told")
+    session.boundary("stage:told")
     replaced = head.staged.views.values() if head.staged is not None else ()
     kept = staged_folders(now)
     gone = [(one.location, one.staging) for one in replaced if join_location(one.location, one.staging) not in kept]
-    remove_folders(target, applying, gone)
+    remove_folders(target, session, gone)
     return staged
 
 
@@ -279,15 +280,15 @@ def audit(target: Target, pipeline: str, event: str, staged: Staged) -> None:
     target.registry.record(History.AUDIT, pipeline, [row], f"{event}:{staged.id}")
 
 
-def remove_folders(target: Target, applying: Applying, folders: Iterable[tuple[str, str]]) -> None:
+def remove_folders(target: Target, session: Session, folders: Iterable[tuple[str, str]]) -> None:
     """Remove staging folders (location and name) that nothing names any more."""
     for location, staging in sorted(folders):
         place = join_location(target.warehouse, location)
         try:
-            remove(applying.engine, join_location(place, staging))
+            remove(session.engine, join_location(place, staging))
         except EngineError as error:
             # On an object store; a prune removes it.
-            applying.tell(f"{place}/{staging} stays: {error.message}")
+            session.tell(f"{place}/{staging} stays: {error.message}")
         remove_if_empty(place)
 
 

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from reconciler.apply.applying import Applying, ApplyResult
+from reconciler.apply.applying import ApplyResult
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
 from reconciler.apply.promoting import all_staged, find_staged, plan_promotion, promote
@@ -22,6 +22,7 @@ from reconciler.cli.output import (
     show_json,
     terminal_width,
 )
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -67,7 +68,7 @@ def command(
                 show_json(_as_json(target, planned, "planned", staged, None))
             return EXIT_DONE
         engine, boundary = project.engine_for(which), boundary_from_environment(os.environ)
-        result = promote(target, which, staged, Applying(engine, ProgressLines(), note, boundary))
+        result = promote(target, which, staged, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
         if form == "json":
             show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "promoted", staged, result))
         else:

@@ -5,7 +5,7 @@ import os
 
 import click
 
-from reconciler.apply.applying import Applying, ApplyResult
+from reconciler.apply.applying import ApplyResult
 from reconciler.apply.approvals import give_approval
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
@@ -24,6 +24,7 @@ from reconciler.cli.output import (
     show_json,
     terminal_width,
 )
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
@@ -85,7 +86,7 @@ def command(
                 note(told)
         engine = project.engine_for(rollback.pipeline)
         boundary = boundary_from_environment(os.environ)
-        result = roll_back(target, rollback, Applying(engine, ProgressLines(), note, boundary))
+        result = roll_back(target, rollback, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
         if form == "json":
             show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "applied", result))
         else:

@@ -11,8 +11,9 @@ from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_INTERRUPTED
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
+from reconciler.environment.session import Session
 from reconciler.run.forced_stops import REPLAYED
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.state.stopping import end_this_process
 
 
@@ -53,7 +54,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
         result = run_pipeline(
             project.target,
             name,
-            Running(engine, note, boundary_from_environment(os.environ)),
+            Session(engine, tell=note, boundary=boundary_from_environment(os.environ)),
             once=once,
             interval_seconds=interval,
             stop=lambda: stopped,

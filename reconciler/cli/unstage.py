@@ -4,13 +4,13 @@ import os
 
 import click
 
-from reconciler.apply.applying import Applying
 from reconciler.apply.promoting import drop_staged
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import note, say, show_json
 from reconciler.cli.promote import staged_of
+from reconciler.environment.session import Session
 from reconciler.state.staged import staged_names
 
 
@@ -29,7 +29,7 @@ def command(name: str | None, repo: str, environment: str | None, form: str, pip
     with project_of(repo, environment) as project:
         which, _ = staged_of(project.target, name, pipeline)
         boundary = boundary_from_environment(os.environ)
-        dropped = drop_staged(project.target, which, Applying(project.engine_for(which), tell=note, boundary=boundary))
+        dropped = drop_staged(project.target, which, Session(project.engine_for(which), tell=note, boundary=boundary))
         if form == "json":
             numbers = {key.partition(":")[2]: f"v{number}" for key, number in sorted(dropped.numbers.items())}
             show_json({"form": "reconciler/unstage/v1", "pipeline": which, "dropped": numbers})

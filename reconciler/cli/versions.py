@@ -25,7 +25,7 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.version_differences import show_difference
 from reconciler.environment.commits import short_commit
-from reconciler.environment.progress import Applying
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.objects import KINDS, object_key
 from reconciler.query.rows import RowDifference, compare_rows
@@ -130,7 +130,7 @@ def _refresh(text: str, repo: str, environment: str | None, form: str) -> int:
     with project_of(repo, environment) as project:
         found = find_object(project.target, name)
         engine, boundary = project.engine_for(found.pipeline), boundary_from_environment(os.environ)
-        done = refresh_version(project.target, name, Applying(engine, ProgressLines(), note, boundary))
+        done = refresh_version(project.target, name, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
     if form == "json":
         said = {"pipeline": done.pipeline, "name": done.name, "version": f"v{done.number}"}
         rows = done.refreshed.result.rows

@@ -1,12 +1,9 @@
 """What an apply is given besides its target, and what it tells while it works."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.printing import printable
-from reconciler.engine.protocol import Engine, FailedCalls
+from reconciler.engine.protocol import FailedCalls
 from reconciler.registry.entries import BuildResult
 
 
@@ -19,18 +16,6 @@ class Progress:
     step: str
     done: bool
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Applying:
-    """What an apply is told besides its target: how to compute, whom to tell, where to die in tests, and the clock (in
-    seconds) by which bootstraps are measured."""
-
-    engine: Engine
-    report: Callable[[Progress], None] = lambda progress: None
-    tell: Callable[[str], None] = lambda message: None
-    boundary: Boundary = no_boundary
-    clock: Callable[[], float] = time.monotonic
 
 
 def in_rows(count: int) -> str:

@@ -22,6 +22,7 @@ from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.environment.locations import with_absolute_location, with_root, without_root
 from reconciler.environment.progress import in_failed_calls
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import ForeignStates, newer_steps
 from reconciler.project.program.model import Program
@@ -30,7 +31,7 @@ from reconciler.registry.model import Controls, Head, Sending, Stored
 from reconciler.run.emitting import emit_pinned, pin_emissions, ticked_off
 from reconciler.run.failures import Failures
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
-from reconciler.run.replaying import Running, describe_missing, describe_step_result, describe_unknown, details_of_step
+from reconciler.run.replaying import describe_missing, describe_step_result, describe_unknown, details_of_step
 from reconciler.run.reporting import Reporter
 from reconciler.run.seeking import carry_out_seeks
 from reconciler.run.stepping import StepResult, carry_out, write_intent
@@ -45,10 +46,10 @@ KEPT_RESULTS: Final = 1000
 class Moving:
     """What a run moves, from a head and the program in force; see the module."""
 
-    def __init__(self, target: Target, pipeline: str, running: Running, once: bool, report: Reporter, log: EventLog) -> None:
+    def __init__(self, target: Target, pipeline: str, session: Session, once: bool, report: Reporter, log: EventLog) -> None:
         self._target = target
         self._pipeline = pipeline
-        self._running = running
+        self._session = session
         self._once = once
         self._report = report
         self._log = log
@@ -117,7 +118,7 @@ class Moving:
         """Put connectors where their users want them; they are tried at once, whatever failed before."""
         before = self.stored.token
         self.stored, happened = carry_out_seeks(
-            self._target, self.stored, self._program, controls.seeks, self._running.tell, self._running.boundary
+            self._target, self.stored, self._program, controls.seeks, self._session.tell, self._session.boundary
         )
         # Its commit took along what was ticked off; where nothing came of the seeks, there was none.
         self._dirty = self._dirty and self.stored.token == before
@@ -146,8 +147,8 @@ class Moving:
                 self._pipeline,
                 self._program,
                 pinned,
-                self._running.engine,
-                self._running.boundary,
+                self._session.engine,
+                self._session.boundary,
                 leave_out=waiting,
                 check=self._lease.check,
             )
@@ -205,13 +206,13 @@ class Moving:
             if found.held:
                 names = ", ".join(found.held)
                 message = f"{names} changed, and {self._pipeline} goes on with what it has read"
-                self._running.tell(f"A561: {message}; to follow: reconcile apply {self._pipeline}")
+                self._session.tell(f"A561: {message}; to follow: reconcile apply {self._pipeline}")
         newer = {name: one for name, one in found.newer.items() if self._refused_steps.get(name) != one.step}
         if not newer:
             return False
         result = self._try_step(FollowPipelines(newer))
         if isinstance(result, EngineError):
-            self._running.tell(f"{result.code}: {result.message}; {', '.join(newer)} will be followed at a later step")
+            self._session.tell(f"{result.code}: {result.message}; {', '.join(newer)} will be followed at a later step")
             self._refused_steps |= {name: one.step for name, one in newer.items()}
             self._refusal = result
             return True
@@ -221,7 +222,7 @@ class Moving:
 
     def _try_step(self, work: StepWork) -> StepResult | EngineError:
         """Carry one step out; or what the engine says where it refuses: then the step was withdrawn, whole."""
-        self._running.boundary(f"intent:{BEFORE}")
+        self._session.boundary(f"intent:{BEFORE}")
         self.stored = write_intent(self._target, self.stored, work)
         self._dirty = False
         intent = self.stored.value.intent
@@ -231,8 +232,8 @@ class Moving:
                 self._target,
                 self.stored,
                 self._program,
-                self._running.engine,
-                self._running.boundary,
+                self._session.engine,
+                self._session.boundary,
                 self._lease.check,
                 doing=self._report.doing,
             )
@@ -259,7 +260,7 @@ class Moving:
             settings = with_absolute_location(connector.settings, self._target.root)
             known = with_root(self.stored.value.positions.get(key), self._target.root)
             try:
-                available = self._running.engine.discover(connector.qualified_name, settings, known)
+                available = self._session.engine.discover(connector.qualified_name, settings, known)
             except EngineError as error:
                 self._failed(key, error)
                 continue
@@ -283,7 +284,7 @@ class Moving:
         if isinstance(result, IngestFailed) or len(by_key) == 1:
             self._failed(key, result, by_key.get(key))
         else:
-            self._running.tell(f"{result.code}: {result.message}; looking which input it is")
+            self._session.tell(f"{result.code}: {result.message}; looking which input it is")
             self._suspects = set(by_key)
 
     def _stepped(self, result: StepResult, ingests: list[Ingest] | None = None, *, is_told: bool = False) -> None:
@@ -291,10 +292,10 @@ class Moving:
         self.step_count += 1
         self.row_count += sum(result.rows.values())
         if not is_told:
-            self._running.tell(describe_step_result(self._pipeline, result))
+            self._session.tell(describe_step_result(self._pipeline, result))
         for view, failed in result.failed_calls.items():
             for one in failed:
-                self._running.tell(f"{view}: {in_failed_calls(one)}")
+                self._session.tell(f"{view}: {in_failed_calls(one)}")
         self._report.stepped(result.step, result.seconds)
         happened = [Happened(Event.STEP_PUBLISHED, "", result.step, details_of_step(result))]
         for name, rows in sorted(result.rows.items()):
@@ -326,10 +327,10 @@ class Moving:
         table, happened = connector.relation, []
         if new.unknown:
             rows = {field: unknown[field] for field in new.unknown if field in unknown}
-            self._running.tell(describe_unknown(name, table, new.unknown, rows))
+            self._session.tell(describe_unknown(name, table, new.unknown, rows))
             happened.append(Happened(Event.FIELDS_UNKNOWN, name, result.step, {"rows": rows, "fields": list(new.unknown)}))
         if new.missing:
-            self._running.tell(describe_missing(name, table, new.missing))
+            self._session.tell(describe_missing(name, table, new.missing))
             happened.append(Happened(Event.FIELDS_MISSING, name, result.step, {"fields": list(new.missing)}))
         return happened
 
@@ -366,7 +367,7 @@ class Moving:
         is_news = before is None or (before.error.code, before.error.message) != (error.code, error.message)
         # With `once` the first failure is what the run ends with, and is told then.
         if is_news and not (self._once and self.first_failure is error):
-            self._running.tell(f"{error.code}: {error.message}")
+            self._session.tell(f"{error.code}: {error.message}")
         if before is None or before.error.code != error.code:
             details = {"code": error.code, "message": error.message}
             self._log.record(Event.CONNECTOR_FAILING, name, None, details)

@@ -7,15 +7,15 @@ step is made with another version of Spark or Python than was planned for (`plan
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.boundaries import Boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.base.printing import printable
 from reconciler.engine.protocol import Engine
 from reconciler.environment.planned_engine import require_planned_engine
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.program.model import Program
@@ -24,15 +24,6 @@ from reconciler.registry.model import Head, Stored
 from reconciler.run.stepping import StepResult, carry_out, unchecked
 from reconciler.state.applied import read_applied
 from reconciler.state.snapshots import read_snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """What a maker of steps is told besides its target: how to compute, whom to tell, where to die in tests."""
-
-    engine: Engine
-    tell: Callable[[str], None] = lambda message: None
-    boundary: Boundary = no_boundary
 
 
 def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Program]:
@@ -44,14 +35,14 @@ def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Progr
 
 
 def ready_for_steps(
-    target: Target, pipeline: str, running: Running, steps: list[StepResult], check: Callable[[], None] = unchecked
+    target: Target, pipeline: str, session: Session, steps: list[StepResult], check: Callable[[], None] = unchecked
 ) -> tuple[Stored[Head], Program]:
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
     found = target.registry.head(pipeline)
     if found is not None and found.value.intent is not None and isinstance(found.value.intent.work, RestoreCheckpoint):
         # It brings a program of its own, and there may be none in force yet.
-        running.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
-        replay_intent(target, found, running.engine, running.boundary, check)
+        session.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
+        replay_intent(target, found, session.engine, session.boundary, check)
     stored, program = program_in_force(target, pipeline)
     if stored.value.journal is not None:
         opened = stored.value.journal.opened_at
@@ -60,16 +51,16 @@ def ready_for_steps(
         )
     require_newest_registry(target, stored.value)
     if stored.value.intent is not None:
-        running.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
+        session.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:
-            stored, result = carry_out(target, stored, program, running.engine, running.boundary, check)
+            stored, result = carry_out(target, stored, program, session.engine, session.boundary, check)
         except EngineError as error:
             # Its input is offered again; who asks now gets an answer of its own.
-            running.tell(f"nothing of it stays: {error.message}")
+            session.tell(f"nothing of it stays: {error.message}")
             stored, program = program_in_force(target, pipeline)
             require_planned_engine(target, program)
             return stored, program
-        running.tell(describe_step_result(pipeline, result))
+        session.tell(describe_step_result(pipeline, result))
         steps.append(result)
     require_planned_engine(target, program)
     return stored, program

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from reconciler.base.errors import ReconcileError, RegistryConflict, RegistryError
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.registry.model import Controls
 from reconciler.run.failures import wait_after
 from reconciler.run.moving import Moving
-from reconciler.run.replaying import Running, ready_for_steps
+from reconciler.run.replaying import ready_for_steps
 from reconciler.run.reporting import Reporter
 from reconciler.run.stepping import StepResult
 from reconciler.state.checkpoints import write_checkpoint
@@ -56,11 +57,11 @@ class RunLoop:
     """One run, over all the leases that it holds; see the module."""
 
     def __init__(
-        self, target: Target, pipeline: str, running: Running, pace: Pace, reporter: Reporter, log: EventLog
+        self, target: Target, pipeline: str, session: Session, pace: Pace, reporter: Reporter, log: EventLog
     ) -> None:
         self._target = target
         self._pipeline = pipeline
-        self._running = running
+        self._session = session
         self._pace = pace
         self._report = reporter
         self._log = log
@@ -70,7 +71,7 @@ class RunLoop:
         self._began = False
         self._checkpoint_at = 0.0
         self._checkpointed: int | None = None
-        self.moving = Moving(target, pipeline, running, pace.once, reporter, log)
+        self.moving = Moving(target, pipeline, session, pace.once, reporter, log)
 
     def happen(self, happening: Happening) -> None:
         """Go over to the state to which a happening leads."""
@@ -83,7 +84,7 @@ class RunLoop:
         except ReconcileError as error:
             if error.code != "A507" or not self._began:
                 raise
-            self._running.tell(f"{error.message}; waiting for it")
+            self._session.tell(f"{error.message}; waiting for it")
             self.happen(Happening.APPLY)
             return Outcome.AWAITS_APPLY
         while True:
@@ -113,7 +114,7 @@ class RunLoop:
                 self.happen(Happening.FIND)
             self._log.record(Event.STEP_REPLAYED, step=head.value.intent.step)
         replayed: list[StepResult] = []
-        stored, program = ready_for_steps(self._target, self._pipeline, self._running, replayed, lease.check)
+        stored, program = ready_for_steps(self._target, self._pipeline, self._session, replayed, lease.check)
         self.moving.start_from(lease, stored, program, replayed)
         self._wait, self._look_at = 0.0, 0.0
         if not self._began:
@@ -188,7 +189,7 @@ class RunLoop:
         """Wait until the registry can be reached again."""
         self._troubles += 1
         told = error if isinstance(error, ReconcileError) else RegistryError("G603", f"{type(error).__name__}: {error}")
-        self._running.tell(f"{told.code}: {told.message}; trying again")
+        self._session.tell(f"{told.code}: {told.message}; trying again")
         self._report.failing_as_a_whole(told)
         self._report.write()
         while True:
@@ -214,12 +215,12 @@ class RunLoop:
         if pauses:
             self._tell_of_pause()
         else:
-            self._running.tell(f"{self._pipeline} is resumed")
+            self._session.tell(f"{self._pipeline} is resumed")
         self._look_at = 0.0
 
     def _tell_of_pause(self) -> None:
         name = self._pipeline
-        self._running.tell(f"{name} is paused: no input is taken; to go on: reconcile resume {name}")
+        self._session.tell(f"{name} is paused: no input is taken; to go on: reconcile resume {name}")
 
     def _checkpoint_if_due(self) -> None:
         if time.monotonic() >= self._checkpoint_at:
@@ -235,7 +236,7 @@ class RunLoop:
         try:
             written = write_checkpoint(self._target, self.moving.stored.value, None, cause)
         except RegistryError as error:
-            self._running.tell(f"no checkpoint was written: {error.code}: {error.message}")
+            self._session.tell(f"no checkpoint was written: {error.code}: {error.message}")
             return
         self._checkpointed = step
         self._log.record(Event.CHECKPOINT, "", step, {"name": written.name, "cause": cause})

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from reconciler.base.errors import LeaseHeld, ReconcileError
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.run.forced_stops import watching_for_force
-from reconciler.run.replaying import Running as Running
 from reconciler.run.replaying import replay_intent as replay_intent
 from reconciler.run.reporting import Reporter
 from reconciler.run.run_loop import Outcome, Pace, RunLoop
@@ -44,7 +44,7 @@ class RunResult:
 def run_pipeline(
     target: Target,
     pipeline: str,
-    running: Running,
+    session: Session,
     *,
     once: bool,
     interval_seconds: float = 1.0,
@@ -59,11 +59,11 @@ def run_pipeline(
         # It was meant for another run, which has ended.
         take_away_stop(target.registry, pipeline)
     reporter = Reporter(target.registry, pipeline, holder, once=once)
-    log = EventLog(target.registry, pipeline, running.tell)
-    loop = RunLoop(target, pipeline, running, Pace(once, interval_seconds, stop), reporter, log)
+    log = EventLog(target.registry, pipeline, session.tell)
+    loop = RunLoop(target, pipeline, session, Pace(once, interval_seconds, stop), reporter, log)
     try:
         with watching_for_force(target.registry, pipeline, abandon):
-            _run(target, pipeline, running, loop, log, stop)
+            _run(target, pipeline, session, loop, log, stop)
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.
         raise
@@ -78,12 +78,12 @@ def run_pipeline(
     return RunResult(pipeline, tuple(moved.steps), moved.skipped, moved.step_count, moved.row_count)
 
 
-def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, log: EventLog, stop: Callable[[], bool]) -> None:
+def _run(target: Target, pipeline: str, session: Session, loop: RunLoop, log: EventLog, stop: Callable[[], bool]) -> None:
     former = None
     while True:
         mine, held = this_process("run"), False
         try:
-            with hold_lease(target.registry, pipeline, mine, report=running.tell) as lease:
+            with hold_lease(target.registry, pipeline, mine, report=session.tell) as lease:
                 held = True
                 outcome = loop.under_lease(lease)
         except LeaseHeld:
@@ -95,7 +95,7 @@ def _run(target: Target, pipeline: str, running: Running, loop: RunLoop, log: Ev
         else:
             former = mine.id
             if outcome is Outcome.HANDED_OVER:
-                running.tell(f"handed {pipeline} over; waiting to go on")
+                session.tell(f"handed {pipeline} over; waiting to go on")
         match outcome:
             case Outcome.ENDED:
                 return

@@ -4,32 +4,33 @@ from reconciler.base.boundaries import BEFORE
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import ReconcileError
 from reconciler.base.names import did_you_mean, fold
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.query.querying import require_relations
 from reconciler.query.waiting import waiting_hint
 from reconciler.registry.intents import RunStatement
 from reconciler.run.pausing import carry_out_waiting
-from reconciler.run.replaying import Running, program_in_force, ready_for_steps
+from reconciler.run.replaying import program_in_force, ready_for_steps
 from reconciler.run.stepping import StepResult, carry_out, write_intent
 from reconciler.sql.adhoc import Delete, Insert, read_change
 from reconciler.state.lease import hold_lease, this_process
 
 
-def execute(target: Target, pipeline: str, sql: str, running: Running) -> StepResult:
+def execute(target: Target, pipeline: str, sql: str, session: Session) -> StepResult:
     """Run one INSERT or DELETE as a step. Raises ReconcileError for what is not one, or not allowed on that table."""
     change = read_change(sql)
     if isinstance(change, Diagnostic):
         raise ReconcileError(change.code, change.message, change.hint)
-    with hold_lease(target.registry, pipeline, this_process("execute"), report=running.tell) as lease:
+    with hold_lease(target.registry, pipeline, this_process("execute"), report=session.tell) as lease:
         steps: list[StepResult] = []
-        ready_for_steps(target, pipeline, running, steps, lease.check)
-        carry_out_waiting(target, pipeline, running.tell, running.boundary)
+        ready_for_steps(target, pipeline, session, steps, lease.check)
+        carry_out_waiting(target, pipeline, session.tell, session.boundary)
         stored, program = program_in_force(target, pipeline)
         work = _statement(target, program, change, sql)
-        running.boundary(f"intent:{BEFORE}")
+        session.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, work)
-        return carry_out(target, stored, program, running.engine, running.boundary, lease.check)[1]
+        return carry_out(target, stored, program, session.engine, session.boundary, lease.check)[1]
 
 
 def _statement(target: Target, program: Program, change: Insert | Delete, sql: str) -> RunStatement:

@@ -19,13 +19,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from reconciler.apply.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.apply.applying import ApplyResult, Progress, apply_pipeline
 from reconciler.apply.approvals import record_approval
 from reconciler.apply.explaining import Explanation, explain
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.apply.refreshing import RefreshResult, refresh_version
-from reconciler.apply.restore import Restored, Restoring, restore_checkpoint
+from reconciler.apply.restore import Restored, restore_checkpoint
 from reconciler.apply.rolling_back import plan_rollback, roll_back
 from reconciler.apply.staging import StageResult, stage_pipeline
 from reconciler.base.boundaries import Boundary, no_boundary
@@ -33,6 +33,7 @@ from reconciler.delta.opening import is_on_s3
 from reconciler.engine.protocol import Engine, Rows
 from reconciler.engine.resources import Resources, process_settings
 from reconciler.environment.resources import applied_resources, desired_resources
+from reconciler.environment.session import Session
 from reconciler.environment.source import find_root
 from reconciler.environment.target import Target, open_target
 from reconciler.plan.model import Plan
@@ -40,7 +41,6 @@ from reconciler.query.querying import Answer, StepRows, query, read_relations, s
 from reconciler.query.rows import RowDifference, compare_rows
 from reconciler.registry.model import AliasMove, Staged
 from reconciler.run.pausing import pause_connector, put_connector, skip_file
-from reconciler.run.replaying import Running
 from reconciler.run.running import RunResult, run_pipeline
 from reconciler.run.statements import execute
 from reconciler.run.stepping import StepResult
@@ -173,7 +173,9 @@ class Pipeline:
     ) -> ApplyResult:
         """Apply the files. Raises ApprovalRequired or PlanRejected, with nothing touched."""
         return apply_pipeline(
-            self._project.target, self.name, Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
+            self._project.target,
+            self.name,
+            Session(self._project.engine_to_apply(self.name), report=report, tell=tell, boundary=boundary),
         )
 
     def stage(
@@ -184,8 +186,8 @@ class Pipeline:
     ) -> StageResult:
         """Build new versions of views beside those that serve, without making them active. Raises ApprovalRequired or
         PlanRejected, with nothing touched."""
-        applying = Applying(self._project.engine_to_apply(self.name), report, tell, boundary)
-        return stage_pipeline(self._project.target, self.name, applying)
+        session = Session(self._project.engine_to_apply(self.name), report=report, tell=tell, boundary=boundary)
+        return stage_pipeline(self._project.target, self.name, session)
 
     def promote(
         self,
@@ -197,7 +199,12 @@ class Pipeline:
         """Make active what is staged, all of it. `name` (`revenue@v3`): only if that is staged."""
         target = self._project.target
         staged = self._staged(name)
-        return promote(target, self.name, staged, Applying(self._project.engine_for(self.name), report, tell, boundary))
+        return promote(
+            target,
+            self.name,
+            staged,
+            Session(self._project.engine_for(self.name), report=report, tell=tell, boundary=boundary),
+        )
 
     def plan_promotion(self, name: str | None = None) -> Plan:
         """The plan of `promote`."""
@@ -205,8 +212,8 @@ class Pipeline:
 
     def unstage(self, boundary: Boundary = no_boundary) -> Staged:
         """Drop what is staged; what was."""
-        applying = Applying(self._project.engine_for(self.name), boundary=boundary)
-        return drop_staged(self._project.target, self.name, applying)
+        session = Session(self._project.engine_for(self.name), boundary=boundary)
+        return drop_staged(self._project.target, self.name, session)
 
     def refresh_version(
         self,
@@ -217,8 +224,8 @@ class Pipeline:
     ) -> RefreshResult:
         """Compute a version of a view that is not active (`revenue@v1`) once, from what is published now."""
         given = versioned_name(name)
-        applying = Applying(self._project.engine_for(self.name), report, tell, boundary)
-        return refresh_version(self._project.target, VersionedName(self.name, given.name, given.version), applying)
+        session = Session(self._project.engine_for(self.name), report=report, tell=tell, boundary=boundary)
+        return refresh_version(self._project.target, VersionedName(self.name, given.name, given.version), session)
 
     def _staged(self, name: str | None) -> Staged:
         target = self._project.target
@@ -277,13 +284,13 @@ class Pipeline:
         tell: Callable[[str], None],
         boundary: Boundary,
     ) -> ApplyResult:
-        applying = Applying(self._project.engine_for(self.name), report, tell, boundary)
-        return roll_back(self._project.target, rollback, applying)
+        session = Session(self._project.engine_for(self.name), report=report, tell=tell, boundary=boundary)
+        return roll_back(self._project.target, rollback, session)
 
     def run_once(self, tell: Callable[[str], None] = lambda message: None, boundary: Boundary = no_boundary) -> RunResult:
         """Ingest what the inputs have and bring every view up to date."""
-        running = Running(self._project.engine_for(self.name), tell, boundary)
-        return run_pipeline(self._project.target, self.name, running, once=True)
+        session = Session(self._project.engine_for(self.name), tell=tell, boundary=boundary)
+        return run_pipeline(self._project.target, self.name, session, once=True)
 
     def stop(self, *, force: bool = False) -> bool:
         """Have the live run of this pipeline end, and wait until it has. False: there was none."""
@@ -323,7 +330,9 @@ class Pipeline:
         self, sql: str, boundary: Boundary = no_boundary, tell: Callable[[str], None] = lambda message: None
     ) -> StepResult:
         """Run one INSERT or DELETE on a table and bring every view up to date."""
-        return execute(self._project.target, self.name, sql, Running(self._project.engine_for(self.name), tell, boundary))
+        return execute(
+            self._project.target, self.name, sql, Session(self._project.engine_for(self.name), tell=tell, boundary=boundary)
+        )
 
     def select(self, sql: str, at_step: int | None = None) -> Rows:
         """Run a SELECT at the published step, or at an earlier one; columns and rows."""
@@ -365,10 +374,10 @@ class Pipeline:
     ) -> Restored:
         """Go back to a checkpoint, or take over another pipeline's; `replaces`: in place of what is applied here. Raises
         ApprovalRequired where another program comes into force by it; `approve_as` approves that, by this name."""
-        restoring = Restoring(self._project.engine_for(from_pipeline or self.name), tell, boundary)
+        session = Session(self._project.engine_for(from_pipeline or self.name), tell=tell, boundary=boundary)
         target = self._project.target
         return restore_checkpoint(
-            target, self.name, checkpoint, restoring, from_pipeline, replaces=replaces, approve_as=approve_as
+            target, self.name, checkpoint, session, from_pipeline, replaces=replaces, approve_as=approve_as
         )
 
     def versions(self, name: str, kind: str | None = None, limit: int | None = None) -> VersionList:

@@ -19,8 +19,9 @@ import pytest
 from reconciler import Project
 from reconciler.base.boundaries import no_boundary
 from reconciler.engine.protocol import Engine
+from reconciler.environment.session import Session
 from reconciler.registry.protocol import History
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
 
@@ -217,7 +218,7 @@ def test_the_broker_dies_on_the_way_and_comes_back(tmp_path: Path, spark_engine:
     project = applied(root, spark_engine, topic, [SYNCED], kafka_broker)
     stopping = threading.Event()
     told: list[str] = []
-    running = Running(spark_engine, told.append, no_boundary)
+    running = Session(spark_engine, tell=told.append, boundary=no_boundary)
     target = project.target
 
     def go() -> None:

@@ -12,7 +12,7 @@ from reconciler import Project
 from reconciler.apply.rolling_back import roll_back
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.engine.recording import RecordingEngine
-from reconciler.environment.progress import Applying
+from reconciler.environment.session import Session
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import rollback_of
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
@@ -200,7 +200,7 @@ def test_copies_that_somebody_took_are_computed_after_all(maintained: Shop, firs
                 shutil.rmtree(folder)
 
     target = Project.open(maintained.root, engine=maintained.engine).target
-    roll_back(target, rollback_of(target, versioned_name("total")), Applying(maintained.engine, boundary=vacuum))
+    roll_back(target, rollback_of(target, versioned_name("total")), Session(maintained.engine, boundary=vacuum))
     assert maintained.built() == ["total"]
     assert stored_rows(maintained.root, "total") == first("(3, 30)")
 
@@ -217,7 +217,7 @@ def test_a_rollback_to_one_that_dies_is_finished_by_the_next(maintained: Shop, f
     maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
     maintained.built()
     target = Project.open(maintained.root, engine=maintained.engine).target
-    dying = Applying(maintained.engine, boundary=crash_at(point))
+    dying = Session(maintained.engine, boundary=crash_at(point))
     with pytest.raises(Crash):
         roll_back(target, rollback_of(target, versioned_name("total")), dying)
     maintained("apply", "shop")

@@ -10,7 +10,8 @@ import pytest
 
 from reconciler import Project
 from reconciler.engine.recording import RecordingEngine
-from reconciler.run.running import Running, run_pipeline
+from reconciler.environment.session import Session
+from reconciler.run.running import run_pipeline
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS
@@ -250,7 +251,7 @@ def test_a_live_run_keeps_it_up_to_date(shop: Shop) -> None:
     shop("apply", "shop")
     stopping = threading.Event()
     target = Project.open(shop.root).target
-    running = Running(RecordingEngine(DeltaWriter()))
+    running = Session(RecordingEngine(DeltaWriter()))
     going = threading.Thread(
         target=lambda: run_pipeline(target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
     )

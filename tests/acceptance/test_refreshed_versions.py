@@ -10,7 +10,7 @@ from reconciler import Project
 from reconciler.apply.refreshing import refresh_version
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.protocol import Selection, StoredSource
-from reconciler.environment.progress import Applying
+from reconciler.environment.session import Session
 from reconciler.versions.looking import versioned_name
 from tests.acceptance.killed import kill
 from tests.acceptance.shop import stored_rows
@@ -186,7 +186,9 @@ def test_something_else_that_is_applied_meanwhile_is_what_it_is_computed_in(shop
     target = Project.open(shop.root).target
     told: list[str] = []
     result = refresh_version(
-        target, versioned_name("total@v0"), Applying(shop.engine, lambda one: None, told.append, boundary)
+        target,
+        versioned_name("total@v0"),
+        Session(shop.engine, report=lambda one: None, tell=told.append, boundary=boundary),
     )
     assert "beginning again" in told[-1]
     assert result.refreshed.step == 4

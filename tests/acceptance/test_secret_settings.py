@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.applying import Applying, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import Desired, Wanted, apply_pipeline
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.environment.source import files_of
 from reconciler.project.snapshot.model import take_snapshot
 from reconciler.service.api import Project
@@ -169,7 +170,7 @@ def apply_in_the_older_form(shop: Shop, spark: dict[str, str]) -> None:
         settings = replace(snapshot.program.settings, environment=dict(sorted(spark.items())), sealed={})
         return Desired(take_snapshot(replace(snapshot.program, settings=settings)), lambda: "")
 
-    apply_pipeline(target, "shop", Applying(RecordingEngine(DeltaWriter())), Wanted(desired))
+    apply_pipeline(target, "shop", Session(RecordingEngine(DeltaWriter())), Wanted(desired))
 
 
 def test_what_was_recorded_in_clear_is_not_shown_and_modifies_nothing(shop: Shop) -> None:

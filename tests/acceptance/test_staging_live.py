@@ -12,7 +12,8 @@ import pytest
 from reconciler import Project
 from reconciler.engine.protocol import ViewBuild
 from reconciler.engine.recording import RecordingEngine
-from reconciler.run.running import Running, run_pipeline
+from reconciler.environment.session import Session
+from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter
@@ -58,7 +59,7 @@ class Shop(VersionedShop):
         """A live run, in a thread and with an engine of its own; what it tells."""
         stopping, told = threading.Event(), list[str]()
         target = Project.open(self.root).target
-        running = Running(RecordingEngine(DeltaWriter()), told.append)
+        running = Session(RecordingEngine(DeltaWriter()), tell=told.append)
         going = threading.Thread(
             target=lambda: run_pipeline(target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
         )

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.applying import Applying, apply_pipeline
+from reconciler.apply.applying import apply_pipeline
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.service.api import Pipeline, Project
@@ -46,7 +47,7 @@ def shop(tmp_path: Path, engine: RecordingEngine) -> Pipeline:
 
 def apply(shop: Pipeline, engine: RecordingEngine, seconds: float) -> None:
     clock = ticking(seconds)
-    apply_pipeline(shop._project.target, "shop", Applying(engine, clock=lambda: next(clock)))
+    apply_pipeline(shop._project.target, "shop", Session(engine, clock=lambda: next(clock)))
 
 
 def placements(shop: Pipeline) -> dict[str, Placement]:
@@ -92,7 +93,7 @@ def test_a_step_keeps_rows_and_bytes_of_what_it_writes(shop: Pipeline, engine: R
 
 def test_who_finds_a_build_complete_learns_no_time_from_it(shop: Pipeline, engine: RecordingEngine) -> None:
     with pytest.raises(Crash):
-        apply_pipeline(shop._project.target, "shop", Applying(engine, boundary=crash_at("bootstrap_view:effected")))
+        apply_pipeline(shop._project.target, "shop", Session(engine, boundary=crash_at("bootstrap_view:effected")))
     apply(shop, engine, 2.5)
     found = placements(shop)["first"]
     assert (found.rows, found.seconds, found.rows_read) == (1, None, 0)
@@ -107,5 +108,5 @@ def test_a_refused_apply_leaves_no_figures(shop: Pipeline, engine: RecordingEngi
             raise EngineError("X731", "no")
 
     with pytest.raises(EngineError):
-        apply_pipeline(shop._project.target, "shop", Applying(Refusing(DeltaWriter())))
+        apply_pipeline(shop._project.target, "shop", Session(Refusing(DeltaWriter())))
     assert placements(shop)["first"].seconds == 2.5

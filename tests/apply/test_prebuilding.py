@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from reconciler.apply.applying import Applying, ApplyResult, Progress, apply_pipeline
+from reconciler.apply.applying import ApplyResult, Progress, apply_pipeline
 from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
 from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import Built, TableBuild, ViewBuild
 from reconciler.engine.recording import Contents, RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.snapshots import read_snapshot
 from tests.engine.delta_writer import DeltaWriter
@@ -184,7 +185,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
         try:
             target = opened(root)._project.target
             engine = RecordingEngine(DeltaWriter())
-            run_pipeline(target, "shop", Running(engine), once=False, interval_seconds=0.02, stop=ended.is_set)
+            run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.02, stop=ended.is_set)
         except BaseException as error:
             failures.append(error)
 
@@ -230,7 +231,7 @@ class Feeding:
 def apply(root: Path, engine: RecordingEngine, boundary: Boundary = no_boundary) -> tuple[ApplyResult, list[Progress]]:
     told: list[Progress] = []
     target = opened(root)._project.target
-    return apply_pipeline(target, "shop", Applying(engine, report=told.append, boundary=boundary)), told
+    return apply_pipeline(target, "shop", Session(engine, report=told.append, boundary=boundary)), told
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.applying import Applying, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import Desired, Wanted, apply_pipeline
 from reconciler.base.errors import EngineError
 from reconciler.engine.installed import installed_spark
 from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.resources import process_settings
 from reconciler.environment.resources import applied_resources, desired_resources
+from reconciler.environment.session import Session
 from reconciler.environment.source import files_of
 from reconciler.plan.model import Plan
 from reconciler.plan.text_form import render_text
@@ -134,7 +135,7 @@ def apply_as_recorded_before(root: Path) -> None:
         program = replace(snapshot.program, settings=before_environments(snapshot.program.settings))
         return Desired(take_snapshot(program), lambda: "")
 
-    apply_pipeline(target, "shop", Applying(RecordingEngine(DeltaWriter())), Wanted(desired))
+    apply_pipeline(target, "shop", Session(RecordingEngine(DeltaWriter())), Wanted(desired))
 
 
 @pytest.mark.parametrize("spark", ["{spark.jars: evil.jar}", "{}"])

@@ -11,8 +11,8 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.registry.model import Sending
-from reconciler.run.replaying import Running
 from reconciler.run.running import run_pipeline
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.recorded import PIPELINE, YAML, feed, head_of, open_project, write_project
@@ -82,7 +82,7 @@ def test_a_step_pins_in_the_commit_that_publishes_it(shop: Path, engine: LooksAt
             at_publication.append(pinned(shop))
 
     target = open_project(shop, engine)._project.target
-    run_pipeline(target, PIPELINE, Running(engine, boundary=look), once=True)
+    run_pipeline(target, PIPELINE, Session(engine, boundary=look), once=True)
     (first, second) = engine.looked
     assert first[0] == first[1]
     assert second[0] == second[1]

@@ -15,9 +15,10 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Available, Emission, Emitted
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.registry.protocol import Registry
 from reconciler.run.replaying import describe_step_result
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.run.stepping import StepResult
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
@@ -111,7 +112,7 @@ def test_a_registry_that_can_not_be_reached_holds_a_live_run_up_and_does_not_end
     (root / "source/log/1.json").rename(root / "later")
     threading.Timer(2.0, lambda: (root / "later").rename(root / "source/log/1.json")).start()
     flaky = replace(target, registry=cast(Registry, registry))
-    run_pipeline(flaky, "shop", Running(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
+    run_pipeline(flaky, "shop", Session(engine, tell=told.append), once=False, interval_seconds=0.1, stop=stop)
     assert any("can't be reached; trying again" in message for message in told)
     assert len(rows(root)) == 2
     assert len(rows(root, "log")) == 1
@@ -151,7 +152,7 @@ def test_a_run_says_when_a_connector_fails_for_another_reason(root: Path, monkey
     deadline = time.monotonic() + 30
     stop = lambda: (not engine.problems and "log.lines" in str(told[-1:])) or time.monotonic() > deadline  # noqa: E731
     put(root, "log", "1.json", {"line": "hello"})
-    run_pipeline(target, "shop", Running(engine, told.append), once=False, interval_seconds=0.05, stop=stop)
+    run_pipeline(target, "shop", Session(engine, tell=told.append), once=False, interval_seconds=0.05, stop=stop)
     assert [line for line in told if line.startswith("X7")] == ["X714: a.csv", "X714: b.csv", "X713: b.csv"]
     failing = [event.details["code"] for event in events(root) if event.event == "connector failing"]
     assert failing == ["X714", "X713"]
@@ -213,7 +214,7 @@ def test_an_output_that_fails_lags_and_catches_up_and_inputs_go_on(tmp_path: Pat
 
     def go() -> None:
         target = opened(root, engine)._project.target
-        run_pipeline(target, "shop", Running(engine), once=False, interval_seconds=0.1, stop=stopping.is_set)
+        run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.1, stop=stopping.is_set)
 
     going = threading.Thread(target=go)
     going.start()

@@ -16,9 +16,10 @@ import pytest
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.registry.model import Lease, Wish
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.state.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
 from reconciler.state.stopping import live_run, stop_run
 from tests.engine.delta_writer import DeltaWriter
@@ -85,7 +86,7 @@ def test_an_idle_run_writes_nothing_and_asks_the_engine_for_nothing_but_what_is_
         return looks > 40
 
     target = opened(root, engine)._project.target
-    run_pipeline(target, "shop", Running(engine), once=False, interval_seconds=0.05, stop=stop)
+    run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.05, stop=stop)
     assert {call[0] for call in engine.calls if isinstance(call, tuple)} == {"discover"}
     assert len({stored.token for stored in tokens if stored}) == 1
 

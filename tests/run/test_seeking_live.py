@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from reconciler.cli.main import run
-from reconciler.run.running import Running, run_pipeline
+from reconciler.environment.session import Session
+from reconciler.run.running import run_pipeline
 from reconciler.state.controls import read_controls
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.emissions import connector
@@ -25,7 +26,7 @@ def running(sea: Sea) -> Iterator[None]:
     stopping = threading.Event()
     going = threading.Thread(
         target=lambda: run_pipeline(
-            sea.target, "shop", Running(sea.engine), once=False, interval_seconds=0.1, stop=stopping.is_set
+            sea.target, "shop", Session(sea.engine), once=False, interval_seconds=0.1, stop=stopping.is_set
         )
     )
     going.start()

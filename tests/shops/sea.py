@@ -14,8 +14,9 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.engine.recording_sinks import Message
+from reconciler.environment.session import Session
 from reconciler.run.pausing import Put, put_connector
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.state.controls import seek_connector
 from reconciler.state.events import read_events
 from tests.engine.delta_writer import DeltaWriter
@@ -76,7 +77,7 @@ class Sea(Shop):
     def run(self, boundary: Boundary = no_boundary) -> str:
         """A run until nothing is new; the code that it ended with, if it did."""
         try:
-            run_pipeline(self.target, "shop", Running(self.engine, boundary=boundary), once=True)
+            run_pipeline(self.target, "shop", Session(self.engine, boundary=boundary), once=True)
         except EngineError as error:
             return error.code
         return ""

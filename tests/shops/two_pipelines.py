@@ -8,8 +8,9 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.registry.model import Head
-from reconciler.run.running import Running, run_pipeline
+from reconciler.run.running import run_pipeline
 from reconciler.service.api import Pipeline, Project
 from tests.engine.delta_writer import DeltaWriter
 
@@ -79,7 +80,7 @@ class Pair:
     def run(self, name: str = "grades", boundary: Boundary = no_boundary) -> list[str]:
         """Run once; what it told."""
         told: list[str] = []
-        run_pipeline(self.project.target, name, Running(self.engine, told.append, boundary), once=True)
+        run_pipeline(self.project.target, name, Session(self.engine, tell=told.append, boundary=boundary), once=True)
         return told
 
     def read_steps(self) -> dict[str, int]:

@@ -99,9 +99,9 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
     """
     remember_credentials(settings or {})
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        return session
     if _is_submitted():
         return _join(settings or {}, needs_s3)
     java = find_java()

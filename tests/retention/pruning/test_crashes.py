@@ -12,7 +12,8 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Vacuum
 from reconciler.engine.recording import RecordingEngine
-from reconciler.run.running import Running, run_pipeline
+from reconciler.environment.session import Session
+from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow
@@ -96,7 +97,7 @@ def test_a_live_run_lets_a_prune_in_and_goes_on(shop: Shop) -> None:
     connector = f"  connectors: [{{name: c, table: orders, transport: {transport}, format: {{name: json}}}}]\n"
     shop.apply(THIRD, SHORT + connector)
     stopping = threading.Event()
-    running = Running(Shop(shop.root).engine)
+    running = Session(Shop(shop.root).engine)
     going = threading.Thread(
         target=lambda: run_pipeline(shop.target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
     )

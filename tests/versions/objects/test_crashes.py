@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.apply.applying import Applying, apply_pipeline
+from reconciler.apply.applying import apply_pipeline
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.engine.recording import RecordingEngine
+from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
 from reconciler.registry.protocol import History
 from reconciler.versions.looking import find_object, list_versions, versioned_name
@@ -85,7 +86,7 @@ def apply_with(root: Path, faults: Faults) -> None:
     target = open_target(root, None)
     registry: Any = Faulty(target.registry, WRITES, faults, RuntimeError)
     engine: Any = RecordingEngine(DeltaWriter())
-    apply_pipeline(replace(target, registry=registry), "shop", Applying(engine, boundary=faults.boundary))
+    apply_pipeline(replace(target, registry=registry), "shop", Session(engine, boundary=faults.boundary))
 
 
 def told(root: Path) -> list[tuple[str, ...]]:

@@ -1,0 +1,23 @@
+"""What whoever works on a pipeline is given besides its target: engine, clock, whom to tell, and where to die in tests."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.engine.protocol import Engine
+from reconciler.environment.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """See the module. `tell` takes lines for people, `report` the progress of an apply's steps. `clock` gives seconds, of
+    which only differences count. `check` raises when this process has lost the pipeline: it is asked before each effect, and
+    does nothing where no lease is held."""
+
+    engine: Engine
+    tell: Callable[[str], None] = lambda message: None
+    boundary: Boundary = no_boundary
+    report: Callable[[Progress], None] = lambda progress: None
+    clock: Callable[[], float] = time.monotonic
+    check: Callable[[], None] = lambda: None
