@@ -153,7 +153,7 @@ def apply_pipeline(target: Target, pipeline: str, session: Session, wanted: Want
         holder = this_process("apply")
         waiting = _HANDOVER_WAIT_SECONDS
         with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
-            return _apply_under_lease(target, pipeline, wanted, session, beside, lease.check)
+            return _apply_under_lease(target, pipeline, wanted, replace(session, check=lease.check), beside)
 
 
 def from_files(target: Target, pipeline: str, applied: AppliedState) -> Desired:
@@ -209,10 +209,9 @@ def _apply_under_lease(
     wanted: Wanted,
     session: Session,
     beside: Prebuilding,
-    check: Callable[[], None],
 ) -> ApplyResult:
     # Before the files are looked at: what is open needs none of them, and they may be broken.
-    finished = _finish_open_work(target, pipeline, session, beside, check)
+    finished = _finish_open_work(target, pipeline, session, beside)
     carry_out_waiting(target, pipeline, session.tell, session.boundary)
     while True:
         applied = read_applied(target, pipeline)
@@ -237,7 +236,7 @@ def _apply_under_lease(
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
     stored = _open_journal(target, plan, approval, applied, desired, commit, session, wanted.promotes)
-    work = OpenJournal(target.registry, stored, session.boundary, check)
+    work = OpenJournal(target.registry, stored, session.boundary, session.check)
     try:
         _require_still_newest(target, plan, head, found)
     except ReconcileError:
@@ -253,16 +252,14 @@ def _require_planned_engine(target: Target, desired: Snapshot | None) -> None:
         require_planned_engine(target, desired.program)
 
 
-def _finish_open_work(
-    target: Target, pipeline: str, session: Session, beside: Prebuilding, check: Callable[[], None]
-) -> tuple[str, ...]:
+def _finish_open_work(target: Target, pipeline: str, session: Session, beside: Prebuilding) -> tuple[str, ...]:
     stored = target.registry.head(pipeline)
     if stored is None:
         return ()
     require_newest_registry(target, stored.value)
     if stored.value.journal is not None:
         journal = stored.value.journal
-        work = OpenJournal(target.registry, stored, session.boundary, check)
+        work = OpenJournal(target.registry, stored, session.boundary, session.check)
         newer = _overtaken(target, stored.value, journal)
         if newer is not None:
             session.tell(
@@ -275,7 +272,7 @@ def _finish_open_work(
         return _carry_out(target, work, session, beside)
     if stored.value.intent is not None:
         session.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
-        replay_intent(target, stored, session.engine, session.boundary, check)
+        replay_intent(target, stored, session)
     return ()
 
 

@@ -68,7 +68,9 @@ def refresh_version(target: Target, name: VersionedName, session: Session) -> Re
             refreshed = _build(target, head, desired, view, session, builder, chosen)
             holder, waiting = this_process("refresh"), HANDOVER_WAIT_SECONDS
             with hold_lease(target.registry, found.pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
-                is_done = _record(target, head, desired, found, number, refreshed, session, lease.check, chosen.clear)
+                is_done = _record(
+                    target, head, desired, found, number, refreshed, replace(session, check=lease.check), chosen.clear
+                )
         except (Exception, KeyboardInterrupt):
             remove_folders(target, session, chosen)
             raise
@@ -154,7 +156,6 @@ def _record(
     number: int,
     refreshed: Refreshed,
     session: Session,
-    check: Callable[[], None],
     keep: Callable[[], None],
 ) -> bool:
     """Have the rows read; whether that could be done. `keep` is called before the folder may be named."""
@@ -164,7 +165,7 @@ def _record(
         return False
     registry.write_snapshot(found.pipeline, desired.record, encode_program(desired.program))
     session.boundary(f"refresh:{INTENDED}")
-    check()
+    session.check()
     keep()
     before = stored.value.refreshed.get(key)
     now = replace(stored.value, refreshed=dict(sorted({**stored.value.refreshed, key: refreshed}.items())))

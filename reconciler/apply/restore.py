@@ -17,7 +17,7 @@ Rules:
 import getpass
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.apply.approvals import give_approval
@@ -92,7 +92,8 @@ def restore_checkpoint(
         raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
     checkpoint = find_checkpoint(target, source, name)
     with hold_lease(target.registry, pipeline, this_process(RESTORING), report=session.tell) as lease:
-        stored = _ready(target, pipeline, session, lease.check)
+        session = replace(session, check=lease.check)
+        stored = _ready(target, pipeline, session)
         if source == pipeline:
             if stored is None:
                 raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
@@ -118,11 +119,11 @@ def restore_checkpoint(
             session.boundary(f"restore_intent:{BEFORE}")
             stored = write_intent(target, stored if stored else _new_head(target, pipeline), work)
             program = restored.program
-            stored, result = carry_out(target, stored, program, session.engine, session.boundary, lease.check)
+            stored, result = carry_out(target, stored, program, session)
     return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(work.restored)))
 
 
-def _ready(target: Target, pipeline: str, session: Session, check: Callable[[], None]) -> Stored[Head] | None:
+def _ready(target: Target, pipeline: str, session: Session) -> Stored[Head] | None:
     """The head without an open step or apply; what was left open is finished, or withdrawn, first."""
     stored = target.registry.head(pipeline)
     if stored is not None:
@@ -131,7 +132,7 @@ def _ready(target: Target, pipeline: str, session: Session, check: Callable[[], 
         raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
     if stored is not None and stored.value.intent is not None:
         session.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
-        replay_intent(target, stored, session.engine, session.boundary, check)
+        replay_intent(target, stored, session)
     carry_out_waiting(target, pipeline, session.tell, session.boundary)
     return target.registry.head(pipeline)
 

@@ -104,7 +104,7 @@ def _stage(target: Target, pipeline: str, session: Session) -> StageResult:
                 return StageResult(pipeline, found.plan, found.head.staged, did_nothing=True)
             holder, waiting = this_process("apply"), HANDOVER_WAIT_SECONDS
             with hold_lease(target.registry, pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
-                staged = _record(target, found, views, session, lease.check, chosen.clear)
+                staged = _record(target, found, views, replace(session, check=lease.check), chosen.clear)
         except (Exception, KeyboardInterrupt):
             remove_folders(target, session, chosen)
             raise
@@ -212,7 +212,6 @@ def _record(
     found: _Approved,
     views: dict[str, StagedView],
     session: Session,
-    check: Callable[[], None],
     keep: Callable[[], None],
 ) -> Staged | None:
     """Say in the head what is staged; None where something else is applied or staged by now. Under the lease. `keep` is
@@ -255,7 +254,7 @@ def _record(
     )
     registry.write_snapshot(found.plan.pipeline, desired.record, encode_program(desired.program))
     session.boundary(f"stage:{INTENDED}")
-    check()
+    session.check()
     if required_branches(target, head.pipeline):
         # Before the head names it, so that whatever was looked at after it is known by being another one.
         reach(target, head.pipeline, staged.commit)

@@ -11,20 +11,18 @@ A step that follows other pipelines (kind `follow`) writes no table: it reads th
 what stands elsewhere than before has changed.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, assert_never
 
-from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, Boundary
+from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED
 from reconciler.base.errors import EngineError, IngestFailed, RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.tables import publish, statistics, table_version
 from reconciler.engine.protocol import (
     DeadLetters,
-    Engine,
     FailedCalls,
     Ingestion,
     Source,
@@ -34,6 +32,7 @@ from reconciler.engine.protocol import (
     Written,
 )
 from reconciler.environment.locations import with_absolute_location, with_root
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove, staging_folder
 from reconciler.materialize.view_builds import view_build
@@ -75,22 +74,19 @@ class StepEffects:
         self,
         target: Target,
         program: Program,
-        engine: Engine,
         head: Head,
-        boundary: Boundary,
-        check: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
+        session: Session,
         doing: Doing = untold,
     ) -> None:
         if head.intent is None or head.published is None:
             raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
         self._target = target
         self._program = program
-        self._engine = engine
+        self._engine = session.engine
         self._intent = head.intent
-        self._boundary = boundary
-        self._check = check
-        self._clock = clock
+        self._boundary = session.boundary
+        self._check = session.check
+        self._clock = session.clock
         self._doing = doing
         self._said = {"pipeline": head.pipeline, "step": head.intent.step, "epoch": head.epoch}
         self._before = dict(head.published.relations)

@@ -29,22 +29,22 @@ under its new settings, and a sink that has it already, since only an option cha
 first it still empties, also where it writes to now.
 """
 
-import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from reconciler.base.boundaries import BEFORE, EFFECTED, Boundary
+from reconciler.base.boundaries import BEFORE, EFFECTED
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError, ReconcileError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.delta.opening import join_location
 from reconciler.diff.model import Action
-from reconciler.engine.protocol import Emission, Engine, StoredSource, Transaction
+from reconciler.engine.protocol import Emission, StoredSource, Transaction
 from reconciler.environment.locations import with_absolute_location
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.model import Outcome, Plan
 from reconciler.project.program.model import Connector, Program
@@ -116,14 +116,11 @@ def emit_pinned(
     pipeline: str,
     program: Program,
     head: Head,
-    engine: Engine,
-    boundary: Boundary,
+    session: Session,
     leave_out: Collection[str] = (),
-    check: Callable[[], None] = lambda: None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Head, tuple[EmissionResult, ...]]:
     """Write what is pinned, output by output, but for those that `leave_out` names (qualified names, any letter case).
-    `check` raises when this process may not write any more; it is asked before each, and when a sink has another's.
+    The session's check is asked before each, and when a sink has another's.
 
     The head comes back with what was written ticked off; the caller writes it with whatever it writes next. What the
     engine refuses is in the results and stays pinned.
@@ -135,21 +132,21 @@ def emit_pinned(
         if state is None or state.sending is None or key in left_out:
             continue
         emission = _emission(target, pipeline, connector, head, state, state.sending)
-        boundary(f"emit:{BEFORE}")
-        check()
-        started = clock()
+        session.boundary(f"emit:{BEFORE}")
+        session.check()
+        started = session.clock()
         try:
             with places_told(target, pipeline):
-                emitted = engine.emit(emission)
+                emitted = session.engine.emit(emission)
         except EngineError as error:
             if isinstance(error, AnotherEmission):
                 # Or this process was taken over, and the sink has what its successor sent.
-                check()
+                session.check()
                 outputs[key] = replace(state, serial=max(state.serial, error.serial))
-            taken, error = clock() - started, _with_a_way_out(error, pipeline, connector)
+            taken, error = session.clock() - started, _with_a_way_out(error, pipeline, connector)
             results.append(EmissionResult(connector.qualified_name, state.sending.step, error=error, seconds=taken))
             continue
-        boundary(f"emit:{EFFECTED}")
+        session.boundary(f"emit:{EFFECTED}")
         outputs[key] = replace(state, sent=state.sending.after, sending=None)
         results.append(
             EmissionResult(
@@ -158,7 +155,7 @@ def emit_pinned(
                 emitted.inserted,
                 emitted.deleted,
                 emitted.reused,
-                seconds=clock() - started,
+                seconds=session.clock() - started,
                 dropped=emitted.dropped,
             )
         )

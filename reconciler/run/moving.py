@@ -13,6 +13,7 @@ Rules:
 
 import uuid
 from collections import deque
+from dataclasses import replace
 from typing import Any, Final
 
 from reconciler.base.boundaries import BEFORE
@@ -53,7 +54,6 @@ class Moving:
         self._once = once
         self._report = report
         self._log = log
-        self._lease: HeldLease
         self._program: Program
         self._dirty = False
         self._sent: dict[str, Sending] = {}
@@ -74,7 +74,8 @@ class Moving:
         """Go on from a head that was read anew; `replayed` are steps that were finished, and told, on the way."""
         # What was sent before the registry was lost is neither sent nor counted again.
         known = ticked_off(stored.value, self._sent)
-        self._lease, self._program = lease, program
+        self._program = program
+        self._session = replace(self._session, check=lease.check)
         self.stored, self._dirty = Stored(stored.token, known), known != stored.value
         self._report.set_program(program, self.published_step)
         self._decisions = {key: one for key, one in self._decisions.items() if key in program.connectors}
@@ -147,10 +148,8 @@ class Moving:
                 self._pipeline,
                 self._program,
                 pinned,
-                self._session.engine,
-                self._session.boundary,
-                leave_out=waiting,
-                check=self._lease.check,
+                self._session,
+                waiting,
             )
             if head != pinned:
                 self.stored, self._dirty = Stored(self.stored.token, head), True
@@ -232,10 +231,8 @@ class Moving:
                 self._target,
                 self.stored,
                 self._program,
-                self._session.engine,
-                self._session.boundary,
-                self._lease.check,
-                doing=self._report.doing,
+                self._session,
+                self._report.doing,
             )
         except EngineError as error:
             connector = error.connector if isinstance(error, IngestFailed) else ""

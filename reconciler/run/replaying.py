@@ -5,15 +5,13 @@ first, with the inputs that its intent pins; one that the engine refuses is with
 step is made with another version of Spark or Python than was planned for (`planned_engine`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from reconciler.base.boundaries import Boundary
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.base.printing import printable
-from reconciler.engine.protocol import Engine
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
@@ -21,7 +19,7 @@ from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored
-from reconciler.run.stepping import StepResult, carry_out, unchecked
+from reconciler.run.stepping import StepResult, carry_out
 from reconciler.state.applied import read_applied
 from reconciler.state.snapshots import read_snapshot
 
@@ -35,14 +33,14 @@ def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Progr
 
 
 def ready_for_steps(
-    target: Target, pipeline: str, session: Session, steps: list[StepResult], check: Callable[[], None] = unchecked
+    target: Target, pipeline: str, session: Session, steps: list[StepResult]
 ) -> tuple[Stored[Head], Program]:
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
     found = target.registry.head(pipeline)
     if found is not None and found.value.intent is not None and isinstance(found.value.intent.work, RestoreCheckpoint):
         # It brings a program of its own, and there may be none in force yet.
         session.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
-        replay_intent(target, found, session.engine, session.boundary, check)
+        replay_intent(target, found, session)
     stored, program = program_in_force(target, pipeline)
     if stored.value.journal is not None:
         opened = stored.value.journal.opened_at
@@ -53,7 +51,7 @@ def ready_for_steps(
     if stored.value.intent is not None:
         session.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:
-            stored, result = carry_out(target, stored, program, session.engine, session.boundary, check)
+            stored, result = carry_out(target, stored, program, session)
         except EngineError as error:
             # Its input is offered again; who asks now gets an answer of its own.
             session.tell(f"nothing of it stays: {error.message}")
@@ -66,9 +64,7 @@ def ready_for_steps(
     return stored, program
 
 
-def replay_intent(
-    target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary, check: Callable[[], None] = unchecked
-) -> None:
+def replay_intent(target: Target, stored: Stored[Head], session: Session) -> None:
     """Carry out a step that its writer left open, or withdraw it."""
     applied, intent = stored.value.applied, stored.value.intent
     record = applied.record if applied is not None else None
@@ -78,7 +74,7 @@ def replay_intent(
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
     program = read_snapshot(target, stored.value.pipeline, record).program
     with suppress(EngineError):  # then it was withdrawn: nothing of it stays
-        carry_out(target, stored, program, engine, boundary, check)
+        carry_out(target, stored, program, session)
 
 
 def describe_step_result(pipeline: str, result: StepResult) -> str:

@@ -12,10 +12,10 @@ What stands now and is no part of the checkpoint keeps its place in the head, so
 foreign: a later checkpoint may have it back, and an apply that makes a relation of that name makes it there, anew.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED, Boundary
+from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
 from reconciler.base.moments import moment_after
@@ -27,8 +27,9 @@ from reconciler.delta.restoring import restore as restore_version
 from reconciler.delta.tables import publish, statistics
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
-from reconciler.engine.protocol import Built, Engine, StoredSource, TableBuild
+from reconciler.engine.protocol import Built, StoredSource, TableBuild
 from reconciler.environment.planned_engine import require_planned_engine
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import staging_folder
 from reconciler.materialize.view_builds import view_build
@@ -56,10 +57,9 @@ def is_kept(program: Program, key: str) -> bool:
     return key in program.tables or (key in program.views and program.views[key].is_stored)
 
 
-def carry_out_restore(
-    target: Target, stored: Stored[Head], engine: Engine, boundary: Boundary, check: Callable[[], None]
-) -> Stored[Head]:
+def carry_out_restore(target: Target, stored: Stored[Head], session: Session) -> Stored[Head]:
     """Do, or do again, what the head's intent says. Raises EngineError when the engine refuses; the caller withdraws it."""
+    boundary, check = session.boundary, session.check
     head = stored.value
     intent = head.intent
     if intent is None or not isinstance(intent.work, RestoreCheckpoint):
@@ -67,7 +67,7 @@ def carry_out_restore(
     restore = intent.work
     snapshot = read_snapshot(target, head.pipeline, restore.record)
     program = snapshot.program
-    work = _Restore(target, program, engine, boundary, check, head, restore)
+    work = _Restore(target, program, session, head, restore)
     for key in program.order:
         if key in restore.restored:
             boundary(f"restore:{BEFORE}")
@@ -107,18 +107,16 @@ class _Restore:
         self,
         target: Target,
         program: Program,
-        engine: Engine,
-        boundary: Boundary,
-        check: Callable[[], None],
+        session: Session,
         head: Head,
         restore: RestoreCheckpoint,
     ) -> None:
         assert head.intent is not None
         self._target = target
         self._program = program
-        self._engine = engine
-        self._boundary = boundary
-        self._check = check
+        self._engine = session.engine
+        self._boundary = session.boundary
+        self._check = session.check
         self._pipeline = head.pipeline
         self._step = head.intent.step
         self._said = {

@@ -13,7 +13,7 @@ What it leaves to others: taking the lease and giving it back (`running`), what 
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from reconciler.base.errors import ReconcileError, RegistryConflict, RegistryError
@@ -114,7 +114,7 @@ class RunLoop:
                 self.happen(Happening.FIND)
             self._log.record(Event.STEP_REPLAYED, step=head.value.intent.step)
         replayed: list[StepResult] = []
-        stored, program = ready_for_steps(self._target, self._pipeline, self._session, replayed, lease.check)
+        stored, program = ready_for_steps(self._target, self._pipeline, replace(self._session, check=lease.check), replayed)
         self.moving.start_from(lease, stored, program, replayed)
         self._wait, self._look_at = 0.0, 0.0
         if not self._began:

@@ -1,5 +1,7 @@
 """Statements: one INSERT or DELETE as a step of the applied program, under the lease."""
 
+from dataclasses import replace
+
 from reconciler.base.boundaries import BEFORE
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.errors import ReconcileError
@@ -24,13 +26,14 @@ def execute(target: Target, pipeline: str, sql: str, session: Session) -> StepRe
         raise ReconcileError(change.code, change.message, change.hint)
     with hold_lease(target.registry, pipeline, this_process("execute"), report=session.tell) as lease:
         steps: list[StepResult] = []
-        ready_for_steps(target, pipeline, session, steps, lease.check)
+        session = replace(session, check=lease.check)
+        ready_for_steps(target, pipeline, session, steps)
         carry_out_waiting(target, pipeline, session.tell, session.boundary)
         stored, program = program_in_force(target, pipeline)
         work = _statement(target, program, change, sql)
         session.boundary(f"intent:{BEFORE}")
         stored = write_intent(target, stored, work)
-        return carry_out(target, stored, program, session.engine, session.boundary, lease.check)[1]
+        return carry_out(target, stored, program, session)[1]
 
 
 def _statement(target: Target, program: Program, change: Insert | Delete, sql: str) -> RunStatement:

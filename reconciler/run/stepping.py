@@ -13,22 +13,22 @@ Nothing of it stays, its input is offered again, and neither data nor a query th
 that stumbles over a mistake of ours, which it would do each time; so is one whose writer was taken over and may still be
 alive, and one with a file that its input is to go on without (`skipping`).
 
-`check` is called before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind `restore` is
-carried out by `restoring`.
+The session's check is asked before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind
+`restore` is carried out by `restoring`.
 """
 
-import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from reconciler.base.boundaries import BEFORE, INTENDED, RECORDED, Boundary
 from reconciler.base.errors import EngineError, ReconcileError, RegistryError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
-from reconciler.engine.protocol import Engine, FailedCalls
+from reconciler.engine.protocol import FailedCalls
 from reconciler.environment.locations import told_path
 from reconciler.environment.planned_engine import require_planned_engine
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.step_effects import Doing, StepEffects, untold
 from reconciler.materialize.withdrawing import put_step_back
@@ -64,10 +64,6 @@ class StepResult:
     failed_calls: Mapping[str, tuple[FailedCalls, ...]] = field(default_factory=dict)
 
 
-def unchecked() -> None:
-    """The check of who has the pipeline for itself."""
-
-
 def write_intent(target: Target, stored: Stored[Head], work: StepWork) -> Stored[Head]:
     """Write down the next step. Raises RegistryConflict when this process lost the pipeline."""
     if not isinstance(work, RestoreCheckpoint):
@@ -81,23 +77,21 @@ def carry_out(
     target: Target,
     stored: Stored[Head],
     program: Program,
-    engine: Engine,
-    boundary: Boundary,
-    check: Callable[[], None] = unchecked,
-    clock: Callable[[], float] = time.monotonic,
+    session: Session,
     doing: Doing = untold,
 ) -> tuple[Stored[Head], StepResult]:
     """Do, or do again, what the head's intent says, and publish it.
 
     Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. So it was
-    when something is raised that nobody foresaw. Raises LeaseHeld when `check` does.
+    when something is raised that nobody foresaw. Raises LeaseHeld when the session's
+    check does.
     """
     try:
         with places_told(target, stored.value.pipeline):
-            return _carry_out(target, stored, program, engine, boundary, check, clock, doing)
+            return _carry_out(target, stored, program, session, doing)
     except RegistryError:
         # Most often, somebody who wrote first is somebody who took over; that says more.
-        check()
+        session.check()
         raise
 
 
@@ -105,12 +99,10 @@ def _carry_out(
     target: Target,
     stored: Stored[Head],
     program: Program,
-    engine: Engine,
-    boundary: Boundary,
-    check: Callable[[], None],
-    clock: Callable[[], float],
+    session: Session,
     doing: Doing,
 ) -> tuple[Stored[Head], StepResult]:
+    boundary, check, clock = session.boundary, session.check, session.clock
     head = stored.value
     intent = head.intent
     if intent is None:
@@ -127,9 +119,9 @@ def _carry_out(
         raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
     try:
         if isinstance(intent.work, RestoreCheckpoint):
-            return carry_out_restore(target, stored, engine, boundary, check), StepResult(intent.step, {}, ())
+            return carry_out_restore(target, stored, session), StepResult(intent.step, {}, ())
         require_planned_engine(target, program)
-        work = StepEffects(target, program, engine, head, boundary, check, clock, doing)
+        work = StepEffects(target, program, head, session, doing)
         work.write_tables()
         views = work.compute_views()
     except EngineError:

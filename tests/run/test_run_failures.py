@@ -265,7 +265,7 @@ def test_what_was_sent_before_the_registry_was_lost_is_neither_sent_nor_counted_
         went_on = any("trying again" in line for line in told) and connector(root, "lineitem.history").complete
         return went_on or time.monotonic() > deadline
 
-    run_pipeline(flaky, "shop", Running(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
+    run_pipeline(flaky, "shop", Session(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
 
     assert any("can't be reached; trying again" in line for line in told)
     assert time.monotonic() < deadline

@@ -8,6 +8,7 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.engine.recording_sinks import Message
+from reconciler.environment.session import Session
 from reconciler.plan.model import Outcome
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
@@ -103,7 +104,9 @@ class Shop:
         assert stored is not None
         pinned = pin_emissions(stored.value, self.program())
         stored = target.registry.replace_head(stored.token, pinned, f"pin {stored.token}")
-        head, results = emit_pinned(target, "shop", self.program(), pinned, self.engine, boundary, leave_out, check)
+        head, results = emit_pinned(
+            target, "shop", self.program(), pinned, Session(self.engine, boundary=boundary, check=check), leave_out
+        )
         target.registry.replace_head(stored.token, head, f"emit {stored.token}")
         return {one.connector: one for one in results}
 

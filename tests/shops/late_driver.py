@@ -10,6 +10,7 @@ Prints the code that it ends with.
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.locations import with_absolute_location, without_root
+from reconciler.environment.session import Session
 from reconciler.registry.intents import Ingest, ReadInputs
 from reconciler.run.replaying import program_in_force
-from reconciler.run.stepping import carry_out, unchecked, write_intent
+from reconciler.run.stepping import carry_out, write_intent
 from reconciler.service.api import Project
 from reconciler.state.lease import hold_lease, this_process
 from tests.engine.delta_writer import DeltaWriter
@@ -85,7 +87,8 @@ def make_step(root: Path, point: str, guarded: bool) -> None:
             ingests.append(Ingest(connector.qualified_name, read, position))
         boundary("intent:before")
         stored = write_intent(target, stored, ReadInputs(tuple(ingests)))
-        carry_out(target, stored, program, engine, boundary, lease.check if guarded else unchecked)
+        session = Session(engine, boundary=boundary)
+        carry_out(target, stored, program, replace(session, check=lease.check) if guarded else session)
 
 
 if __name__ == "__main__":
