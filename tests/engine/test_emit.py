@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, Transaction, ViewBuild
 from reconciler.engine.spark.emit.files import told_of_others
+from reconciler.engine.spark.emit.messages import require_writable
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
 from tests.small_disk import small_disk
@@ -472,6 +474,34 @@ def test_a_failure_that_looks_like_another_hand_in_the_folder_says_what_to_do(me
     with pytest.raises(EngineError) as other, told_of_others():
         raise EngineError("X700", "division by zero")
     assert other.value.hint is None
+
+
+@pytest.mark.parametrize(("update_format", "is_written"), [("insert_delete", False), ("debezium", False), ("raw", True)])
+def test_of_rows_that_went_bytes_are_refused_where_they_would_be_written(
+    versions: Versions, tmp_path: Path, update_format: str, is_written: bool
+) -> None:
+    """The view had other columns then. What it holds now is no way out of that."""
+    made = versions.emission("SELECT 1 AS a, X'00FF' AS b", "SELECT 1 AS a")
+    emission = Sink(tmp_path / "out", mounted=False).emission(made, update_format=update_format)
+    if is_written:
+        assert versions.engine.emit(emission).dropped == 1
+        return
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(emission)
+    assert caught.value.code == "X716"
+    assert caught.value.message == "connector v.lake: of rows that went: JSON has no form for the bytes of column b"
+    assert "connector seek" in str(caught.value.hint)
+
+
+def test_bytes_are_told_only_what_an_output_can_do() -> None:
+    """Only files can be Parquet."""
+    schema = StructType([StructField("b", BinaryType())])
+    hints = []
+    for otherwise in ("", "write parquet"):
+        with pytest.raises(EngineError) as caught:
+            require_writable(schema, "connector v.topic", "JSON", otherwise)
+        hints.append(str(caught.value.hint))
+    assert ["parquet" in hint for hint in hints] == [False, True]
 
 
 def test_a_sink_of_files_is_emptied_and_others_files_stay(versions: Versions) -> None:

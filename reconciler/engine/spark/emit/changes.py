@@ -46,9 +46,8 @@ def changes(session: SparkSession, emission: Emission) -> Changes:
 
 
 @contextmanager
-def computed(session: SparkSession, emission: Emission) -> Iterator[tuple[Changes, int, int]]:
+def computed(found: Changes) -> Iterator[tuple[Changes, int, int]]:
     """What changed, with the rows that came and those that went; an aggregation is computed once, and kept meanwhile."""
-    found = changes(session, emission)
     if found.only_inserts:
         yield found, int(found.after.count()), 0
         return

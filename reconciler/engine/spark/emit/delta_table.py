@@ -22,7 +22,7 @@ from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.commits import carrying, latest_version
 from reconciler.engine.spark.copies import COPIES, coming, merge, with_held
-from reconciler.engine.spark.emit.changes import Changes, computed, shape
+from reconciler.engine.spark.emit.changes import Changes, changes, computed, shape
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
@@ -46,7 +46,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         if mode == "error_if_exists":
             hint = "give another uri, or mode: append or truncate"
             raise EngineError("X752", f"connector {emission.connector}: there is a table at {location} already", hint)
-        with computed(session, emission) as (found, came, went):
+        with computed(changes(session, emission)) as (found, came, went):
             overwrites = not exists or emission.replaces or mode == "truncate"
             reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)
             require_outside_of_warehouses(emission, location)

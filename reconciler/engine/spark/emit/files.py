@@ -41,9 +41,9 @@ from reconciler.engine.repeats import another_emission, is_repeated, what_is_kep
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
-from reconciler.engine.spark.emit.changes import Changes, computed
+from reconciler.engine.spark.emit.changes import Changes, changes, computed
 from reconciler.engine.spark.emit.lines import lines
-from reconciler.engine.spark.emit.messages import require_texts_for_all, texts
+from reconciler.engine.spark.emit.messages import require_texts_for_both, require_writable, texts
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
@@ -78,8 +78,10 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         if done is not None:
             return Emitted(**_counts(done), reused=True)
         place.require_nothing_later(name)
-        with computed(session, emission) as (found, came, went):
-            format_ = settings.get("format") or {}
+        format_ = settings.get("format") or {}
+        changed = changes(session, emission)
+        _require_form(emission, changed, format_)
+        with computed(changed) as (found, came, went):
             deletes = sink_can_delete(settings)
             emitted = Emitted(came, went if deletes else 0, dropped=0 if deletes else went)
             if emitted.inserted or emitted.deleted or emission.replaces:
@@ -115,17 +117,27 @@ def _name(emission: Emission) -> str:
     return f"{emission.transaction.version:020d}-{identity}"
 
 
-def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFrameWriter:
-    form: dict[str, Any] = dict(format_.get("config") or {})
+def _require_form(emission: Emission, found: Changes, format_: JsonObject) -> None:
+    """Raises EngineError (X716) where the format has no form for a column, before anything is computed."""
     of = f"connector {emission.connector}"
     match format_.get("name"):
         case "json":
-            require_texts_for_all(found.after, of, "JSON")
-            update_format = str(form.get("update_format", "insert_delete"))
-            rows = [texts(frame, form, update_format).select("value") for frame in found.frames]
+            require_texts_for_both(found, of, _update_format(format_), "write parquet")
+        case "csv":
+            require_writable(found.after.schema, of, "CSV", "write parquet", is_flat=True)
+
+
+def _update_format(format_: JsonObject) -> str:
+    return str((format_.get("config") or {}).get("update_format", "insert_delete"))
+
+
+def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFrameWriter:
+    form: dict[str, Any] = dict(format_.get("config") or {})
+    match format_.get("name"):
+        case "json":
+            rows = [texts(frame, form, _update_format(format_)).select("value") for frame in found.frames]
             writer = _union(rows).write.format("text")
         case "csv":
-            require_texts_for_all(found.after, of, "CSV", is_flat=True)
             writer = lines(_came(found), form).write.format("text")
         case "parquet":
             writer = _came(found).write.format("parquet")

@@ -18,8 +18,8 @@ from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
-from reconciler.engine.spark.emit.changes import Changes, computed
-from reconciler.engine.spark.emit.messages import JSON_OPTIONS, require_texts_for_all, texts
+from reconciler.engine.spark.emit.changes import Changes, changes, computed
+from reconciler.engine.spark.emit.messages import JSON_OPTIONS, require_texts_for_both, texts
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest.kafka_client import client_options, topic_client
 from reconciler.engine.spark.locations import Sessions, literal, quoted
@@ -41,20 +41,19 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     options = {f"kafka.{name}": value for name, value in {**_DEFAULTS, **client_options(config)}.items()}
     _require_topic(session._jvm, emission, config)
     try:
-        with (
-            translated(f"connector {emission.connector}", of_connector=True),
-            computed(session, emission) as (found, came, went),
-        ):
-            require_texts_for_all(found.after, f"connector {emission.connector}", "JSON")
-            key = _key_columns(emission, config, found)
-            for part in _parts(found, keyed=bool(key), both=bool(came and went)):
-                rows = _ordered(part, key)
-                named = f"to_json(struct({_named(key)}), {JSON_OPTIONS}) AS {quoted(_KEY)}"
-                written = texts(rows, form, update_format, (named,) if key else ())
-                messages = written.selectExpr(
-                    "value", f"{_headers(emission)} AS {_HEADERS}", *([f"{quoted(_KEY)} AS key"] if key else [])
-                )
-                messages.write.format("kafka").options(**options).option("topic", str(config["topic"])).save()
+        with translated(f"connector {emission.connector}", of_connector=True):
+            changed = changes(session, emission)
+            require_texts_for_both(changed, f"connector {emission.connector}", update_format)
+            key = _key_columns(emission, config, changed)
+            with computed(changed) as (found, came, went):
+                for part in _parts(found, keyed=bool(key), both=bool(came and went)):
+                    rows = _ordered(part, key)
+                    named = f"to_json(struct({_named(key)}), {JSON_OPTIONS}) AS {quoted(_KEY)}"
+                    written = texts(rows, form, update_format, (named,) if key else ())
+                    messages = written.selectExpr(
+                        "value", f"{_headers(emission)} AS {_HEADERS}", *([f"{quoted(_KEY)} AS key"] if key else [])
+                    )
+                    messages.write.format("kafka").options(**options).option("topic", str(config["topic"])).save()
     except EngineError as error:
         if any(word in error.message for word in _UNREACHABLE):
             raise _unreachable(emission, config, error.message) from error

@@ -14,6 +14,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructTy
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.engine.spark.copies import COPIES, repeated
+from reconciler.engine.spark.emit.changes import Changes
 from reconciler.engine.spark.locations import literal, quoted
 
 LOCAL_TIME: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
@@ -24,18 +25,33 @@ JSON_OPTIONS: Final = (
 )
 
 
-def require_texts_for_all(rows: DataFrame, of: str, form: str, is_flat: bool = False) -> None:
+def require_writable(schema: StructType, of: str, form: str, otherwise: str = "", *, is_flat: bool = False) -> None:
     """Raise EngineError (X716) where a column can't be written such that what reads it gets the same: bytes, for which
-    neither JSON nor CSV has a form; and where all has to be flat, what holds other values."""
-    for field in rows.schema.fields:
+    neither JSON nor CSV has a form; and where all has to be flat, what holds other values. `otherwise`: what else can be
+    done about bytes than to make them texts."""
+    more = f"; or {otherwise}" if otherwise else ""
+    for field in schema.fields:
         if _holds(field.dataType, BinaryType):
             message = f"{of}: {form} has no form for the bytes of column {field.name}"
-            raise EngineError(
-                "X716", message, "make them a text in the view, as in base64(column) or hex(column); or write parquet"
-            )
+            raise EngineError("X716", message, f"make them a text in the view, as in base64(column) or hex(column){more}")
         if is_flat and isinstance(field.dataType, ArrayType | MapType | StructType | VariantType):
             message = f"{of}: {form} has no form for column {field.name}, of type {field.dataType.simpleString()}"
-            raise EngineError("X716", message, "make it a text in the view, as in to_json(column); or write json or parquet")
+            raise EngineError(
+                "X716", message, "make it a text in the view, as in to_json(column); or write json or parquet"
+            )
+
+
+def require_texts_for_both(found: Changes, of: str, update_format: str, otherwise: str = "") -> None:
+    """`require_writable` as JSON, of the rows that come and, where they are told, of those that went: they may have had
+    other columns."""
+    require_writable(found.after.schema, of, "JSON", otherwise)
+    if found.columns_differ and update_format != "raw":
+        try:
+            require_writable(found.frames[0].schema, f"{of}: of rows that went", "JSON")
+        except EngineError as error:
+            # What an earlier version of the view holds can't be changed any more.
+            error.hint = "let it begin anew: reconcile connector seek PIPELINE OUTPUT --to snapshot (or --to latest)"
+            raise
 
 
 def _holds(kind: DataType, wanted: type[DataType]) -> bool:
