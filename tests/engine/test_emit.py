@@ -463,17 +463,36 @@ def test_an_empty_marker_is_no_complete_folder(versions: Versions, sink: Sink) -
 
 
 @pytest.mark.parametrize(
-    "message",
-    ["File file:/out/.1-a/part-0 does not exist", "java.io.FileNotFoundException: No such file or directory: s3a://b/k"],
+    ("path", "message"),
+    [
+        ("/out", "File file:/out/.1-a/part-0 does not exist"),
+        ("s3://b/out", "java.io.FileNotFoundException: No such file or directory: s3a://b/out/1-a"),
+    ],
 )
-def test_a_failure_that_looks_like_another_hand_in_the_folder_says_what_to_do(message: str) -> None:
-    with pytest.raises(EngineError) as caught, told_of_others():
+def test_a_failure_that_looks_like_another_hand_in_the_folder_says_what_to_do(path: str, message: str) -> None:
+    with pytest.raises(EngineError) as caught, told_of_others(path):
         raise EngineError("X700", message)
     assert caught.value.hint is not None
     assert "the folder is for this output alone" in caught.value.hint
-    with pytest.raises(EngineError) as other, told_of_others():
-        raise EngineError("X700", "division by zero")
-    assert other.value.hint is None
+    for elsewhere in ("division by zero", "File file:/wh/v/part-0 does not exist", "Bucket c does not exist"):
+        with pytest.raises(EngineError) as other, told_of_others(path):
+            raise EngineError("X700", elsewhere)
+        assert other.value.hint is None
+
+
+def test_a_folder_that_somebody_took_away_before_it_counts_is_told(versions: Versions, sink: Sink) -> None:
+    made = sink.emission(versions.emission(None, "SELECT 1 AS a"))
+    meanwhile = Meanwhile()
+    meanwhile.acts_at = 3
+    meanwhile.act = lambda: [shutil.rmtree(one) for one in sink.path.iterdir()]
+
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(replace(made, warehouses=meanwhile))
+
+    assert caught.value.code == "X700"
+    assert "the folder is for this output alone" in str(caught.value.hint)
+    assert not versions.engine.emit(made).reused
+    assert len(sink.complete()) == 1
 
 
 @pytest.mark.parametrize(("update_format", "is_written"), [("insert_delete", False), ("debezium", False), ("raw", True)])

@@ -58,9 +58,7 @@ _FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[
 _HIDDEN = re.compile(rf"\.{_FOLDER.pattern}")
 _LATER = re.compile(rf"{_FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){_TAKEN}")
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
-_MEDDLED = re.compile(
-    r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists|could not be renamed"
-)
+_MEDDLED = re.compile(r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists")
 _HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
 
 
@@ -70,7 +68,8 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     config = settings["transport"]["config"]
     path = str(config["path"]).rstrip("/")
     name = _name(emission)
-    with told_of_others(), translated(f"connector {emission.connector}", of_connector=True):
+    of = f"connector {emission.connector}"
+    with translated(of, of_connector=True):
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
         place = (_Local if local_path(path) is not None else _Store)(session, path, emission)
@@ -89,25 +88,28 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                 own = place.own_folder(name)
                 # Spark's own marker would say that a folder is complete before it is settled whether it counts.
                 writer = _writer(emission, found, format_).option(_NO_MARKER, "false")
-                writer.save(spark_location(f"{path}/{own}"))
-                if format_.get("name") in ("json", "csv"):
-                    place.call_by_format(own, str(format_["name"]))
-                require_outside_of_warehouses(emission, path)
                 counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
                 kept = {**counts, **what_is_kept(emission)}
-                others = place.reveal(own, name, kept, replaces=emission.replaces)
+                with told_of_others(path), translated(of, of_connector=True):
+                    writer.save(spark_location(f"{path}/{own}"))
+                    if format_.get("name") in ("json", "csv"):
+                        place.call_by_format(own, str(format_["name"]))
+                    require_outside_of_warehouses(emission, path)
+                    others = place.reveal(own, name, kept, replaces=emission.replaces)
                 if others is not None:
                     return Emitted(**_counts(others), reused=True)
             return emitted
 
 
 @contextmanager
-def told_of_others() -> Iterator[None]:
-    """A failure that looks like somebody else's hand in the folder says what to do about it."""
+def told_of_others(path: str) -> Iterator[None]:
+    """While an output is written to `path`: a failure that looks like somebody else's hand in there says what to do about
+    it."""
+    place = spark_location(path).removeprefix("file://")
     try:
         yield
     except EngineError as error:
-        if error.code == "X700" and error.hint is None and _MEDDLED.search(error.message):
+        if error.code == "X700" and error.hint is None and place in error.message and _MEDDLED.search(error.message):
             error.hint = _HINT
         raise
 
