@@ -355,6 +355,9 @@ class _Store(_Place):
         AnotherEmission where that is no repeat."""
         if self._settled(name) is None:
             self._require_still_nothing_later(own, name)
+            if not self._files.exists(self._at(own)):
+                message = f"connector {self._emission.connector}: {self._path}/{own} was written and does not exist any more"
+                raise EngineError("X700", message, _HINT)
         self._put_where_none_stands(name, canonical_json({**kept, "folder": own}))
         settled = self._settled(name)
         if settled is None:
