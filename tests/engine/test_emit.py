@@ -442,6 +442,13 @@ def test_a_file_of_ours_that_can_not_be_read_is_named(versions: Versions, tmp_pa
         assert caught.value.code == "X700"
         assert taken.name in caught.value.message
         assert "remove" in str(caught.value.hint)
+    # Another emission goes out, and leaves it.
+    (sink.path / f"{folder.name[:-8]}deadbeef").mkdir()
+    versions.engine.emit(sink.emission(versions.emission(None, "SELECT 2 AS a", 2)))
+    assert len(folders(sink.path)) == 3
+    shutil.rmtree(folders(sink.path)[-1])
+    for later in sink.path.glob(f".{2:020d}*"):
+        later.unlink()
     taken.unlink()
     (folder / "_SUCCESS").unlink()
     assert not versions.engine.emit(first).reused

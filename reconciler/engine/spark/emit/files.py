@@ -454,7 +454,11 @@ class _Store(_Place):
         for earlier, written in folders.items():
             if f".{earlier}{_TAKEN}" in taken and len(written) == 1:
                 continue
-            settled = self._settled(earlier) or {}
+            try:
+                settled = self._settled(earlier) or {}
+            except EngineError:
+                # Nobody can tell which one counts: they stay, and this emission is written whatever became of that one.
+                continue
             for folder in written:
                 if folder != settled.get("folder"):
                     self._files.delete(self._at(folder), True)
