@@ -16,7 +16,12 @@ def what_is_kept(emission: Emission) -> JsonObject:
 
 def is_repeated(emission: Emission, kept: JsonObject) -> bool:
     """Whether what a sink keeps under an emission's number is of this one. Of one without an id, the number alone tells."""
-    return not emission.id or kept.get(ID) == emission.id
+    return is_of(emission, str(kept.get(ID, "")))
+
+
+def is_of(emission: Emission, kept_id: str) -> bool:
+    """`is_repeated`, by the id that a sink keeps; empty where it keeps none."""
+    return not emission.id or kept_id == emission.id
 
 
 def another_emission(emission: Emission, location: str, serial: int) -> AnotherEmission:

@@ -27,6 +27,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted
-from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
+from reconciler.engine.repeats import ID, another_emission, is_of
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
@@ -59,6 +60,7 @@ _HIDDEN = re.compile(rf"\.{_FOLDER.pattern}")
 _LATER = re.compile(rf"{_FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){_TAKEN}")
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MEDDLED = re.compile(r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists")
+_COUNTS = ("inserted", "deleted", "dropped")
 _HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
 
 
@@ -73,9 +75,9 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
         place = (_Local if local_path(path) is not None else _Store)(session, path, emission)
-        done = place.done(name, replaces=emission.replaces)
+        done = place.done(name)
         if done is not None:
-            return Emitted(**_counts(done), reused=True)
+            return replace(done.emitted, reused=True)
         place.require_nothing_later(name)
         format_ = settings.get("format") or {}
         changed = changes(session, emission)
@@ -88,16 +90,14 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                 own = place.own_folder(name)
                 # Spark's own marker would say that a folder is complete before it is settled whether it counts.
                 writer = _writer(emission, found, format_).option(_NO_MARKER, "false")
-                counts = {"inserted": emitted.inserted, "deleted": emitted.deleted, "dropped": emitted.dropped}
-                kept = {**counts, **what_is_kept(emission)}
                 with told_of_others(path), translated(of, of_connector=True):
                     writer.save(spark_location(f"{path}/{own}"))
                     if format_.get("name") in ("json", "csv"):
                         place.call_by_format(own, str(format_["name"]))
                     require_outside_of_warehouses(emission, path)
-                    others = place.reveal(own, name, kept, replaces=emission.replaces)
+                    others = place.reveal(own, name, _Kept(emitted, emission.id))
                 if others is not None:
-                    return Emitted(**_counts(others), reused=True)
+                    return replace(others.emitted, reused=True)
             return emitted
 
 
@@ -161,6 +161,34 @@ def _union(frames: list[DataFrame]) -> DataFrame:
     return first
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of an emission that is complete, or about to be: what was counted, and its id; empty where an earlier
+    version kept none."""
+
+    emitted: Emitted
+    id: str
+
+    @staticmethod
+    def read(said: JsonObject) -> "_Kept":
+        inserted, deleted, dropped = (said.get(key, 0) for key in _COUNTS)
+        return _Kept(Emitted(inserted, deleted, dropped=dropped), str(said.get(ID, "")))
+
+    def told(self) -> JsonObject:
+        """As it is written."""
+        made = self.emitted
+        counts: JsonObject = {"inserted": made.inserted, "deleted": made.deleted, "dropped": made.dropped}
+        return {**counts, ID: self.id} if self.id else counts
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Which folder of an emission counts, with what is kept of it."""
+
+    folder: str
+    kept: _Kept
+
+
 class _Place:
     """The folder that a connector writes to, for one emission."""
 
@@ -170,11 +198,11 @@ class _Place:
         self._emission = emission
         self._files, self._root = hadoop_path(session, path)
 
-    def marker(self, folder: str) -> JsonObject | None:
+    def marker(self, folder: str) -> _Kept | None:
         """What the marker of a folder says; None where it is not complete."""
         text = self._text(f"{folder}/{_MARKER}")
         # An earlier version that was killed while it wrote one left it empty.
-        return self._read(f"{folder}/{_MARKER}", text) if text else None
+        return _Kept.read(self._read(f"{folder}/{_MARKER}", text)) if text else None
 
     def _read(self, name: str, text: str) -> JsonObject:
         """What a file of ours says. Raises EngineError where it says nothing that can be read."""
@@ -182,7 +210,7 @@ class _Place:
             found = json.loads(text)
         except ValueError:
             found = None
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or not all(isinstance(found.get(key, 0), int) for key in _COUNTS):
             raise self._unreadable(name)
         return found
 
@@ -204,9 +232,9 @@ class _Place:
             self._files.delete(self._at(own), True)
             raise
 
-    def require_a_repeat(self, name: str, kept: JsonObject) -> None:
+    def require_a_repeat(self, name: str, kept: _Kept) -> None:
         """Raises AnotherEmission unless what is kept under the emission's number is of this one."""
-        if not is_repeated(self._emission, kept):
+        if not is_of(self._emission, kept.id):
             raise self._another(name)
 
     def _another(self, name: str) -> AnotherEmission:
@@ -272,7 +300,7 @@ class _Place:
 class _Local(_Place):
     """One on a disk: renaming a folder is one act, and fails where a folder stands that holds anything."""
 
-    def done(self, name: str, *, replaces: bool) -> JsonObject | None:
+    def done(self, name: str) -> _Kept | None:
         """What is kept of an emission that is complete; None where it is to be written."""
         kept = self.marker(name)
         if kept is not None:
@@ -283,7 +311,7 @@ class _Local(_Place):
         """Where to write an emission, until it is known that it counts."""
         return f".{name}-{uuid.uuid4().hex[:8]}"
 
-    def reveal(self, own: str, name: str, kept: JsonObject, *, replaces: bool) -> JsonObject | None:
+    def reveal(self, own: str, name: str, kept: _Kept) -> _Kept | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
         folder = local_path(self._path)
@@ -292,8 +320,8 @@ class _Local(_Place):
         if others is None:
             self._require_still_nothing_later(own, name)
             with self._told_by_the_disk(folder / own):
-                (folder / own / _MARKER).write_text(canonical_json(kept), "utf-8")
-            if replaces:
+                (folder / own / _MARKER).write_text(canonical_json(kept.told()), "utf-8")
+            if self._emission.replaces:
                 self._empty_before(name, name)
             if not self._is_renamed(folder / own, folder / name):
                 others = self.marker(name)
@@ -335,22 +363,22 @@ class _Local(_Place):
 class _Store(_Place):
     """One elsewhere: what can be done in one act is to put a file where none stands."""
 
-    def done(self, name: str, *, replaces: bool) -> JsonObject | None:
+    def done(self, name: str) -> _Kept | None:
         """What is kept of an emission that is settled; None where it is to be written."""
         settled = self._settled(name)
         # Or a folder of a version that gave all writers one.
-        kept = self.marker(name) if settled is None else settled
+        kept = self.marker(name) if settled is None else settled.kept
         if kept is not None:
             self.require_a_repeat(name, kept)
         if settled is not None:
-            self._complete(name, settled, replaces=replaces)
+            self._complete(name, settled)
         return kept
 
     def own_folder(self, name: str) -> str:
         """Where to write an emission; a reader does not look at it before it is known that it counts."""
         return f"{name}-{uuid.uuid4().hex[:8]}"
 
-    def reveal(self, own: str, name: str, kept: JsonObject, *, replaces: bool) -> JsonObject | None:
+    def reveal(self, own: str, name: str, kept: _Kept) -> _Kept | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
         if self._settled(name) is None:
@@ -358,47 +386,47 @@ class _Store(_Place):
             if not self._files.exists(self._at(own)):
                 message = f"connector {self._emission.connector}: {self._path}/{own} was written and does not exist any more"
                 raise EngineError("X700", message, _HINT)
-        self._put_where_none_stands(name, canonical_json({**kept, "folder": own}))
+        self._put_where_none_stands(name, canonical_json({**kept.told(), "folder": own}))
         settled = self._settled(name)
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{_TAKEN} was written and does not exist", _HINT)
-        if settled["folder"] != own:
+        if settled.folder != own:
             self._files.delete(self._at(own), True)
-            self.require_a_repeat(name, settled)
-            self._complete(name, settled, replaces=replaces)
-            return settled
-        self._complete(name, settled, replaces=replaces)
+            self.require_a_repeat(name, settled.kept)
+            self._complete(name, settled)
+            return settled.kept
+        self._complete(name, settled)
         self._drop_left_behind(name)
         return None
 
-    def _settled(self, name: str) -> JsonObject | None:
-        """Which folder of an emission counts, with what was counted; None where that is open."""
+    def _settled(self, name: str) -> _Settled | None:
+        """What is settled of an emission; None where it is open which folder counts."""
         taken = f".{name}{_TAKEN}"
         text = self._text(taken)
         if text is None:
             return None
-        settled = self._read(taken, text)
-        if not isinstance(settled.get("folder"), str):
+        said = self._read(taken, text)
+        if not isinstance(said.get("folder"), str):
             raise self._unreadable(taken)
-        return settled
+        return _Settled(said["folder"], _Kept.read(said))
 
-    def _complete(self, name: str, settled: JsonObject, *, replaces: bool) -> None:
-        folder = settled["folder"]
+    def _complete(self, name: str, settled: _Settled) -> None:
+        folder = settled.folder
         if self.marker(folder) is not None:
             return
         if not self._files.exists(self._at(folder)):
             # A later emission that emptied the sink took it, maybe one of an output that was made anew: its folders stay.
             return
-        if replaces:
+        if self._emission.replaces:
             self._empty_before(name, folder)
-        kept = {key: value for key, value in settled.items() if key != "folder"}
+        text = canonical_json(settled.kept.told())
         path = self._at(f"{folder}/{_MARKER}")
         if self._puts_whole():
-            self._put(self._files.create(path, True), canonical_json(kept))
+            self._put(self._files.create(path, True), text)
             return
         # An empty one: it was not read as complete.
         self._files.delete(path, False)
-        self._put_by_renaming(name, path, canonical_json(kept))
+        self._put_by_renaming(name, path, text)
 
     def _put_where_none_stands(self, name: str, text: str) -> None:
         """Put the file that says which folder of an emission counts, or leave the one that stands there."""
@@ -455,12 +483,12 @@ class _Store(_Place):
             if f".{earlier}{_TAKEN}" in taken and len(written) == 1:
                 continue
             try:
-                settled = self._settled(earlier) or {}
+                settled = self._settled(earlier)
             except EngineError:
                 # Nobody can tell which one counts: they stay, and this emission is written whatever became of that one.
                 continue
             for folder in written:
-                if folder != settled.get("folder"):
+                if settled is None or folder != settled.folder:
                     self._files.delete(self._at(folder), True)
 
 
@@ -472,7 +500,3 @@ def _earlier(pattern: re.Pattern[str], name: str, names: list[str]) -> Iterator[
         found = pattern.fullmatch(folder)
         if found is not None and found["letters"] == own["letters"] and found["serial"] < own["serial"]:
             yield folder, found
-
-
-def _counts(kept: JsonObject) -> dict[str, int]:
-    return {key: int(kept.get(key, 0)) for key in ("inserted", "deleted", "dropped")}
