@@ -12,8 +12,9 @@ Nothing of this depends on when or how often it runs.
 
 Rules for the names of staging folders:
 - A folder is named by everything that its contents are computed from: query or columns, settings, functions, the version of
-  every relation read, and for those that are staged themselves, their folder. So where nothing moved the name is the same,
-  and what is there already is the result; where anything moved, directly or not, it is another.
+  every relation read, the ids of other pipelines' tables, and for those that are staged themselves, their folder. So where
+  nothing moved the name is the same, and what is there already is the result; where anything moved, directly or not, it is
+  another.
 - Rows that were staged to be promoted (`staging`) are found by the same names: where nothing moved since, theirs is the
   folder.
 - It is named by who builds, too: no two processes ever write into one folder, whatever they believe about each other.
@@ -116,13 +117,19 @@ class Building:
 
     def choose(self, step: BuildStep) -> str:
         """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
-        relation, contents = _relation(step), repr(self._build_of(step, staging=""))
+        relation, contents = _relation(step), repr(self._build_of(step, staging="")) + self._tables_of_others()
         before = self._beside.get(fold(relation)) if isinstance(step, BootstrapView) else None
         if before is not None and before.location == self.folder(relation):
             same = staging_folder(self._desired.name, before.builder, contents) == before.staging
             if same and is_readable(join_location(self._warehouse, before.location, before.staging), 0):
                 return self.keep(relation, before.staging, before.result.rows)
         return self.keep(relation, staging_folder(self._desired.name, self._builder, contents))
+
+    def _tables_of_others(self) -> str:
+        """The tables of other pipelines that are read, by their ids: one that is made anew at its place begins again at the
+        versions that the other one had."""
+        ids = {place: dict(sorted(one.ids.items())) for place, one in sorted(self._foreign_steps.items()) if one.ids}
+        return repr(ids) if ids else ""
 
     def takes_staged(self, relation: str) -> bool:
         """Whether the folder that was chosen for a relation is that of rows that were staged before."""

@@ -79,6 +79,8 @@ def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
     objects = [
         PastObject(row["kind"], row["name"], numbers.get(f"{row['kind']}:{row['name']}"), row["definition"])
         for row in target.registry.snapshot(pipeline, last.record)
+        # What it knew of other pipelines is no definition of its own.
+        if row["kind"] in _KINDS
     ]
     objects.sort(key=lambda one: (_KINDS.index(one.kind), one.name))
     return PastProgram(last, tuple(objects))

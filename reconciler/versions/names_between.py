@@ -22,9 +22,12 @@ from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.names_since import names_after, was_ever_renamed
 
 
-def other_relations(target: Target, before: Snapshot, after: Snapshot, *, as_recorded: bool = False) -> frozenset[str]:
+def other_relations(
+    target: Target, before: Snapshot, after: Snapshot, *, as_recorded: bool = False, whole: bool = False
+) -> frozenset[str]:
     """The relations (folded) of `after` that are, or read, what is something else than what had its name in `before`, and no
     move of `after` says so. `as_recorded`: whatever its moves say, so that the answer is the one after they are forgotten.
+    `whole`: only those that are, or read, another table than the one that had its name.
 
     Moves of `after` that are still to be done count as done: the answer is the same before and after it is applied."""
     stored = target.registry.head(after.program.name)
@@ -41,7 +44,10 @@ def other_relations(target: Target, before: Snapshot, after: Snapshot, *, as_rec
     then = _then(target, head, before, known)
     now = names_after(known, waiting, after.program)
     told = Renames() if as_recorded else resolve_moves(before.program, after.program).renames
-    return _reached(after.program, _other_columns(before.program, after.program, told, then, now))
+    others = _other_columns(before.program, after.program, told, then, now)
+    if whole:
+        others = {name: columns for name, columns in others.items() if ALL_COLUMNS in columns}
+    return _reached(after.program, others)
 
 
 def _then(target: Target, head: Head, before: Snapshot, known: Mapping[str, ObjectVersions]) -> Mapping[str, ObjectVersions]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.base.declarations import ForeignRelation, Manifest
 from reconciler.base.diagnostics import Diagnostic
+from reconciler.base.digest import digest_json
 from reconciler.base.errors import ManifestInvalid, ReconcileError, RegistryError
 from reconciler.base.names import did_you_mean, fold, is_version
 from reconciler.diff.compare import relation_changes
@@ -149,7 +150,7 @@ def with_settled_foreign(visit: Visit, program: Program) -> Program:
         return program
     before, comparing = applied.program.foreign, _Comparing(visit)
     settled = {
-        key: before[key] if key in before and comparing.is_same(before[key], relation) else relation
+        key: comparing.settled(before[key], relation) if key in before else relation
         for key, relation in program.foreign.items()
     }
     return replace(program, foreign=settled)
@@ -180,7 +181,7 @@ class _Comparing:
         """Whether two states of a relation mean the same by themselves. Renames that its pipeline declares excuse nothing,
         since they are forgotten when it is applied: a name that passes to another column means another one at once."""
         if before.meaning == after.meaning:
-            return True
+            return not self._is_of_other_tables(before, after)
         if (before.kind, before.names_are_data) != (after.kind, after.names_are_data):
             return False
         states = self._pair(before, after)
@@ -191,6 +192,24 @@ class _Comparing:
         if fold(after.name) in relation_changes(old, plain, self.changes(old.program, plain.program)):
             return False
         return fold(after.name) not in other_relations(self._target, old, new, as_recorded=True)
+
+    def settled(self, before: ForeignRelation, after: ForeignRelation) -> ForeignRelation:
+        """A relation as a program is to know it that knew it as `before`. What reads as it did, of a table that took the
+        name of the one that was read, has a meaning of its own."""
+        if self.is_same(before, after):
+            return before
+        if before.meaning != after.meaning:
+            return after
+        return replace(after, meaning=digest_json(["of other tables", before.meaning, before.record]))
+
+    def _is_of_other_tables(self, before: ForeignRelation, after: ForeignRelation) -> bool:
+        """Whether a relation is, or reads, another table than the one that had its name, as their pipeline recorded it."""
+        if before.record == after.record:
+            return False
+        states = self._pair(before, after)
+        return states is not None and fold(after.name) in other_relations(
+            self._target, *states, as_recorded=True, whole=True
+        )
 
     def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
         """By key, of what both read and means something else in desired."""
@@ -206,7 +225,7 @@ class _Comparing:
         if states is None:
             return unknown_change(after)
         old, new = states
-        if fold(after.name) in other_relations(self._target, old, new):
+        if self._is_of_other_tables(before, after) or fold(after.name) in other_relations(self._target, old, new):
             # Nobody has told what was renamed.
             return unknown_change(after)
         found = relation_changes(old, new, self.changes(old.program, new.program)).get(fold(after.name))

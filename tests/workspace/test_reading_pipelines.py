@@ -4,6 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,16 @@ def test_a_checkpoint_can_be_taken_over_with_what_it_reads(pair: Pair) -> None:
     readers = pair.project.target.registry.readers("sales")
     assert readers is not None
     assert readers.value.pipelines == ("grades", "marks")
+
+
+def test_the_program_of_a_reader_is_shown_as_it_was(pair: Pair) -> None:
+    found = pair.pipeline("grades").program_at(datetime.now(UTC))
+    assert [(one.kind, one.name) for one in found.objects if one.kind != "settings"] == [
+        ("table", "limits"),
+        ("view", "bounds"),
+        ("view", "everybody"),
+        ("view", "good"),
+    ]
 
 
 def test_readers_are_named_where_they_lose_something(pair: Pair) -> None:
