@@ -16,6 +16,7 @@ from reconciler.delta.tables import is_vacant
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action, Diff
 from reconciler.diff.moves import resolve_moves
+from reconciler.environment.bases import project_that_has
 from reconciler.environment.homes import Homes, homes_beside
 from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
@@ -48,6 +49,10 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     """
     if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
+    theirs = project_that_has(target, pipeline) if desired is None else None
+    if theirs is not None:
+        message = f"{pipeline} has no files here, but was applied from the project in folder {theirs}, which has them"
+        raise ReconcileError("A584", message, "apply it from there; or remove its files there, and merge that")
     snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
     if applied.snapshot is not None and desired is not None:
         wrong = resolve_moves(applied.snapshot.program, desired.program).diagnostics

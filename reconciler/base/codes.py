@@ -218,6 +218,7 @@ _APPROVAL_AND_APPLY: Final = {
     "A581": "git can't tell what was committed",
     "A582": "an approval would not count",
     "A583": "git can't tell who made the change",
+    "A584": "a pipeline belongs to another project",
     "A590": "a version would have columns of other types",
     "A591": "a function that a version calls can't be had",
     "A592": "a table's rows would not outlive its pin",

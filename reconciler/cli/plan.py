@@ -12,7 +12,7 @@ from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.workspace.outlines import find_unchanged
-from reconciler.workspace.pipelines import known_pipelines, require_known
+from reconciler.workspace.pipelines import own_pipelines, require_known
 
 
 @click.command()
@@ -47,7 +47,7 @@ def command(
     target = target_of(repo, environment)
     for name in pipelines:
         require_known(target, name)
-    names = pipelines or known_pipelines(target)
+    names = pipelines or own_pipelines(target)
     files: dict[str, dict[str, str]] = {}
     if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names, files):
         say_painted("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), end="")

@@ -29,9 +29,10 @@ from typing import Final
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, ReconcileError
 from reconciler.delta.opening import is_local, local_path
+from reconciler.environment.commits import NOT_COMMITTED
 from reconciler.environment.homes import Homes, homes_of
 from reconciler.environment.repository import LOCAL, MAXIMUM_FILE, ORIGIN, PLAIN_FILES, Repository, open_repository
-from reconciler.environment.source import PROJECT_FILE
+from reconciler.environment.source import MANIFEST_FILE, PIPELINES_FOLDER, PROJECT_FILE
 from reconciler.environment.target import Target, warehouse_location
 from reconciler.project.manifest.environment import Environment, Project, project_without_file
 from reconciler.project.manifest.verdicts import POLICY_FILE
@@ -81,6 +82,34 @@ def is_at_home(target: Target, pipeline: str) -> bool:
     """Whether the working tree has the project in the folder that the pipeline was applied from, as far as that is known."""
     home, repository = homes_of(target, pipeline).own, open_repository(target.root)
     return home is None or repository is None or folder_in(repository, target.root) == home.folder
+
+
+def project_that_has(target: Target, pipeline: str) -> str | None:
+    """The folder of the project that a pipeline was applied from, where that is another one of this repository than the
+    working tree's, and has the pipeline's files on its base branch; else None. Raises ReconcileError (U816)."""
+    home, repository = homes_of(target, pipeline).own, open_repository(target.root)
+    if home is None or repository is None:
+        return None
+    with repository:
+        if folder_in(repository, target.root) == home.folder:
+            return None
+        reference, _ = base_of(repository, target, Homes(home))
+        commit = commit_at(repository, reference)
+        files = f"{home.folder}/{PIPELINES_FOLDER}/{pipeline}" if home.folder else f"{PIPELINES_FOLDER}/{pipeline}"
+        is_there = commit is not None and repository.entry(commit, f"{files}/{MANIFEST_FILE}") is not None
+        return (home.folder or ".") if is_there else None
+
+
+def is_of_another_repository(target: Target, pipeline: str) -> bool:
+    """Whether a pipeline was applied from a repository that this one is no copy of, as far as a whole copy can tell."""
+    glance, repository = target.registry.glance(pipeline), open_repository(target.root)
+    if glance is None or glance.home is None:
+        return False
+    if repository is None:
+        return True
+    with repository:
+        commit = glance.commit.removesuffix(NOT_COMMITTED)
+        return bool(commit) and not repository.cut_commits and not repository.has_commit(commit)
 
 
 def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:

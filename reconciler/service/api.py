@@ -65,7 +65,7 @@ from reconciler.versions.looking import (
 from reconciler.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
 from reconciler.workspace.desired import Validated, validate_pipeline
 from reconciler.workspace.pipeline_order import apply_order
-from reconciler.workspace.pipelines import known_pipelines, require_known
+from reconciler.workspace.pipelines import own_pipelines, require_known
 
 if TYPE_CHECKING:
     from reconciler.retention.pruning import Pruning
@@ -112,8 +112,8 @@ class Project:
         return self._engine
 
     def pipelines(self) -> tuple[str, ...]:
-        """The pipelines that have files or are applied, sorted."""
-        return known_pipelines(self.target)
+        """The pipelines that have files here, and those that were applied from here, sorted."""
+        return own_pipelines(self.target)
 
     def in_order(self, names: Iterable[str]) -> tuple[str, ...]:
         """Pipelines in the order in which they are to be applied: each after those that it reads."""

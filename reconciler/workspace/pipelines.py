@@ -1,6 +1,7 @@
 """Which pipelines there are: those with files, and those that are applied."""
 
 from reconciler.base.errors import RegistryError
+from reconciler.environment.bases import is_of_another_repository, project_that_has
 from reconciler.environment.source import pipeline_names, require_pipeline
 from reconciler.environment.target import Target
 
@@ -23,6 +24,21 @@ def known_pipelines(target: Target) -> tuple[str, ...]:
         except RegistryError:
             found.add(pipeline)
     return tuple(sorted(found))
+
+
+def own_pipelines(target: Target) -> tuple[str, ...]:
+    """`known_pipelines` less those without files here that another project of the warehouse has: what is not there in this
+    project's files says nothing of them."""
+    files = set(pipeline_names(target.root))
+    return tuple(name for name in known_pipelines(target) if name in files or not _is_of_another_project(target, name))
+
+
+def _is_of_another_project(target: Target, pipeline: str) -> bool:
+    try:
+        return is_of_another_repository(target, pipeline) or project_that_has(target, pipeline) is not None
+    except RegistryError:
+        # Whoever looks at it is told why.
+        return False
 
 
 def _is_held(target: Target, pipeline: str) -> bool:
