@@ -48,7 +48,7 @@ def require_texts_for_both(found: Changes, of: str, update_format: str, otherwis
             require_writable(found.frames[0].schema, f"{of}: of rows that went", "JSON")
         except EngineError as error:
             # What an earlier version of the view holds can't be changed any more.
-            error.hint = "let it begin anew: reconcile connector seek PIPELINE OUTPUT --to snapshot (or --to latest)"
+            error.hint = "let it begin anew: reconcile connector seek PIPELINE CONNECTOR --to snapshot (or --to latest)"
             raise
 
 
