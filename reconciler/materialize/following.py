@@ -39,7 +39,7 @@ from reconciler.state.pruned import require_kept, require_version_kept
 from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.looking import find_in_head
 from reconciler.workspace.desired import begin_visit, read_desired
-from reconciler.workspace.foreign import means_the_same, read_applied_state
+from reconciler.workspace.foreign import read_applied_state, redefined
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,11 @@ class ForeignStates:
     def _judge(self, program: Program, pipeline: str, record: str) -> tuple[str, ...]:
         """The keys of what means something else in that state of the pipeline than `program` knows."""
         known = {fold(one.qualified_name): one for one in _followed(program) if one.pipeline == pipeline}
-        judged = record, " ".join(one.meaning for one in known.values())
+        judged = record, " ".join(f"{one.meaning} {one.record}" for one in known.values())
         if judged not in self.judged:
             snapshot = read_snapshot(self.target, pipeline, record)
             visit = begin_visit(self.target, program.name)
-            changed = [key for key, one in known.items() if not means_the_same(visit, one, snapshot)]
-            self.judged[judged] = tuple(sorted(changed))
+            self.judged[judged] = redefined(visit, known, snapshot)
         return self.judged[judged]
 
 

@@ -161,10 +161,16 @@ def foreign_changes(visit: Visit, applied: Program, desired: Program) -> dict[st
     return _Comparing(visit).changes(applied, desired)
 
 
-def means_the_same(visit: Visit, known: ForeignRelation, upstream: Snapshot) -> bool:
-    """Whether another pipeline's relation, as it is in this state of that pipeline, means what a program knows of it."""
-    now = foreign_relation(upstream, known.name)
-    return isinstance(now, ForeignRelation) and _Comparing(visit, upstream).is_same(known, now)
+def redefined(visit: Visit, known: Mapping[str, ForeignRelation], upstream: Snapshot) -> tuple[str, ...]:
+    """The keys of what a program knows of another pipeline's relations, and which means something else in this state of that
+    pipeline; sorted."""
+    comparing = _Comparing(visit, upstream)
+
+    def is_same(one: ForeignRelation) -> bool:
+        now = foreign_relation(upstream, one.name)
+        return isinstance(now, ForeignRelation) and comparing.is_same(one, now)
+
+    return tuple(sorted(key for key, one in known.items() if not is_same(one)))
 
 
 class _Comparing:
@@ -174,6 +180,7 @@ class _Comparing:
         self._target = visit.target
         self._visit = visit
         self._states: dict[tuple[str, str], Snapshot | None] = {}
+        self._of_other_tables: dict[tuple[str, str, str], frozenset[str]] = {}
         if given is not None:
             self._states[given.program.name, given.record] = given
 
@@ -206,10 +213,12 @@ class _Comparing:
         """Whether a relation is, or reads, another table than the one that had its name, as their pipeline recorded it."""
         if before.record == after.record:
             return False
-        states = self._pair(before, after)
-        return states is not None and fold(after.name) in other_relations(
-            self._target, *states, as_recorded=True, whole=True
-        )
+        key = before.pipeline, before.record, after.record
+        if key not in self._of_other_tables:
+            states = self._pair(before, after)
+            others = other_relations(self._target, *states, as_recorded=True, whole=True) if states is not None else ()
+            self._of_other_tables[key] = frozenset(others)
+        return fold(after.name) in self._of_other_tables[key]
 
     def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
         """By key, of what both read and means something else in desired."""
