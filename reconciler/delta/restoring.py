@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 _ATTEMPTS = 10
 
 
-def restore(location: str, version: int, expected: int, transaction: Transaction) -> int:
-    """Give a table that stands at `expected` the contents that it had at `version`, in one commit; returns the version that
-    holds them, which is `version` itself where it stands there. Raises EngineError (X730) when that version is gone."""
+def restore(location: str, version: int, expected: int | None, transaction: Transaction) -> int:
+    """Give a table that stands at `expected` (None: it was gone already) the contents that it had at `version`, in one
+    commit; returns the version that holds them, which is `version` itself where it stands there. Raises EngineError (X730)
+    when that version is gone, or the table."""
     current = open_table(location)
     if current is None:
         raise EngineError("X730", f"there is no table at {location} any more")

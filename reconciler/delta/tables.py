@@ -123,9 +123,9 @@ def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, t
     return _overwrite(location, delta_schema(columns), [], expected, transaction)
 
 
-def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
+def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int | None, transaction: Transaction) -> int:
     """Add nullable columns at the end of a table, in one commit on version `expected` that names no data file: rows that
-    are there have NULL in them. Returns the new version."""
+    are there have NULL in them. Returns the new version. Raises RegistryConflict (G605) where there is no table."""
     current = open_table(location)
     if current is not None and has_transaction(current, transaction):
         return current.version()

@@ -130,10 +130,8 @@ class Effects:
         self._building = Building(engine, warehouse, desired, steps, placements, name, clock, foreign, beside)
         for entry in journal.entries:
             match entry.step, entry.intent:
-                case EvolveTable(table=relation), BuildIntent(staging=str(staging)):
-                    self._building.keep(relation, staging, _rows(entry.result))
-                case BootstrapView(view=relation), BuildIntent(staging=str(staging)):
-                    self._building.keep(relation, staging, _rows(entry.result))
+                case EvolveTable(table=relation) | BootstrapView(view=relation), BuildIntent() as built:
+                    self._building.keep(relation, built.staging, _rows(entry.result))
                 case BootstrapView(view=relation), KeptIntent() as kept:
                     if kept.staging is not None:
                         self._building.keep(relation, kept.staging, _rows(entry.result))
@@ -236,7 +234,6 @@ class Effects:
         if isinstance(step, ExtendTable):
             wanted = {fold(name) for name in step.columns}
             columns = tuple(c for c in table_columns(self._table(step.table)) if fold(c.name) in wanted)
-            assert intent.expected is not None
             return extend_table(location, columns, intent.expected, self._transaction)
         assert isinstance(step, CreateTable | ClearTable)
         columns = table_columns(self._table(step.table))
@@ -272,7 +269,6 @@ class Effects:
             if isinstance(intent, PublishCopyIntent):
                 source = join_location(self._warehouse, intent.source)
                 return publish_copy(location, intent.staging, source, intent.version, expected, self._transaction)
-            assert expected is not None
             return restore(location, intent.version, expected, self._transaction)
         except EngineError as error:
             if error.code != "X730":

@@ -258,6 +258,16 @@ def test_rows_that_go_once_others_are_published_are_computed_then(shop: Shop, bo
     assert shop.apply(SQL) == []
 
 
+def test_a_table_that_goes_once_others_are_published_is_computed_then(shop: Shop) -> None:
+    before = shop.rows()
+    shop.apply(SQL.replace(*CHANGES["view"]))
+    with pytest.raises(Crash):
+        shop.apply(SQL, "publish_view:effected")
+    shutil.rmtree(shop.table("w"))
+    assert shop.apply(SQL) == ["w"]
+    assert shop.rows() == before
+
+
 def test_beside_a_live_run_nothing_is_computed_either(shop: Shop) -> None:
     before = shop.rows()
     shop.apply(SQL.replace(*CHANGES["view"]))
