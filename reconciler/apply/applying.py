@@ -178,7 +178,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, session: Session, be
             # What it makes is there now, and so is its head.
             continue
         if plan.changes_nothing:
-            if not nothing_is_to_be_done(target, pipeline, applied, found):
+            if not remember_unchanged(target, pipeline, applied, found):
                 continue
             return plan
         _require_planned_engine(target, desired)
@@ -195,7 +195,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, session: Session, be
         # The files may say something else by now: that is better found out, and built, while the run goes on.
 
 
-def nothing_is_to_be_done(target: Target, pipeline: str, applied: AppliedState, found: Desired) -> bool:
+def remember_unchanged(target: Target, pipeline: str, applied: AppliedState, found: Desired) -> bool:
     """Remember that what was found changes nothing of what is applied. Whether that is still so: whoever opened a journal
     meanwhile may have looked before this was remembered."""
     if found.files is not None:
@@ -412,7 +412,7 @@ def _carry_out(target: Target, work: OpenJournal, session: Session, beside: Preb
                 detail = in_kept_rows(result.rows, intent.kept.number)
             case BuildIntent(), BuildResult():
                 published = head.published.step if head.published else None
-                detail = in_built_rows(result) + beside.describe(f"{intent.location}/{intent.staging}", published)
+                detail = in_built_rows(result) + beside.describe(intent.folder, published)
                 if isinstance(step, BootstrapView):
                     detail += describe_promotion(head.staged, step.view, intent.staging)
         session.report(Progress(int(entry.id), total, words, done=True, detail=detail))

@@ -61,7 +61,7 @@ class Prebuilding:
         self._session = session
         self._builder = builder
         self._built: dict[str, BuildResult] = {}
-        self._chosen: list[tuple[str, str]] = []
+        self._chosen: list[str] = []
         self._used: set[str] = set()
         self._step: int | None = None
         self.plan_digest: str | None = None
@@ -101,12 +101,12 @@ class Prebuilding:
                     building.take_copied(_relation(step), kept.location, kept.version, kept.step)
                 continue
             self._session.report(Progress(number, len(steps), words, done=False))
-            staging = building.choose(step)
-            location = building.folder(_relation(step))
-            self._chosen.append((location, staging))
+            building.choose(step)
+            folder = building.staged_folder(_relation(step))
+            self._chosen.append(folder)
             result = building.build(step)
             self._session.boundary(f"prebuild:{EFFECTED}")
-            self._built[join_location(location, staging)] = result
+            self._built[folder] = result
             detail = f"{in_built_rows(result)}, built beside step {self._step}"
             self._session.report(Progress(number, len(steps), words, done=True, detail=detail))
         self._session.boundary(f"prebuild:{RECORDED}")
@@ -124,12 +124,12 @@ class Prebuilding:
 
     def remove_unused(self) -> None:
         """Remove the folders that were built and that no journal pinned."""
-        for location, staging in self._chosen:
-            if join_location(location, staging) not in self._used:
-                place = join_location(self._target.warehouse, location)
+        for folder in self._chosen:
+            if folder not in self._used:
+                place = join_location(self._target.warehouse, folder)
                 with suppress(EngineError):  # on an object store; a prune removes what stays there
-                    remove(self._session.engine, join_location(place, staging))
-                remove_if_empty(place)
+                    remove(self._session.engine, place)
+                remove_if_empty(place.rpartition("/")[0])
         self._chosen.clear()
 
 

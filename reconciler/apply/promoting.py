@@ -45,7 +45,7 @@ def drop_staged(target: Target, pipeline: str, session: Session) -> Staged:
         registry.replace_head(stored.token, replace(head, staged=None), str(uuid.uuid4()))
         session.boundary(f"unstage:{RECORDED}")
         audit(target, pipeline, "staged version dropped", staged)
-    remove_folders(target, session, [(one.location, one.staging) for one in staged.views.values()])
+    remove_folders(target, session, [one.folder for one in staged.views.values()])
     return staged
 
 

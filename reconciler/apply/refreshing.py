@@ -21,7 +21,6 @@ from reconciler.base.digest import canonical_json
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
-from reconciler.delta.opening import join_location
 from reconciler.environment.commits import who_is_at_work
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
@@ -63,7 +62,7 @@ def refresh_version(target: Target, name: VersionedName, session: Session) -> Re
         if name.version is None or number is None or number > found.versions.last:
             raise no_such_version(target, found, name.version or "")
         head, desired, view = _wanted(target, found, number)
-        chosen: set[tuple[str, str]] = set()
+        chosen: set[str] = set()
         try:
             refreshed = _build(target, head, desired, view, session, builder, chosen)
             holder, waiting = this_process("refresh"), HANDOVER_WAIT_SECONDS
@@ -126,7 +125,7 @@ def _build(
     view: str,
     session: Session,
     builder: str,
-    chosen: set[tuple[str, str]],
+    chosen: set[str],
 ) -> Refreshed:
     published = head.published
     assert published is not None
@@ -139,7 +138,7 @@ def _build(
     words = f"compute {view} from {', '.join(step.reads)}"
     session.report(Progress(1, 1, words, done=False))
     staging, location = building.choose(step), building.folder(view)
-    chosen.add((location, staging))
+    chosen.add(building.staged_folder(view))
     result = building.build(step)
     require_recorded_types(target.registry, replace(head, published=None), head.versions, program, view, result.columns)
     session.boundary(f"refresh_view:{EFFECTED}")
@@ -173,12 +172,10 @@ def _record(
     session.boundary(f"refresh:{RECORDED}")
     said = {"version": f"{found.name}@v{number}", "step": refreshed.step, "rows": refreshed.result.rows}
     row = {"event": "version refreshed", "at": refreshed.at, "by": refreshed.by, "details": canonical_json(said)}
-    registry.record(History.AUDIT, found.pipeline, [row], f"refresh:{refreshed.location}/{refreshed.staging}")
+    registry.record(History.AUDIT, found.pipeline, [row], f"refresh:{refreshed.folder}")
     session.boundary("refresh:told")
-    if before is not None and join_location(before.location, before.staging) != join_location(
-        refreshed.location, refreshed.staging
-    ):
-        remove_folders(target, session, [(before.location, before.staging)])
+    if before is not None and before.folder != refreshed.folder:
+        remove_folders(target, session, [before.folder])
     return True
 
 

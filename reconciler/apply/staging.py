@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.apply.applying import approval_for, from_files, nothing_is_to_be_done, pinned_apply
+from reconciler.apply.applying import approval_for, from_files, remember_unchanged, pinned_apply
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.sizes import measure_hazards
@@ -96,7 +96,7 @@ def _stage(target: Target, pipeline: str, session: Session) -> StageResult:
         found = _approved(target, pipeline)
         if isinstance(found, StageResult):
             return found
-        chosen: set[tuple[str, str]] = set()
+        chosen: set[str] = set()
         try:
             views = _build(target, found, session, builder, chosen)
             if _is_staged(target, found, views):
@@ -125,7 +125,7 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     desired = found.snapshot
     plan = plan_between(target, pipeline, applied, desired)
     if plan.changes_nothing:
-        if not nothing_is_to_be_done(target, pipeline, applied, found):
+        if not remember_unchanged(target, pipeline, applied, found):
             return _approved(target, pipeline)
         return StageResult(pipeline, plan, None, did_nothing=True)
     in_the_way = _in_the_way(plan, applied.snapshot, desired)
@@ -157,9 +157,7 @@ def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list
     return found
 
 
-def _build(
-    target: Target, found: _Approved, session: Session, builder: str, chosen: set[tuple[str, str]]
-) -> dict[str, StagedView]:
+def _build(target: Target, found: _Approved, session: Session, builder: str, chosen: set[str]) -> dict[str, StagedView]:
     """Build the views from what is published; what `chosen` has is this process's to remove."""
     head, published = found.head, found.head.published
     assert published is not None
@@ -182,7 +180,7 @@ def _build(
         words = describe_step(step)
         session.report(Progress(number, len(steps), words, done=False))
         staging, location = building.choose(step), building.folder(step.view)
-        chosen.add((location, staging))
+        chosen.add(building.staged_folder(step.view))
         with places_told(target, program.name):
             result = building.build(step)
         require_recorded_types(target.registry, head, settled, program, step.view, result.columns)
@@ -267,7 +265,7 @@ def _record(
     session.boundary("stage:told")
     replaced = head.staged.views.values() if head.staged is not None else ()
     kept = staged_folders(now)
-    gone = [(one.location, one.staging) for one in replaced if join_location(one.location, one.staging) not in kept]
+    gone = [one.folder for one in replaced if one.folder not in kept]
     remove_folders(target, session, gone)
     return staged
 
@@ -279,15 +277,15 @@ def audit(target: Target, pipeline: str, event: str, staged: Staged) -> None:
     target.registry.record(History.AUDIT, pipeline, [row], f"{event}:{staged.id}")
 
 
-def remove_folders(target: Target, session: Session, folders: Iterable[tuple[str, str]]) -> None:
-    """Remove staging folders (location and name) that nothing names any more."""
-    for location, staging in sorted(folders):
-        place = join_location(target.warehouse, location)
+def remove_folders(target: Target, session: Session, folders: Iterable[str]) -> None:
+    """Remove staging folders (below the warehouse) that nothing names any more."""
+    for folder in sorted(folders):
+        place = join_location(target.warehouse, folder)
         try:
-            remove(session.engine, join_location(place, staging))
+            remove(session.engine, place)
         except EngineError as error:
             # On an object store; a prune removes it.
-            session.tell(f"{place}/{staging} stays: {error.message}")
+            session.tell(f"{place} stays: {error.message}")
         remove_if_empty(place)
 
 

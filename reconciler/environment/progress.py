@@ -1,4 +1,4 @@
-"""What an apply is given besides its target, and what it tells while it works."""
+"""What a piece of work on a pipeline tells step by step, and how it counts rows, for people."""
 
 from dataclasses import dataclass
 

@@ -115,6 +115,10 @@ class Building:
         """The staging folder that was chosen for a relation."""
         return self._staged[fold(relation)]
 
+    def staged_folder(self, relation: str) -> str:
+        """The folder below the warehouse that is `staged` for a relation."""
+        return f"{self.folder(relation)}/{self.staged(relation)}"
+
     def choose(self, step: BuildStep) -> str:
         """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
         relation, contents = _relation(step), repr(self._build_of(step, staging="")) + self._tables_of_others()

@@ -119,7 +119,7 @@ class Effects:
         self._desired = desired
         self._apply_id = journal.apply_id
         self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
-        staged = {join_location(one.location, one.staging): one.result for one in beside.values()}
+        staged = {one.folder: one.result for one in beside.values()}
         self._built = {**staged, **builder.built}
         # What is dropped is known by the name that it had before this apply.
         self._applied_placements = placements
@@ -191,7 +191,7 @@ class Effects:
                 return CommitResult(self._write_table(step, intent))
             case BuildIntent():
                 assert isinstance(step, BootstrapView | EvolveTable)
-                return self._measured(self._building.build(step), self._built.get(f"{intent.location}/{intent.staging}"))
+                return self._measured(self._building.build(step), self._built.get(intent.folder))
             case KeptIntent():
                 return self._kept(intent)
             case PublishIntent():

@@ -47,6 +47,11 @@ class BuildIntent:
     staging: str
     read: int | None = None
 
+    @property
+    def folder(self) -> str:
+        """The staging folder, below the warehouse."""
+        return f"{self.location}/{self.staging}"
+
 
 @dataclass(frozen=True, slots=True)
 class KeptIntent:

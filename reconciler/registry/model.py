@@ -180,6 +180,11 @@ class StagedView:
     builder: str
     result: BuildResult
 
+    @property
+    def folder(self) -> str:
+        """The folder of the rows, below the warehouse."""
+        return f"{self.location}/{self.staging}"
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -218,6 +223,11 @@ class Refreshed:
     at: str
     by: str
     result: BuildResult
+
+    @property
+    def folder(self) -> str:
+        """The folder of the rows, below the warehouse."""
+        return f"{self.location}/{self.staging}"
 
 
 @dataclass(frozen=True, slots=True)

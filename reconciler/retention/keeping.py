@@ -138,7 +138,7 @@ def _versions(
         refreshed = head.refreshed.get(refreshed_key(key, number))
         ended = span.ended
         if refreshed is not None and ended is not None:
-            places |= {Place(join_location(refreshed.location, refreshed.staging), 0)}
+            places |= {Place(refreshed.folder, 0)}
             ended = max(ended, datetime.fromisoformat(refreshed.at))
         if not places:
             continue

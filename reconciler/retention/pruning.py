@@ -182,7 +182,7 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
     run.boundary(f"prune:{RECORDED}")
     for key in sorted(gone & {*stored.value.refreshed}):
         one = stored.value.refreshed[key]
-        remove(run.engine, join_location(target.warehouse, one.location, one.staging))
+        remove(run.engine, join_location(target.warehouse, one.folder))
     return found
 
 

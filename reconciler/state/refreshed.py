@@ -8,7 +8,6 @@ are pruned with what else the version has.
 from collections.abc import Mapping
 
 from reconciler.base.names import fold
-from reconciler.delta.opening import join_location
 from reconciler.registry.model import Head, ObjectVersions, Refreshed
 from reconciler.registry.placements import Placement
 
@@ -30,10 +29,10 @@ def refreshed_after(refreshed: Mapping[str, Refreshed], versions: Mapping[str, O
 
 def refreshed_folders(head: Head) -> frozenset[str]:
     """The folders (below the warehouse) that hold such rows: nobody removes them while they count."""
-    return frozenset(join_location(one.location, one.staging) for one in head.refreshed.values())
+    return frozenset(one.folder for one in head.refreshed.values())
 
 
 def refreshed_placement(one: Refreshed) -> dict[str, Placement]:
     """Where the rows can be read: by the folded name that the version has there, a table of one version."""
-    location = join_location(one.location, one.staging)
+    location = one.folder
     return {fold(one.name): Placement(location, 0, one.result.rows, one.result.columns)}

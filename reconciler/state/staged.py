@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.base.names import fold, is_version
-from reconciler.delta.opening import join_location
 from reconciler.plan.model import Plan, StagedVersion
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Staged, StagedView
@@ -15,7 +14,7 @@ def staged_folders(head: Head) -> frozenset[str]:
     """The staging folders (below the warehouse) that are named by what is staged: nobody removes them before it is promoted
     or dropped."""
     views = head.staged.views if head.staged is not None else {}
-    return frozenset(join_location(one.location, one.staging) for one in views.values())
+    return frozenset(one.folder for one in views.values())
 
 
 def staged_number(head: Head, key: str) -> int | None:
@@ -48,10 +47,7 @@ def staged_placements(staged: Staged) -> Mapping[str, Placement]:
 
 def placements_of(views: Mapping[str, StagedView]) -> dict[str, Placement]:
     """Where rows that were built beside what is in force can be read, by folded name of their views."""
-    return {
-        key: Placement(join_location(one.location, one.staging), 0, one.result.rows, one.result.columns)
-        for key, one in sorted(views.items())
-    }
+    return {key: Placement(one.folder, 0, one.result.rows, one.result.columns) for key, one in sorted(views.items())}
 
 
 def with_staged(plan: Plan, staged: Staged, desired: Snapshot | None) -> Plan:
