@@ -27,7 +27,7 @@ from reconciler.base.printing import is_seen, printable
 from reconciler.base.version import __version__
 from reconciler.environment.bases import is_at_home, required_branches
 from reconciler.environment.commits import authors_since, short_commit
-from reconciler.environment.merged import commit_unmerged, not_committed, outdated, passed, unmerged
+from reconciler.environment.merged import not_committed, outdated, passed, staged_unmerged, unmerged
 from reconciler.environment.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
 from reconciler.environment.target import Target
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
@@ -243,11 +243,11 @@ def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
 def require_promotable(target: Target, plan: Plan, commit: str) -> None:
     """Raises ApprovalRequired (A580) where what was staged of a commit is not of the branches that the environment names
     now, whatever it named when it was staged; and as `require_unpassed` does."""
-    reason = commit_unmerged(target, plan.pipeline, commit)
+    reason = staged_unmerged(target, plan.pipeline, commit)
     if reason is not None:
         raise ApprovalRequired(
             "A580",
-            f"{plan.pipeline}: not promoted: it was staged of commit {short_commit(commit)}; {reason}",
+            f"{plan.pipeline}: not promoted: {reason}",
             f"{plan.environment} takes its files from branch {' and '.join(required_branches(target, plan.pipeline))}: "
             f"merge them, and stage what it says now; or drop what is staged: reconcile unstage --pipeline {plan.pipeline}",
         )

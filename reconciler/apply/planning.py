@@ -51,7 +51,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
     theirs = project_that_has(target, pipeline) if desired is None else None
     if theirs is not None:
-        message = f"{pipeline} has no files here, but was applied from the project in folder {theirs}, which has them"
+        message = f"{pipeline} has no files here, but was applied from the project {theirs}, which has them"
         raise ReconcileError("A584", message, "apply it from there; or remove its files there, and merge that")
     snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
     if applied.snapshot is not None and desired is not None:

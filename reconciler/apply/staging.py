@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from reconciler.apply.applying import approval_for, from_files, remember_unchanged, pinned_apply
+from reconciler.apply.applying import approval_for, from_files, pinned_apply, remember_unchanged
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
 from reconciler.apply.sizes import measure_hazards

@@ -11,6 +11,7 @@ from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, Reconcil
 from reconciler.base.names import is_version
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import ProgressLines, note, say, show_error, show_json
+from reconciler.cli.own_pipelines import own_pipelines_told
 from reconciler.plan.words import summarise
 from reconciler.state.staged import staged_names
 from reconciler.workspace.pipelines import require_known
@@ -37,7 +38,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     with project_of(repo, environment) as project:
         for name in pipelines:
             require_known(project.target, name)
-        for name in project.in_order(pipelines or project.pipelines()):
+        for name in project.in_order(pipelines or own_pipelines_told(project.target)):
             try:
                 pipeline, boundary = project.pipeline(name), boundary_from_environment(os.environ)
                 if only_stage:

@@ -8,11 +8,12 @@ import click
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import choose_colour, end_unread, paint, say_painted
+from reconciler.cli.own_pipelines import own_pipelines_told
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.plan.unchanged_text import render_unchanged
 from reconciler.workspace.outlines import find_unchanged
-from reconciler.workspace.pipelines import own_pipelines, require_known
+from reconciler.workspace.pipelines import require_known
 
 
 @click.command()
@@ -47,7 +48,7 @@ def command(
     target = target_of(repo, environment)
     for name in pipelines:
         require_known(target, name)
-    names = pipelines or own_pipelines(target)
+    names = pipelines or own_pipelines_told(target)
     files: dict[str, dict[str, str]] = {}
     if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names, files):
         say_painted("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), end="")

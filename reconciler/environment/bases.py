@@ -85,7 +85,7 @@ def is_at_home(target: Target, pipeline: str) -> bool:
 
 
 def project_that_has(target: Target, pipeline: str) -> str | None:
-    """The folder of the project that a pipeline was applied from, where that is another one of this repository than the
+    """Where the project is that a pipeline was applied from, for people: if it is another one of this repository than the
     working tree's, and has the pipeline's files on its base branch; else None. Raises ReconcileError (U816)."""
     home, repository = homes_of(target, pipeline).own, open_repository(target.root)
     if home is None or repository is None:
@@ -97,7 +97,7 @@ def project_that_has(target: Target, pipeline: str) -> str | None:
         commit = commit_at(repository, reference)
         files = f"{home.folder}/{PIPELINES_FOLDER}/{pipeline}" if home.folder else f"{PIPELINES_FOLDER}/{pipeline}"
         is_there = commit is not None and repository.entry(commit, f"{files}/{MANIFEST_FILE}") is not None
-        return (home.folder or ".") if is_there else None
+        return (f"in folder {home.folder}" if home.folder else "at the top of the repository") if is_there else None
 
 
 def is_of_another_repository(target: Target, pipeline: str) -> bool:
@@ -109,7 +109,7 @@ def is_of_another_repository(target: Target, pipeline: str) -> bool:
         return True
     with repository:
         commit = glance.commit.removesuffix(NOT_COMMITTED)
-        return bool(commit) and not repository.cut_commits and not repository.has_commit(commit)
+        return bool(commit) and not repository.cut_commits and not _is_of(repository, commit)
 
 
 def base_of(repository: Repository, target: Target, homes: Homes) -> tuple[str, str]:

@@ -52,13 +52,14 @@ def unmerged(
     return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
 
 
-def commit_unmerged(target: Target, pipeline: str, commit: str) -> str | None:
-    """Why what was taken of a commit before can't have been merged, by what the environment asks for now; or None."""
+def staged_unmerged(target: Target, pipeline: str, commit: str) -> str | None:
+    """Why what was staged of a commit can't have been merged, by what the environment asks for now; or None."""
     branches = required_branches(target, pipeline)
     if branches and (not commit or commit.endswith(NOT_COMMITTED)):
-        return "it was not committed"
+        return "it was staged of files that were not committed"
     reasons = (why_no_state_of(target.root, branch, commit) for branch in branches)
-    return next((f"not merged: {reason}" for reason in reasons if reason is not None), None)
+    found = next((reason for reason in reasons if reason is not None), None)
+    return f"it was staged of commit {short_commit(commit)}; not merged: {found}" if found is not None else None
 
 
 def not_committed(

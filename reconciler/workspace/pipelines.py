@@ -29,8 +29,15 @@ def known_pipelines(target: Target) -> tuple[str, ...]:
 def own_pipelines(target: Target) -> tuple[str, ...]:
     """`known_pipelines` less those without files here that another project of the warehouse has: what is not there in this
     project's files says nothing of them."""
+    return own_and_others(target)[0]
+
+
+def own_and_others(target: Target) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`own_pipelines`, and the others of `known_pipelines`."""
     files = set(pipeline_names(target.root))
-    return tuple(name for name in known_pipelines(target) if name in files or not _is_of_another_project(target, name))
+    known = known_pipelines(target)
+    others = tuple(name for name in known if name not in files and _is_of_another_project(target, name))
+    return tuple(name for name in known if name not in others), others
 
 
 def _is_of_another_project(target: Target, pipeline: str) -> bool:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.errors import ReconcileError
+from reconciler.base.errors import EXIT_DONE, ReconcileError
+from reconciler.cli.main import run
+from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Project
 from tests.consent.cell import Cell
 
@@ -48,6 +50,13 @@ def test_each_has_its_own_pipelines(beside: Cell) -> None:
         project = at(beside, folder)
         assert project.pipelines() == (f"of_{folder}",)
         assert project.pipeline(f"of_{folder}").plan().changes_nothing
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_what_is_left_alone_is_told(beside: Cell, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    at(beside, "y")
+    assert run([command, "--repo", str(beside.root)], RecordingEngine()) == EXIT_DONE
+    assert "left alone, since other projects have them: of_x" in capsys.readouterr().err
 
 
 def test_none_removes_what_the_other_has(beside: Cell) -> None:
