@@ -1,6 +1,7 @@
 """What was applied when: the applies and restores of pipelines, and the whole program as it was at a time.
 
-A row of that history is written just before its switch; one whose apply is still open is none yet.
+A row of that history is written just before its switch: one whose apply or restore is still open is none yet, and one that
+was taken back never was.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from reconciler.environment.target import Target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 from reconciler.state.histories import published_rows, versions_at
+from reconciler.state.past_applies import applies_in_force
 
 _KINDS: Final = ("settings", "table", "view", "function", "connector")
 
@@ -116,13 +118,8 @@ def time_of(text: str) -> datetime:
 
 def _applies(target: Target, pipeline: str) -> list[PastApply]:
     stored = target.registry.head(pipeline)
-    journal = stored.value.journal if stored is not None else None
-    rows = target.registry.history(History.APPLIES, pipeline)
-    return [
-        PastApply(pipeline=pipeline, **{name: row[name] for name in row}, number=number)
-        for number, row in enumerate(rows, start=1)
-        if journal is None or row["apply_id"] != journal.apply_id
-    ]
+    rows = applies_in_force(target.registry, pipeline, stored.value if stored is not None else None)
+    return [PastApply(pipeline=pipeline, **row, number=number) for number, row in enumerate(rows, start=1)]
 
 
 def _numbers(target: Target, head: Head, last: PastApply) -> dict[str, int]:

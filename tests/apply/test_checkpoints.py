@@ -230,10 +230,14 @@ def test_killed_anywhere_a_restore_is_finished_by_whoever_comes_next(
     ]
 
 
-def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path) -> None:
+@pytest.mark.parametrize("boundary", ["restore:effected#3", "history:recorded#1"])
+def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path, boundary: str) -> None:
     before = everything(shop)
+    applies = list_applies(Project.open(shop).target, ["shop"])
+    name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):
-        open_project(shop).restore("good", boundary=crash_at("restore:effected", 3))
+        open_project(shop).restore("good", boundary=crash_at(name, int(occurrence)))
+    assert list_applies(Project.open(shop).target, ["shop"]) == applies, "what is not in force yet is not told"
     registry = Project.open(shop).target.registry
     head, lease = registry.head("shop"), registry.lease("shop")
     assert head is not None
@@ -246,6 +250,7 @@ def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path) -> None:
     open_project(shop).run_once()
     assert everything(shop) == before
     assert rows_of(shop, "c") == [(9,)]
+    assert list_applies(Project.open(shop).target, ["shop"]) == applies, "what never was in force is not told"
 
 
 def test_a_checkpoint_whose_rows_are_gone_says_so_and_nothing_is_touched(shop: Path) -> None:
