@@ -28,7 +28,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 
-from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
+from reconciler.base.errors import EngineError, LeaseHeld, RegistryConflict, RegistryError
 from reconciler.base.moments import moment_of
 from reconciler.registry.intents import Intent, Writer
 from reconciler.registry.model import Lease, Stored
@@ -212,12 +212,18 @@ def hold_lease(
     wait_seconds: float = HANDOVER_WAIT_SECONDS,
     report: Callable[[str], None] = lambda message: None,
 ) -> Iterator[HeldLease]:
-    """Take the lease, hold it for the body, release it. Raises LeaseHeld (A503)."""
+    """Take the lease, hold it for the body, release it. Raises LeaseHeld (A503), also where the body failed because another
+    process had taken the lease over."""
     if seconds is None:
         seconds = time_to_live_seconds()
     held = HeldLease(registry, pipeline, _take(registry, pipeline, holder, seconds, wait_seconds, report), seconds)
     try:
         yield held
+    except (RegistryError, EngineError):
+        # Whoever took over wrote first, or removed what was built here: that it did says more.
+        with suppress(RegistryError):
+            held.check()
+        raise
     finally:
         held.release()
 

@@ -19,6 +19,7 @@ from reconciler.base.errors import ReconcileError
 from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.locations import with_absolute_location, without_root
 from reconciler.environment.session import Session
+from reconciler.environment.target import Target
 from reconciler.registry.intents import Ingest, ReadInputs
 from reconciler.run.replaying import program_in_force
 from reconciler.run.stepping import carry_out, write_intent
@@ -70,30 +71,35 @@ def stop_at(point: str) -> Boundary:
     return boundary
 
 
-def make_step(root: Path, point: str, guarded: bool) -> None:
-    """One step that brings in what both connectors have."""
+def make_step(root: Path, point: str, guarded: bool) -> str:
+    """One step that brings in what both connectors have; the code of what stops it, or `done`."""
     inside = point.partition("inside:")[2]
     engine = StoppingEngine(inside)
     boundary = no_boundary if inside else stop_at(point)
     target = Project.open(root, engine=engine).target
     with hold_lease(target.registry, PIPELINE, this_process("run"), seconds=LEASE_SECONDS) as lease:
-        stored, program = program_in_force(target, PIPELINE)
-        ingests = []
-        for _, connector in sorted(program.connectors.items()):
-            settings = with_absolute_location(connector.settings, target.root)
-            found = engine.discover(connector.qualified_name, settings, None)
-            assert found is not None
-            read, position = (without_root(one, target.root) for one in (found.range, found.position))
-            ingests.append(Ingest(connector.qualified_name, read, position))
-        boundary("intent:before")
-        stored = write_intent(target, stored, ReadInputs(tuple(ingests)))
         session = Session(engine, boundary=boundary)
-        carry_out(target, stored, program, replace(session, check=lease.check) if guarded else session)
+        try:
+            carry_out_step(target, replace(session, check=lease.check) if guarded else session)
+        except ReconcileError as error:
+            return error.code
+    return "done"
+
+
+def carry_out_step(target: Target, session: Session) -> None:
+    """Write the intent of the step, and carry it out."""
+    stored, program = program_in_force(target, PIPELINE)
+    ingests = []
+    for _, connector in sorted(program.connectors.items()):
+        settings = with_absolute_location(connector.settings, target.root)
+        found = session.engine.discover(connector.qualified_name, settings, None)
+        assert found is not None
+        read, position = (without_root(one, target.root) for one in (found.range, found.position))
+        ingests.append(Ingest(connector.qualified_name, read, position))
+    session.boundary("intent:before")
+    stored = write_intent(target, stored, ReadInputs(tuple(ingests)))
+    carry_out(target, stored, program, session)
 
 
 if __name__ == "__main__":
-    try:
-        make_step(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "guarded")
-        print("done")
-    except ReconcileError as error:
-        print(error.code)
+    print(make_step(Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "guarded"))

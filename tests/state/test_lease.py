@@ -112,6 +112,24 @@ def test_a_holder_whose_lease_was_taken_notices_and_leaves_it_alone() -> None:
     assert not found.value.released
 
 
+def test_who_writes_after_a_takeover_is_told_of_it() -> None:
+    registry = MemoryRegistry()
+    stored = registry.replace_head(None, Head("shop"), "w1")
+
+    def write_late() -> None:
+        with hold(registry, ELSEWHERE, seconds=0.2) as held:
+            found = registry.lease("shop")
+            assert found is not None
+            lease, token = replace(found.value, holder="thief", epoch=2), found.token
+            registry.replace_lease("shop", token, lease, "w2")
+            registry.replace_head(stored.token, Head("shop", epoch=2), "w3")
+            held.lost.wait(5)
+            registry.replace_head(stored.token, Head("shop", epoch=1), "late")
+
+    with pytest.raises(LeaseHeld, match="another process took shop over"):
+        write_late()
+
+
 def test_a_live_run_hands_over_at_its_next_boundary() -> None:
     registry = MemoryRegistry()
     running = Holder("runner", "run", "another-host", "1:1")
