@@ -105,11 +105,6 @@ def main(arguments: list[str] | None = None) -> None:
     """The console script. Exits the process."""
     # A command lives shortly and makes many small values that live as long: looking for rubbish among them costs a tenth.
     gc.set_threshold(200_000, 20, 20)
-    if alteration := os.environ.get("RECONCILE_TEST_CANONICALISER"):
-        # For tests of upgrades; it has no other use.
-        from reconciler.sql.canonicalise import alter_for_tests
-
-        alter_for_tests(alteration)
     sys.excepthook = _show_traceback
     threading.excepthook = lambda raised: _show_traceback(raised.exc_type, raised.exc_value, raised.exc_traceback)
     code = run(arguments)

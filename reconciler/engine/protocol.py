@@ -5,7 +5,7 @@ Delta version to read. It publishes nothing: a view's rows are written as a Delt
 and the shell makes them visible in one commit (`delta.tables.publish`). Calls are idempotent by what they are given:
 a staging folder that is complete is not built again, a write marked with a transaction that its table has is skipped.
 
-Two implementations share the tests in tests/engine/contract.py: `engine.spark` and `engine.recording`.
+Two implementations share the tests in tests/engine/contract.py: `engine.spark` and `testing.recording`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -90,16 +90,7 @@ def canonical_query(query: str, names_are_data: bool = False) -> str:
     if not binaries.MARKS.isdisjoint(present):
         binaries.even_binaries(tokens, shapes, changes)
     aliases.even_aliases(shapes, present, changes)
-    return _alteration + " ".join(without_redundant(changes.applied_to(texts)))
-
-
-_alteration = ""
-
-
-def alter_for_tests(text: str) -> None:
-    """Let every canonical text of this process begin with `text`, as if another version had written it."""
-    global _alteration
-    _alteration = text
+    return " ".join(without_redundant(changes.applied_to(texts)))
 
 
 def _folded_texts(tokens: list[Token], shapes: list[str]) -> list[str]:

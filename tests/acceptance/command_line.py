@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 

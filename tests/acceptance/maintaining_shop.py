@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reconciler.engine.protocol import Selection, StoredSource, ViewBuild
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import open_shop, write_shop
 from tests.acceptance.versioned_shop import READS, VersionedShop
 from tests.engine.delta_writer import DeltaWriter

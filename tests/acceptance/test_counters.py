@@ -16,10 +16,10 @@ import pytest
 from reconciler.base.boundaries import Crash
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
-from reconciler.engine.recording import RecordingEngine
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.run.reporting import Reporter
 from reconciler.state.lease import this_process
+from reconciler.testing.memory import MemoryRegistry
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import connector, make, opened, put

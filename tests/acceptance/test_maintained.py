@@ -11,8 +11,8 @@ import pytest
 from reconciler import Project
 from reconciler.apply.rolling_back import roll_back
 from reconciler.base.boundaries import POINTS, Crash, crash_at
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
+from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import rollback_of
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.run.running import run_pipeline
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS

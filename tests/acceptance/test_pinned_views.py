@@ -6,7 +6,7 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.boundaries import POINTS, Crash, crash_at
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.acceptance.versioned_shop import VersionedShop, made_once
 from tests.cells import mostly_slow

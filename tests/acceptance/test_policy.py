@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import PlanRejected
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.protocol import History
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

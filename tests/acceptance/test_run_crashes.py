@@ -21,9 +21,9 @@ import pytest
 from reconciler.base.boundaries import Crash
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
-from reconciler.engine.recording import RecordingEngine
-from reconciler.engine.recording_sinks import Sinks
 from reconciler.registry.protocol import History
+from reconciler.testing.recording import RecordingEngine
+from reconciler.testing.recording_sinks import Sinks
 from tests.acceptance.faults import EFFECTS, WRITES, Fault, Faults, Style, run_with
 from tests.acceptance.river import (
     PIPELINE,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from reconciler.apply.applying import Desired, Wanted, apply_pipeline
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.environment.source import files_of
 from reconciler.project.snapshot.model import take_snapshot
 from reconciler.service.api import Project
 from reconciler.state.applied import AppliedState
+from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import compile_desired
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop

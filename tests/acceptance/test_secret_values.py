@@ -15,8 +15,8 @@ from reconciler.base.errors import EngineError
 from reconciler.base.schema_files import schema
 from reconciler.base.secret_values import forget_secrets
 from reconciler.engine.protocol import Available, Emission, Emitted
-from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.secrets import resolved
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.command_line import CommandLine
 from tests.engine.delta_writer import DeltaWriter
 from tests.plan.test_forms_secrets import read

@@ -14,9 +14,9 @@ from reconciler import Project
 from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.protocol import History
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_rows, write_shop
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.cells import mostly_slow

@@ -11,9 +11,9 @@ import pytest
 
 from reconciler import Project
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.run.running import run_pipeline
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at
 from tests.engine.delta_writer import DeltaWriter

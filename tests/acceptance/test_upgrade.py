@@ -6,14 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import PIPELINE_YAML, write_shop
 from tests.engine.delta_writer import DeltaWriter
 
@@ -26,7 +25,7 @@ CREATE MATERIALIZED VIEW v AS SELECT a FROM l GROUP BY a;
 CREATE MATERIALIZED VIEW w AS SELECT a.*, COUNT(*) OVER (PARTITION BY b) AS n FROM p AS a;
 CREATE MATERIALIZED VIEW days AS SELECT CAST(at AS DATE) AS day FROM t;
 """
-UPGRADE = {"RECONCILE_TEST_CANONICALISER": "version 2 "}
+REPOSITORY = Path(__file__).parents[2]
 _COMMAND = "import sys; from reconciler.cli.main import main; main(sys.argv[1:])"
 
 
@@ -50,15 +49,28 @@ def root(applied: Path, tmp_path: Path) -> Path:
     return tmp_path / "repository"
 
 
-def plans(root: Path, environment: Mapping[str, str], cache: str) -> list[dict[str, Any]]:
-    """All plans, by a process of its own."""
-    known = {key: value for key, value in os.environ.items() if key != "RECONCILE_TEST_CANONICALISER"}
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Another version of reconciler: all of its canonical texts are written otherwise."""
+    folder = tmp_path_factory.mktemp("upgraded")
+    shutil.copytree(REPOSITORY / "reconciler", folder / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "schemas", folder / "reconciler" / "schemas", dirs_exist_ok=True)
+    file = folder / "reconciler" / "sql" / "canonicalise.py"
+    before = file.read_text()
+    after = before.replace('return " ".join(without_redundant(', 'return "version 2 " + " ".join(without_redundant(')
+    assert after != before
+    file.write_text(after)
+    return folder
+
+
+def plans(root: Path, cache: str, version: Path = REPOSITORY) -> list[dict[str, Any]]:
+    """All plans, by a process of its own, of the version of reconciler in a folder."""
     done = subprocess.run(
         [sys.executable, "-c", _COMMAND, "plan", "--repo", str(root), "--format", "json"],
         capture_output=True,
         text=True,
-        env={**known, "RECONCILE_CACHE": cache, **environment},
-        cwd=Path(__file__).parents[2],
+        env={**os.environ, "RECONCILE_CACHE": cache, "PYTHONPATH": str(version)},
+        cwd=version,
     )
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["plans"]
@@ -70,13 +82,13 @@ def changes(plan: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kept", ["warm", "cold", "off"])
-def test_an_upgrade_plans_no_change_by_itself(root: Path, tmp_path: Path, kept: str) -> None:
+def test_an_upgrade_plans_no_change_by_itself(root: Path, tmp_path: Path, upgraded: Path, kept: str) -> None:
     cache = "off" if kept == "off" else str(tmp_path / "cache")
-    before = plans(root, {}, cache)
+    before = plans(root, cache)
     if kept == "cold":
         shutil.rmtree(tmp_path / "cache")
     for _ in range(2):
-        after = plans(root, UPGRADE, cache)
+        after = plans(root, cache, upgraded)
         assert [plan["pipeline"] for plan in after] == ["other", "shop"]
         for plan in after:
             assert changes(plan) == {}
@@ -85,10 +97,12 @@ def test_an_upgrade_plans_no_change_by_itself(root: Path, tmp_path: Path, kept: 
         assert [plan["kept"] for plan in after] == [plan["kept"] for plan in before]
 
 
-def test_texts_are_really_written_otherwise_and_no_value_of_the_old_version_is_used(root: Path, tmp_path: Path) -> None:
+def test_texts_are_really_written_otherwise_and_no_value_of_the_old_version_is_used(
+    root: Path, tmp_path: Path, upgraded: Path
+) -> None:
     write_shop(root, PROGRAM.replace("a > 1", "a > 2"))
     cache = str(tmp_path / "cache")
-    (_, old), (_, new) = plans(root, {}, cache), plans(root, UPGRADE, cache)
+    (_, old), (_, new) = plans(root, cache), plans(root, cache, upgraded)
     assert changes(old) == changes(new) == {"v": "modified"}
     assert old["digest"] != new["digest"]
 
@@ -100,22 +114,22 @@ def test_a_setting_that_decides_results_modifies_the_views_with_a_warm_cache_too
     root: Path, tmp_path: Path, setting: str, value: str
 ) -> None:
     cache = str(tmp_path / "cache")
-    assert [changes(plan) for plan in plans(root, {}, cache)] == [{}, {}]
+    assert [changes(plan) for plan in plans(root, cache)] == [{}, {}]
     file = root / "pipelines" / "shop" / "pipeline.yaml"
     file.write_text(PIPELINE_YAML.format(policy="allow") + f'  runtime: {{spark: {{{setting}: "{value}"}}}}\n')
     for _ in range(2):
-        other, shop = plans(root, {}, cache)
+        other, shop = plans(root, cache)
         assert changes(other) == {}
         assert changes(shop) == dict.fromkeys(("days", "p", "v", "w"), "modified")
     file.write_text(PIPELINE_YAML.format(policy="allow"))
-    assert [changes(plan) for plan in plans(root, {}, cache)] == [{}, {}]
+    assert [changes(plan) for plan in plans(root, cache)] == [{}, {}]
 
 
 def test_a_setting_of_the_environment_modifies_the_views_of_all_pipelines(root: Path, tmp_path: Path) -> None:
     cache = str(tmp_path / "cache")
-    assert [changes(plan) for plan in plans(root, {}, cache)] == [{}, {}]
+    assert [changes(plan) for plan in plans(root, cache)] == [{}, {}]
     (root / "reconcile.yaml").write_text(
         "default: dev\nenvironments:\n  dev: {warehouse: warehouse, spark: {spark.sql.ansi.enabled: 'false'}}\n"
     )
-    for plan in plans(root, {}, cache):
+    for plan in plans(root, cache):
         assert changes(plan) == dict.fromkeys(("days", "p", "v", "w"), "modified")

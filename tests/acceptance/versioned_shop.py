@@ -13,10 +13,10 @@ import pytest
 from reconciler import Project
 from reconciler.base.boundaries import Boundary
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import Registry
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

@@ -8,9 +8,9 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import LeaseHeld, ReconcileError
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Head, Stored
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -8,11 +8,11 @@ import pytest
 
 from reconciler.apply.impact import impact_of, measure
 from reconciler.apply.planning import plan_between
-from reconciler.engine.recording import RecordingEngine
 from reconciler.plan.impact import Impact, Measure, Measures, ReadImpact, TableImpact
 from reconciler.registry.model import Head
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.applied import read_applied
+from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import read_desired
 from tests.acceptance.shop import AFTER, make_baseline, open_shop, write_shop
 from tests.engine.delta_writer import DeltaWriter

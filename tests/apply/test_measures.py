@@ -10,11 +10,11 @@ from reconciler.apply.applying import apply_pipeline
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

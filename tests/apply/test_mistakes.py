@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import PROGRAM
 

@@ -18,13 +18,13 @@ from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, Man
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import Built, TableBuild, ViewBuild
-from reconciler.engine.recording import Contents, RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head
 from reconciler.run.running import run_pipeline
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.recording import Contents, RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\

@@ -11,8 +11,8 @@ import pytest
 
 from reconciler.base.commands import COMMANDS, in_environment
 from reconciler.cli.main import cli
-from reconciler.engine.recording import RecordingEngine
 from reconciler.run.failures import UNADDRESSED
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.command_line import CommandLine
 from tests.engine.delta_writer import DeltaWriter
 

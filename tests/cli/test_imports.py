@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from reconciler.cli.main import run
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 _ASK = """

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from reconciler import __version__
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.source import lock_path, write_text
 from reconciler.plan.lock import with_section
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 PROJECT = """\

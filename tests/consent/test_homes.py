@@ -13,8 +13,8 @@ from reconciler.environment.homes import Homes, homes_beside, homes_of
 from reconciler.environment.policies import policy_in_force
 from reconciler.environment.source import files_of
 from reconciler.registry.home import Home
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.protocol import Glance
+from reconciler.testing.memory import MemoryRegistry
 from reconciler.workspace.outlines import find_unchanged
 from tests.consent.cell import PROGRAM, Cell
 from tests.consent.places import with_origin

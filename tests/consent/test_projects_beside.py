@@ -6,8 +6,8 @@ import pytest
 
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.main import run
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
 
 ALLOW = """\

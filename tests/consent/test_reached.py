@@ -7,12 +7,12 @@ import pytest
 
 from reconciler.base.boundaries import Crash
 from reconciler.base.errors import ApprovalRequired
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.commits import Age, age_beside
 from reconciler.environment.merged import reach
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Reached, Stored
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
 from tests.consent.places import on_side
 from tests.consent.things import THINGS

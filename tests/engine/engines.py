@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Transaction
-from reconciler.engine.recording import Contents, MemoryWriter, RecordingEngine
+from reconciler.testing.recording import Contents, MemoryWriter, RecordingEngine
 
 
 class DeltaStorage:

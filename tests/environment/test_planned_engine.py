@@ -9,7 +9,6 @@ import pytest
 from reconciler.apply.applying import Desired, Wanted, apply_pipeline
 from reconciler.base.errors import EngineError
 from reconciler.engine.installed import installed_spark
-from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.resources import process_settings
 from reconciler.environment.resources import applied_resources, desired_resources
 from reconciler.environment.session import Session
@@ -21,6 +20,7 @@ from reconciler.project.snapshot.model import take_snapshot
 from reconciler.registry.codec import head_to_json
 from reconciler.service.api import Project
 from reconciler.state.applied import AppliedState
+from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import compile_desired
 from tests.engine.delta_writer import DeltaWriter
 

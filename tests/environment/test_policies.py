@@ -16,7 +16,7 @@ from reconciler.plan.model import PolicyOrigin
 from reconciler.project.manifest.project import Environment
 from reconciler.project.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.registry.home import Home
-from reconciler.registry.memory import MemoryRegistry
+from reconciler.testing.memory import MemoryRegistry
 
 DENY = Policy((Rule("H901", Verdict.DENY),))
 ALLOW = Policy((Rule("H901", Verdict.ALLOW),))

@@ -12,12 +12,12 @@ import pytest
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.plan.step_codec import step_to_json
 from reconciler.plan.words import describe_step
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import contents, stored_columns, stored_rows
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -26,12 +26,12 @@ from reconciler.delta.tables import create_table
 from reconciler.delta.transactions import has_transaction
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion, Written
-from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.stored import Transaction as Ours
 from reconciler.materialize.withdrawing import ingest_transaction
 from reconciler.registry.intents import Writer
 from reconciler.service.api import Project
 from reconciler.state.lease import Holder, hold_lease
+from reconciler.testing.recording import RecordingEngine
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.late_driver import LEASE_SECONDS

@@ -10,9 +10,9 @@ import pytest
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.model import Head
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.versioned_shop import held_by_a_run
 from tests.cells import mostly_slow

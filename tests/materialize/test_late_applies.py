@@ -15,7 +15,6 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.materialize.effects import Builder, Effects
 from reconciler.materialize.taking_back import take_back
 from reconciler.plan.step_codec import kind_of
@@ -24,6 +23,7 @@ from reconciler.registry.model import Head, Journal, Stored
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.journal import OpenJournal
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -21,7 +21,6 @@ from reconciler.cli.main import run
 from reconciler.cli.output import show_csv, show_json, show_rows, show_table
 from reconciler.connectors.catalogue import TRANSPORTS, secret_paths
 from reconciler.diff.model import MetadataChange
-from reconciler.engine.recording import RecordingEngine
 from reconciler.plan.graph_form import graph_of, render_dot, render_mermaid
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import render_section
@@ -35,6 +34,7 @@ from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.plan.test_forms import POLICIES
 
 PROGRAM = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"

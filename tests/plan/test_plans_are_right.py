@@ -33,8 +33,8 @@ from reconciler.plan.model import (
     PublishView,
     RenameRelation,
 )
-from reconciler.plan.simulate import meant_by, simulate, state_of
 from reconciler.project.program.model import Program, Table
+from reconciler.testing.simulate import meant_by, simulate, state_of
 from tests.plan.small_programs import Edited, Row, chained, edited, snapshot_of
 
 

@@ -25,9 +25,9 @@ from reconciler.plan.model import (
     RenameRelation,
     Step,
 )
-from reconciler.plan.simulate import Contents, Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot
+from reconciler.testing.simulate import Contents, Contradiction, IllegalStep, StoredState, meant_by, simulate, state_of
 from tests.golden.test_golden import CLAIMS, read_other, read_plan
 from tests.plan.test_steps import snapshot
 

@@ -16,7 +16,6 @@ from reconciler.registry.codec import controls_from_json, controls_to_json, head
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.entries import EntryState, JournalEntry, TableIntent
 from reconciler.registry.intents import Intent, ReadInputs
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import (
     Aliases,
     AliasMove,
@@ -38,6 +37,7 @@ from reconciler.registry.model import (
 )
 from reconciler.registry.placements import ForeignStep, Placement, moved_foreign, read_of
 from reconciler.registry.protocol import History, Registry
+from reconciler.testing.memory import MemoryRegistry
 
 FULL_HEAD = Head(
     pipeline="shop",

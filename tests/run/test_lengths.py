@@ -6,8 +6,8 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import EngineError
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Pipeline
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.intents import RunStatement
 from reconciler.run.stepping import write_intent
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import opened, put
 from tests.shops.runs import rows

@@ -10,10 +10,10 @@ import pytest
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, Emitted
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.registry.model import Sending
 from reconciler.run.running import run_pipeline
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.recorded import PIPELINE, YAML, feed, head_of, open_project, write_project
 

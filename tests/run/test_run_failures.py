@@ -14,12 +14,12 @@ import pytest
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Available, Emission, Emitted
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.registry.protocol import Registry
 from reconciler.run.replaying import describe_step_result
 from reconciler.run.running import run_pipeline
 from reconciler.run.stepping import StepResult
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.shops.runs import Reconcile, rows, state, status

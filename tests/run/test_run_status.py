@@ -14,7 +14,7 @@ import pytest
 from reconciler.base.boundaries import Crash
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import YAML, connector, events, live, make, opened, put, wait_until

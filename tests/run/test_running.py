@@ -15,13 +15,13 @@ import pytest
 
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.cli.main import run
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.registry.model import Lease, Wish
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
 from reconciler.state.stopping import live_run, stop_run
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import YAML, connector, events, happened, live, make, opened, put, wait_until
 from tests.shops.runs import COMMAND, Reconcile, rows, state, status

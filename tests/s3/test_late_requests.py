@@ -11,8 +11,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.recording import RecordingEngine
 from reconciler.materialize.withdrawing import ingest_transaction
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.server import Bucket
 from tests.shops.recorded import feed, head_of, open_project, steps_recorded, write_project

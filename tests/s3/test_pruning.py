@@ -14,9 +14,9 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
-from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.spark.setup import install
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.lake import S3Lake

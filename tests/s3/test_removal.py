@@ -5,9 +5,9 @@ import pytest
 from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.delta.removal import remove_folder, remove_written, table_identity
 from reconciler.delta.tables import create_table
-from reconciler.engine.recording import RecordingEngine
 from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.materialize.effects import remove
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.lake import S3Lake
 from tests.s3.server import Bucket

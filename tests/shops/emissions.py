@@ -6,8 +6,6 @@ from pathlib import Path
 
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.engine.protocol import ColumnType
-from reconciler.engine.recording import Contents, RecordingEngine
-from reconciler.engine.recording_sinks import Message
 from reconciler.environment.session import Session
 from reconciler.plan.model import Outcome
 from reconciler.project.program.model import Program
@@ -15,6 +13,8 @@ from reconciler.registry.model import Head
 from reconciler.run.emitting import EmissionResult, emit_pinned, pin_emissions
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording_sinks import Message
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ReconcileError
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.locations import with_absolute_location, without_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
@@ -25,6 +24,7 @@ from reconciler.run.replaying import program_in_force
 from reconciler.run.stepping import carry_out, write_intent
 from reconciler.service.api import Project
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.recorded import PIPELINE
 

@@ -19,10 +19,10 @@ from deltalake import write_deltalake
 from reconciler.base.digest import JsonObject
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Available, Ingestion, Written
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Pipeline, Project
 from reconciler.service.status import ConnectorStatus
 from reconciler.state.events import LoggedEvent, read_events
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 PROGRAM = """\

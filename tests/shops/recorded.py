@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.engine.protocol import Ingestion
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 PIPELINE = "shop"

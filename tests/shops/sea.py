@@ -12,13 +12,13 @@ from deltalake import DeltaTable
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
-from reconciler.engine.recording import Contents, RecordingEngine
-from reconciler.engine.recording_sinks import Message
 from reconciler.environment.session import Session
 from reconciler.run.pausing import Put, put_connector
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import seek_connector
 from reconciler.state.events import read_events
+from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording_sinks import Message
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.emissions import Shop, files, lake, topic
 

@@ -7,11 +7,11 @@ from typing import Any
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.registry.model import Head
 from reconciler.run.running import run_pipeline
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 
 SALES = """\

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Pipeline
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import PROGRAM, YAML, events, happened, live, make, opened, wait_until
 from tests.shops.runs import Reconcile, state, status

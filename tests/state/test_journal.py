@@ -18,9 +18,9 @@ from reconciler.registry.entries import (
     JournalEntry,
     PublishIntent,
 )
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Approval, Head, Journal, Stored
 from reconciler.state.journal import OpenJournal
+from reconciler.testing.memory import MemoryRegistry
 from tests.cells import mostly_slow
 
 

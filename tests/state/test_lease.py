@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reconciler.base.errors import LeaseHeld, RegistryConflict
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Head, Lease
 from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
+from reconciler.testing.memory import MemoryRegistry
 
 ELSEWHERE = Holder("other", "apply", "another-host", "1:1")
 

@@ -14,7 +14,6 @@ from reconciler.base.errors import NotFound
 from reconciler.connectors.transport import Direction
 from reconciler.environment.target import open_target
 from reconciler.project.program.model import Connector
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, OutputState, Published
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
@@ -22,6 +21,7 @@ from reconciler.run.lagging import lagging_steps
 from reconciler.state.checkpoints import list_checkpoints, write_checkpoint
 from reconciler.state.events import Event, EventLog, read_events
 from reconciler.state.steps import read_step, record_step, record_withdrawal, removed_since, step_at
+from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import write_project
 
 LAST = 1500

@@ -12,11 +12,11 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, NotFound
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import StoredSource, ViewBuild
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
 from reconciler.service.api import Project
 from reconciler.state.steps import next_step, read_step, record_step, record_withdrawal
+from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
     PROGRAM,
     feed,

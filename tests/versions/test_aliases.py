@@ -9,8 +9,8 @@ import pytest
 from reconciler import Project
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.main import run
-from reconciler.engine.recording import RecordingEngine
 from reconciler.service.api import Pipeline
+from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.versions.looking import FoundObject, VersionedName, find_object, read_version
 from tests.acceptance.shop import write_shop

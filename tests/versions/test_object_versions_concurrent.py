@@ -11,9 +11,9 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from reconciler.engine.recording import RecordingEngine
 from reconciler.registry.protocol import History
 from reconciler.service.api import Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 
@@ -25,7 +25,7 @@ DEADLINE_SECONDS = 600.0
 APPLY = """
 import json, sys, time
 from pathlib import Path
-from reconciler.engine.recording import RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from reconciler.base.errors import LeaseHeld
 from reconciler.service.api import Project
 from tests.acceptance.shop import write_shop

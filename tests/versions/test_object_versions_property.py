@@ -12,10 +12,10 @@ from reconciler.diff.model import Diff
 from reconciler.diff.objects import ObjectChanges, changed_objects
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_keys, versioned_objects
-from reconciler.registry.memory import MemoryRegistry
 from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, Published
 from reconciler.registry.protocol import History
 from reconciler.state.histories import versions_at
+from reconciler.testing.memory import MemoryRegistry
 from reconciler.versions.numbering import Switch, record_versions, versions_after
 from tests.diff.test_hidden_changes import snapshot
 

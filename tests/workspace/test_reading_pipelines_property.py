@@ -9,9 +9,9 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at, no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.protocol import ViewBuild
-from reconciler.engine.recording import RecordingEngine
 from reconciler.query.reading import foreign_placements, published_place, query_of, sources_for
 from reconciler.state.steps import read_step
+from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.foreign import read_applied_state
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

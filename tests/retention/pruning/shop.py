@@ -7,11 +7,11 @@ from typing import Any
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Head
 from reconciler.retention.pruning import Pruning
 from reconciler.service.api import Pipeline, Project
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

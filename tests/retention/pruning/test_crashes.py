@@ -11,10 +11,10 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Vacuum
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.session import Session
 from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from reconciler.engine.recording import RecordingEngine
 from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.histories import published_rows
+from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

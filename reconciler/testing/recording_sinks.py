@@ -17,7 +17,7 @@ from reconciler.engine.repeats import another_emission, is_repeated, what_is_kep
 from reconciler.engine.sink_places import require_outside_of_warehouses
 
 if TYPE_CHECKING:
-    from reconciler.engine.recording import Contents, Writer
+    from reconciler.testing.recording import Contents, Writer
 
 Row = tuple[Any, ...]
 

@@ -16,7 +16,6 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.fields import missing_fields, unknown_fields
-from reconciler.engine.literals import fitted, matching
 from reconciler.engine.protocol import TableTarget
 from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, are_unmatched
 from reconciler.engine.texts import (
@@ -30,6 +29,7 @@ from reconciler.engine.texts import (
     is_half,
     shown,
 )
+from reconciler.testing.literals import fitted, matching
 
 Row = tuple[Any, ...]
 

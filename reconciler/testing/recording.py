@@ -20,7 +20,6 @@ from reconciler.base.names import fold
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.fields import missing_fields, no_common_field, under_source_names, unknown_fields
 from reconciler.engine.files import changed, files_of, local_file, local_listing, unread
-from reconciler.engine.literals import deleted, fitted, inserted, matching
 from reconciler.engine.protocol import (
     Available,
     Built,
@@ -43,12 +42,13 @@ from reconciler.engine.protocol import (
     ViewBuild,
     Written,
 )
-from reconciler.engine.recording_sinks import Sinks
-from reconciler.engine.records import Change, Record, fitting, missing_from, read_records
 from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
 from reconciler.engine.stored import dead_letters_of
 from reconciler.sql.structures import Shape, shape_of, without_common_field
+from reconciler.testing.literals import deleted, fitted, inserted, matching
+from reconciler.testing.recording_sinks import Sinks
+from reconciler.testing.records import Change, Record, fitting, missing_from, read_records
 
 Row = tuple[Any, ...]
 
