@@ -3,7 +3,8 @@
 The product never imports it.
 
 - `recording`: an engine in plain Python that notes what it is asked for, and does it with rows; it passes the same contract
-  tests as Spark. `recording_sinks` are its outputs, `records` reads its inputs, `literals` judges the values of statements.
+  tests as Spark. `tables` are its tables, `recording_sinks` its outputs, `records` reads its inputs, `literals` judges the
+  values of statements.
 - `memory`: a registry in memory, under the same contract as the one on Delta.
 - `simulate`: a plan carried out on a model of what is stored.
 """

@@ -8,18 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted, StoredSource
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.sink_places import require_outside_of_warehouses
-
-if TYPE_CHECKING:
-    from reconciler.testing.recording import Contents, Writer
-
-Row = tuple[Any, ...]
+from reconciler.testing.tables import Contents, Row, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class Sinks:
     messages: dict[str, list[Message]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
 
-    def emit(self, writer: "Writer", emission: Emission) -> Emitted:
+    def emit(self, writer: Writer, emission: Emission) -> Emitted:
         """Write an emission to its sink."""
         if emission.connector in self.failing:
             raise EngineError("X750", f"connector {emission.connector}: its sink can't be reached")
@@ -87,12 +83,12 @@ def sortable(value: Any) -> str:
             return repr(value)
 
 
-def _contents(writer: "Writer", source: StoredSource) -> "Contents":
+def _contents(writer: Writer, source: StoredSource) -> Contents:
     return writer.read(source.location, source.version)
 
 
 def _to_table(
-    writer: "Writer", uri: str, emission: Emission, after: "Contents", deleted: Sequence[Row], inserted: Sequence[Row]
+    writer: Writer, uri: str, emission: Emission, after: Contents, deleted: Sequence[Row], inserted: Sequence[Row]
 ) -> Emitted:
     latest = writer.latest(uri)
     known = writer.written(uri, emission.transaction.application) if latest is not None else {}

@@ -9,7 +9,7 @@ import pytest
 from reconciler import Project
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.engine.protocol import ColumnType
-from reconciler.testing.recording import Contents
+from reconciler.testing.tables import Contents
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 
 NO_CHANGES = "no changes"

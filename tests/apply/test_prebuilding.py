@@ -24,7 +24,8 @@ from reconciler.registry.model import Head
 from reconciler.run.running import run_pipeline
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.snapshots import read_snapshot
-from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording import RecordingEngine
+from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\

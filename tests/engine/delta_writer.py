@@ -18,7 +18,7 @@ from reconciler.delta.opening import open_table
 from reconciler.delta.schema import delta_schema
 from reconciler.delta.transactions import USER_METADATA
 from reconciler.engine.protocol import ColumnType, Transaction
-from reconciler.testing.recording import Contents
+from reconciler.testing.tables import Contents
 
 _SPARK_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 

@@ -11,7 +11,8 @@ import pytest
 
 from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Transaction
-from reconciler.testing.recording import Contents, MemoryWriter, RecordingEngine
+from reconciler.testing.recording import RecordingEngine
+from reconciler.testing.tables import Contents, MemoryWriter
 
 
 class DeltaStorage:

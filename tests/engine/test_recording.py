@@ -7,7 +7,8 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Engine, FunctionSource, StoredSource, TableTarget, ViewBuild
-from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording import RecordingEngine
+from reconciler.testing.tables import Contents
 from tests.engine.contract import GRADES, EngineContract, Storage, change
 from tests.engine.delta_writer import DeltaWriter
 from tests.engine.engines import DeltaStorage, Memory, OnRecording

@@ -13,8 +13,9 @@ from reconciler.registry.model import Head
 from reconciler.run.emitting import EmissionResult, emit_pinned, pin_emissions
 from reconciler.service.api import Pipeline, Project
 from reconciler.state.snapshots import read_snapshot
-from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.recording_sinks import Message
+from reconciler.testing.tables import Contents
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 

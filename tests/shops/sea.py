@@ -17,8 +17,9 @@ from reconciler.run.pausing import Put, put_connector
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import seek_connector
 from reconciler.state.events import read_events
-from reconciler.testing.recording import Contents, RecordingEngine
+from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.recording_sinks import Message
+from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.emissions import Shop, files, lake, topic
 
