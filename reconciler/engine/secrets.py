@@ -15,7 +15,7 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.redaction import is_secret_name
+from reconciler.base.secret_names import is_secret_name
 from reconciler.base.secret_values import remember_secret
 from reconciler.project.manifest.spark_values import may_be_credential
 

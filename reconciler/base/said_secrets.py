@@ -1,0 +1,205 @@
+"""Where a text of code says secrets: in literals and comments (`'password=x'`), and in what secret names are set to
+(`password = 'hunter2'`, `OPTIONS (password 'hunter2')`, `get('password', 'hunter2')`).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from reconciler.base.credentials import (
+    ARMOUR,
+    BEARER,
+    PARAMETER,
+    TOKEN,
+    is_secret_parameter,
+    is_secret_user,
+)
+from reconciler.base.literals import Said, options_in, said_in
+from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry
+
+_BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
+_SAID_NAME: Final = re.compile(
+    # What follows a colon within an address or a name of many parts (`arn:aws:secret:x`) is no value of a name.
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s{0,5}(?P<sign>=>|==?|(?<!//):)\s{0,5}"
+)
+_SAID_VALUE: Final = re.compile(
+    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"
+    r"|(?P<scheme>(?:Basic|Bearer|Digest|Token)\s{1,5})?(?P<value>[^\s&;,\"]++)",
+    re.IGNORECASE,
+)
+_STANDS_FOR: Final = re.compile(
+    # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
+    r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
+    r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
+    r"|\{.*\}|\[.*\]|\(\s*select\b.*|true|false|null|none|yes|no|[^\w]",
+    re.IGNORECASE | re.DOTALL,
+)
+_PATTERN: Final = re.compile(
+    # Of a regular expression: any character, a set of them or a choice of words; with what repeats it.
+    r"\(?(?:\?:)?(?:(?:\[\^?[^\]\n]{1,100}\]|\.|\\{1,2}[A-Za-z])(?:[*+?]|\{[0-9,]*\})\??|\w+(?:\|\w+)+(?=\)))\)?(?![A-Za-z0-9])"
+)
+_FILLED_IN: Final = re.compile(r"\$?\{\{[^{}\n]{0,200}\}\}")
+_STRUCTURE: Final = re.compile(r"[\[{]+(?:[\s\"'0-9\[{\]}]|true\b|false\b|null\b|\Z)|\(\s*select\b", re.IGNORECASE)
+_TYPE: Final = re.compile(
+    r"(?:array|bigint|binary|boolean|byte|char|date|decimal|double|float|int|integer|interval|long|map|short|smallint|str|string"
+    r"|struct|timestamp|timestamp_ntz|tinyint|varchar|variant)(?:[(<\[].*)?[>)\]}]*",
+    re.IGNORECASE | re.DOTALL,
+)
+_USER_SAID: Final = re.compile(
+    r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#<>]{0,300})(?P<rest>:[^<>\n]{0,300})?@"
+)
+_NAMED: Final = re.compile(
+    r"(?<![A-Za-z0-9._%-])(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)(?:(?<=[\"'`])\s{0,5}\])?\Z"
+)
+_ANNOTATED: Final = re.compile(
+    r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._]{1,100})\s{0,5}:\s{0,5}"
+    r"[A-Za-z_][\w.]{0,40}(?:\[[\w., |]{0,80}\])?(?:\s?\|\s?None)?\Z"
+)
+_OF_PAIRS: Final = (
+    *(
+        "map",
+        "struct",
+        "option",
+        "options",
+        "set",
+        "config",
+        "conf",
+        "get",
+        "getenv",
+        "setdefault",
+        "getattr",
+        "setattr",
+        "put",
+    ),
+    *("pop", "header", "property", "setproperty", "param"),
+)
+_OF_TEXTS: Final = re.compile(
+    r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
+)
+_OPENED: Final = re.compile(r"\s{0,20}(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
+_SHORTEST: Final = 4
+_BEFORE: Final = 300
+_OPENING: Final = 30
+_LONGEST: Final = 200
+"""Of a name with its annotation."""
+_SIGNS: Final = frozenset("=:>,")
+
+
+def secrets_said(text: str) -> list[tuple[int, int, str]]:
+    """Where literals, comments and lists of options of a text say secrets: starts, ends, secrets; in order, none within
+    another."""
+    found: list[tuple[int, int, str]] = []
+    for said in said_in(text):
+        if not said.is_comment and said.value and _is_of_a_secret_name(text, said):
+            found.append((said.start, said.end, said.value))
+        else:
+            found += ((*said.written(start, end), secret) for start, end, secret in _secrets_in(said.value))
+    for option in options_in(text):
+        value = text[option.start : option.end]
+        if is_secret_name(option.name) and _may_be_secret(value):
+            found.append((option.start, option.end, value))
+    found.sort(key=lambda one: (one[0], -one[1]))
+    merged: list[tuple[int, int, str]] = []
+    for start, end, secret in found:
+        if merged and start < merged[-1][1]:
+            first, last, known = merged[-1]
+            merged[-1] = (first, max(last, end), known if end <= last else text[first:end])
+        else:
+            merged.append((start, end, secret))
+    return merged
+
+
+def _is_of_a_secret_name(text: str, said: Said) -> bool:
+    """Whether a literal is what a secret name is set to: an option, an argument, an entry of a map."""
+    opened = _OPENED.search(text, max(0, said.start - _OPENING), said.start)
+    end = opened.start() if opened is not None else said.start
+    sign = text[end - 1 : end]
+    if sign not in _SIGNS or not _may_be_secret(said.value):
+        return False
+    before = text[max(0, end - _BEFORE) : end].rstrip("=:>,").rstrip()
+    found = _NAMED.search(before, max(0, len(before) - 110))
+    name = found["name"] if found is not None else ""
+    last = max(0, len(before) - _LONGEST)
+    if sign == "=" and before.find(":", last) >= 0 and not is_secret_name(name):
+        annotated = _ANNOTATED.search(before, last)
+        name = annotated["name"] if annotated is not None else ""
+    if not is_secret_name(name):
+        return False
+    if " " in said.value.strip() and (sign == ":" or _OF_TEXTS.search(name)):
+        # Prose about what has the name.
+        return False
+    if sign != ",":
+        return True
+    # A list of words is none of names and values.
+    call, bracket, arguments = before.rpartition("(")
+    return (
+        found is not None
+        and found["quote"] in ("'", '"')
+        and bool(bracket)
+        and ")" not in arguments
+        and call.rstrip().lower().endswith(_OF_PAIRS)
+    )
+
+
+def _may_be_secret(value: str) -> bool:
+    """Whether what a secret name is set to may be a secret: not what stands for another value, not a sign that
+    parts others, not a word as short as a flag."""
+    if not value.strip() or _stands_for_another(value):
+        return False
+    return len(value) >= _SHORTEST or not value.isalnum()
+
+
+def _stands_for_another(value: str) -> bool:
+    if _STANDS_FOR.fullmatch(value) is not None:
+        return True
+    found = _PATTERN.match(value)
+    return found is not None and found.end() == len(value)
+
+
+def _secrets_in(value: str) -> Iterator[tuple[int, int, str]]:
+    """Where a value that a literal or a comment says holds secrets: start, end, secret."""
+    for pattern in (TOKEN, ARMOUR):
+        yield from ((*found.span(), found[0]) for found in pattern.finditer(value))
+    for found in (*BEARER.finditer(value), *_BASIC_SAID.finditer(value)):
+        yield (*found.span("value"), found["value"])
+    if "=" in value or ":" in value:
+        for found in PARAMETER.finditer(value):
+            if is_secret_parameter(found):
+                yield (*found.span("value"), found["value"])
+        yield from _secrets_named(value)
+    if "@" in value and "//" in value:
+        for found in _USER_SAID.finditer(value):
+            if is_secret_user(found):
+                yield found.start("user"), found.end() - 1, found[0]
+
+
+def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
+    """What is said of secret names (`password=x`): start, end, secret."""
+    position = 0
+    while (named := _SAID_NAME.search(value, position)) is not None:
+        position = named.end()
+        if not names_a_secret_of_an_entry(named["name"]):
+            continue
+        if named["sign"] == ":" and value[max(0, named.start() - 1) : named.start()] in (":", "/", "="):
+            continue
+        found = _SAID_VALUE.match(value, position)
+        if found is None:
+            continue
+        position = found.end()
+        if found["quoted"] is not None:
+            if not _stands_for_another(found["quoted"]) and _TYPE.fullmatch(found["quoted"]) is None:
+                yield (*found.span("quoted"), found["quoted"])
+        elif not _is_code(value, found.start("value"), found["value"], named["sign"]):
+            yield (*found.span(), found[0])
+
+
+def _is_code(text: str, start: int, value: str, sign: str) -> bool:
+    """Whether what follows a secret name, up to the next blank or sign that parts values, is no value itself."""
+    bare = value.rstrip(")]}")
+    if not bare.strip("'\"[](){}<>.") or _stands_for_another(value) or _stands_for_another(bare):
+        return True
+    if _TYPE.fullmatch(value) is not None:
+        return True
+    if _FILLED_IN.match(text, start) is not None:
+        return True
+    return _PATTERN.match(text, start) is not None or (_STRUCTURE.match(text, start) is not None and sign == ":")

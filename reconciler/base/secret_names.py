@@ -1,0 +1,34 @@
+"""Names that say that what they name may be secret: of settings, of parameters of addresses, of entries within texts."""
+
+import re
+from typing import Final
+
+_SECRET_NAME: Final = re.compile(
+    r"pass(word|wd|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
+    r"|(^|[._-])(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key"
+    r"|(^|[._-])(sas|pwd|pem|certificate|header|headers|cookie)($|[._-])",
+    re.IGNORECASE,
+)
+_NO_SECRET: Final = re.compile(
+    r"[._-](provider|type|file|location|path|url|uri|endpoint|id|enabled|class|name)$", re.IGNORECASE
+)
+_PAIR_NAME: Final = re.compile(
+    r"^(x-(amz|goog|ms)-)?(sig|signature|security-token|credential|sas|auth|authorization|pwd|pass|key|code|api_?key|access_?key"
+    r"|awsaccesskeyid|googleaccessid)$",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of that name is likely to hold a secret."""
+    return _SECRET_NAME.search(name) is not None and _NO_SECRET.search(name) is None
+
+
+def names_a_secret_parameter(name: str) -> bool:
+    name = re.sub(r"%2[dD]", "-", name)
+    return _PAIR_NAME.match(name) is not None or is_secret_name(name)
+
+
+def names_a_secret_of_an_entry(name: str) -> bool:
+    # `key: x` and `code: x` are words of many messages.
+    return is_secret_name(name) or (_PAIR_NAME.match(name) is not None and name.lower() not in ("key", "code"))
