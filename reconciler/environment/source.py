@@ -136,9 +136,17 @@ def write_text(path: Path, text: str | None) -> None:
     if text is None:
         path.unlink(missing_ok=True)
         return
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
+    temporary = temporary_of(path)
+    # What a process that died left there, or a link that came with the repository: nothing is written through it.
+    temporary.unlink(missing_ok=True)
+    with temporary.open("x", encoding="utf-8", newline="\n") as file:
+        file.write(text)
     temporary.replace(path)
+
+
+def temporary_of(path: Path) -> Path:
+    """Where a file is written before it is moved into place."""
+    return path.with_name(f".{path.name}.tmp")
 
 
 def lock_path(root: Path, pipeline: str) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.environment.source import write_text
 from tests.acceptance.shop import AFTER, BEFORE, write_shop
 
 WATCH = """
@@ -116,6 +117,22 @@ def test_plan_follows_no_link_out_of_the_pipelines_folder(repository: Path, tmp_
     (tmp_path / "secret.sql").write_text("CREATE VIEW secret AS SELECT 1 AS x;")
     (repository / "pipelines" / "shop" / "more.sql").symlink_to(tmp_path / "secret.sql")
     assert run(["plan", "shop", "--repo", str(repository)]) == 1
+
+
+def test_a_lock_is_written_through_no_link(repository: Path, tmp_path: Path) -> None:
+    """What a lock is written into before it is moved into place has a name that a repository may have given to a link."""
+    keys = tmp_path / "keys"
+    keys.write_text("mine")
+    lock = repository / "pipelines/shop/plan.lock"
+    lock.with_name(".plan.lock.tmp").symlink_to(keys)
+    lock.symlink_to("program.sql")
+
+    write_text(lock, "a lock")
+
+    assert keys.read_text() == "mine"
+    assert lock.read_text() == "a lock"
+    assert not lock.is_symlink()
+    assert not os.path.lexists(lock.with_name(".plan.lock.tmp"))
 
 
 def test_plan_executes_nothing_from_the_repository(repository: Path) -> None:
