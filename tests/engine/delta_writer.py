@@ -89,7 +89,7 @@ class DeltaWriter:
 
 
 def _array(values: list[Any], kind: arro3.core.DataType) -> arro3.core.Array:
-    if not arro3.core.DataType.is_decimal(kind):
+    if not (arro3.core.DataType.is_decimal(kind) or arro3.core.DataType.is_date32(kind)):
         return arro3.core.Array(values, type=kind)
     texts = [None if value is None else str(value) for value in values]
     return arro3.core.Array(texts, type=arro3.core.DataType.utf8()).cast(kind)
