@@ -307,6 +307,8 @@ _USAGE: Final[dict[str, str]] = {
     "U819": "not a time",
     "U820": "not a name for a version",
     "U821": "a warehouse inside another one",
+    "U822": "the folder is inside another repository",
+    "U823": "something else is in the way",
     "U830": "it is not clear what goes back where",
     "U840": "it is not clear what is to be promoted or dropped",
     "U850": "a step and a time to read as of",

@@ -6,6 +6,7 @@ what needs no schema does not pay for it.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 BASE: Final = "https://reconciler.dev/schemas/v1/"
+_OF_FILES: Final = ("pipeline.schema.json", "policy.schema.json", "project.schema.json")
+_REFERENCE: Final = re.compile(r'"\$ref": "([a-z_]+\.schema\.json)')
 
 
 def _folder() -> Traversable:
@@ -34,11 +37,28 @@ def schema_names() -> tuple[str, ...]:
     return tuple(sorted(entry.name for entry in _folder().iterdir() if entry.name.endswith(".schema.json")))
 
 
+def schema_text(name: str) -> str:
+    """The text of the file `name`."""
+    return (_folder() / name).read_text(encoding="utf-8")
+
+
 @cache
 def schema(name: str) -> JsonObject:
     """The schema in the file `name`."""
-    loaded: JsonObject = json.loads((_folder() / name).read_text(encoding="utf-8"))
+    loaded: JsonObject = json.loads(schema_text(name))
     return loaded
+
+
+def schemas_of_files() -> tuple[str, ...]:
+    """The schemas of what people write, by which editors check it, and all that these refer to; sorted."""
+    found: set[str] = set()
+    left = list(_OF_FILES)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += _REFERENCE.findall(schema_text(name))
+    return tuple(sorted(found))
 
 
 @cache

@@ -31,6 +31,7 @@ _OF_THE_SYSTEM = frozenset(
 """What a system may say to any program that reads or writes a file; anything else is a mistake of this one."""
 
 _COMMANDS = {
+    "init": "Begin a repository, with an example that runs.",
     "validate": "Check the files of pipelines; report every problem with its place.",
     "plan": "Show what would change, why, and what it takes.",
     "explain": "Show what a table or view is made of, and why it is or is not in the plan.",

@@ -29,7 +29,11 @@ def find_root(start: Path) -> Path:
         for folder in folders:
             if (folder / marker).exists():
                 return folder
-    raise NotFound("U811", f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it", "use --repo DIR")
+    raise NotFound(
+        "U811",
+        f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it",
+        "use --repo DIR, or begin one: reconcile init",
+    )
 
 
 def pipeline_names(root: Path) -> tuple[str, ...]:

@@ -1,0 +1,146 @@
+"""What a new repository has in its files: texts, by their paths. `new_repository` says which of them are written where."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from reconciler.environment.source import MANIFEST_FILE, pipeline_folder
+
+PROJECT: Final = """\
+# yaml-language-server: $schema=schemas/project.schema.json
+# The environments that pipelines are applied to. Commands act on the default one; --env names another.
+default: dev
+environments:
+  dev:
+    # Tables, views and what is known of them: a folder that git leaves out, so everybody has one of their own.
+    warehouse: .reconcile/warehouse
+
+  # What several people share needs more. Take the signs "# " away, and put your own places in.
+  # prod:
+  #   # A folder that everybody mounts, or a bucket. Its credentials are environment variables (AWS_ACCESS_KEY_ID, ...).
+  #   warehouse: s3://my-bucket/warehouse
+  #   # Only what was merged to this branch is applied.
+  #   branch: main
+  #   # The first apply of a pipeline needs an approval, too.
+  #   first_apply: await_approval
+  #   # What differs between environments: ${var:lake} in a pipeline's connectors.
+  #   variables: {lake: "s3://my-lake"}
+  #   # Without it, Spark runs on the machine of the command.
+  #   spark: {spark.master: "yarn"}
+"""
+
+IGNORED: Final = ".reconcile/"
+"""The line of .gitignore: the warehouse of `dev`."""
+
+_PIPELINE: Final = """\
+# yaml-language-server: $schema=../../schemas/pipeline.schema.json
+# What is not logic. Tables and views stand in the SQL files beside it.
+apiVersion: reconciler/v1
+kind: Pipeline
+metadata:
+  name: {word}
+  description: What customers spend
+spec:
+  # What changes waits until somebody approves its plan; a first apply invalidates nothing, and waits for nobody.
+  bootstrap_policy: await_approval
+  connectors:
+    # Each file of the folder is read once.
+    - name: files
+      table: orders
+      transport: {{name: file_input, config: {{path: {data}}}}}
+      format: {{name: csv, config: {{header: true}}}}
+"""
+
+_PROGRAM: Final = """\
+CREATE TABLE orders (
+  id BIGINT NOT NULL PRIMARY KEY,
+  customer STRING,
+  price DECIMAL(10,2),
+  day DATE
+);
+
+CREATE MATERIALIZED VIEW revenue AS
+SELECT customer, sum(price) AS revenue
+FROM orders
+GROUP BY customer;
+
+CREATE MATERIALIZED VIEW good_customers AS
+SELECT customer
+FROM revenue
+WHERE revenue >= 20;
+"""
+
+_DATA: Final = """\
+id,customer,price,day
+1,ada,10.50,2026-01-05
+2,ben,20.00,2026-01-06
+3,ada,4.25,2026-01-30
+"""
+
+QUERY: Final = "SELECT * FROM revenue ORDER BY customer"
+"""What shows rows of the example."""
+
+_WORKFLOW: Final = """\
+# Plans pull requests, and applies what is merged. What each line is for: docs/github.md of reconciler.
+name: pipelines
+on:
+  pull_request:
+  push:
+    branches: [main]
+jobs:
+  {environment}:
+    uses: {repository}/.github/workflows/reconcile.yml@{ref}
+    with:
+      reconciler: {repository}
+      reconciler-ref: {word}
+      environment: {environment}
+      # A warehouse in a folder is new on each of these runners: all is planned and applied from nothing, which is a check.
+      # One that lasts is a bucket or a folder that the runners reach: name its environment, its runners, its credentials.
+      runner: ubuntu-latest
+      # protection: production
+    # secrets:
+    #   plan_credentials: ${{{{ secrets.REGISTRY_READ }}}}
+    #   apply_credentials: ${{{{ secrets.REGISTRY_WRITE }}}}
+    permissions:
+      contents: read
+      pull-requests: write
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The repository on GitHub from which a workflow installs reconciler, and the tag or commit of it."""
+
+    repository: str
+    ref: str
+
+
+def data_folder(name: str) -> str:
+    """Where the rows of the example of a pipeline are, relative to the root."""
+    return f"data/{name}"
+
+
+def example(name: str) -> dict[str, str]:
+    """The files of the example, pipeline.yaml last: while it is missing, the example is not complete."""
+    return {
+        f"{data_folder(name)}/january.csv": _DATA,
+        f"{pipeline_folder(name)}/program.sql": _PROGRAM,
+        f"{pipeline_folder(name)}/{MANIFEST_FILE}": _PIPELINE.format(word=_word(name), data=data_folder(name)),
+    }
+
+
+def workflow(origin: Origin, environment: str) -> str:
+    """The workflow for one environment."""
+    return _WORKFLOW.format(
+        repository=origin.repository,
+        ref=origin.ref,
+        word=_word(origin.ref),
+        environment=_word(environment),
+    )
+
+
+def _word(text: str) -> str:
+    """A text as a value of YAML: as it is, unless YAML takes it for something else (`on`, `null`, `1.0`)."""
+    import yaml
+
+    return text if yaml.safe_load(text) == text else json.dumps(text)
