@@ -60,7 +60,7 @@ def begin(folder: Path, name: str | None, origin: Origin | None, boundary: Bound
     """Write what a repository lacks. `name` is that of the example's pipeline, which must be one that is not there; `origin`
     asks for the workflow. Raises ReconcileError (U822, U823), and ManifestInvalid for a reconcile.yaml with errors where the
     workflow has to name its environment."""
-    root = _own_root(folder)
+    root = _own_root(folder, name)
     wanted: dict[str, str] = {}
     others: tuple[str, ...] = ()
     pipeline = name or name_of(root)
@@ -106,7 +106,7 @@ def name_of(folder: Path) -> str:
     return found[0] if found else "example"
 
 
-def _own_root(folder: Path) -> Path:
+def _own_root(folder: Path, name: str | None) -> Path:
     """The folder, unless it is inside a repository that is begun: one of git ends where git says. Raises ReconcileError
     (U822)."""
     root = folder.resolve()
@@ -114,7 +114,7 @@ def _own_root(folder: Path) -> Path:
         if (above / PROJECT_FILE).exists():
             if above == root:
                 return root
-            hint = f"to add a pipeline to it: reconcile init {_quoted(above)} --name NAME"
+            hint = f"to add a pipeline to it: reconcile init {_quoted(above)} --name {name or name_of(root)}"
             raise ReconcileError("U822", f"{root} is inside the repository {above}, which has a {PROJECT_FILE}", hint)
         if (above / ".git").exists():
             return root

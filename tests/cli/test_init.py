@@ -357,7 +357,8 @@ def test_inside_another_repository_it_is_refused(init: Init, shop: Path, tmp_pat
     for folder in (shop / "notes", shop / "pipelines" / "tax"):
         told = init.refused(folder)
         assert f"U822: {folder} is inside the repository {shop}, which has a reconcile.yaml\n" in told
-        assert f"reconcile init {shop} --name NAME" in told
+        assert f"reconcile init {shop} --name {folder.name}\n" in told
+    assert f"reconcile init {shop} --name vat\n" in init.refused(shop / "notes", "--name", "vat")
     assert tree(shop) == before
 
 
