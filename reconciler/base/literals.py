@@ -29,14 +29,6 @@ _ESCAPE: Final = re.compile(
 )
 _ONE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "\n": "", "%": "\\%", "_": "\\_"}
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}+")
-_OPTIONS: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties)\s{0,5}\(", re.IGNORECASE)
-_LITERAL: Final = r"(?:'(?:[^'\\]|\\.|'')*+'|\"(?:[^\"\\]|\\.|\"\")*+\")"
-_GAP: Final = r"(?:\s|--[^\n]*\n|/\*[^*]{0,200}\*/)*+"
-_OPTION: Final = re.compile(
-    rf"{_GAP}(?P<name>{_LITERAL}|`[^`]*+`|[\w.-]++){_GAP}(?:={_GAP})?"
-    rf"(?:[rR]?(?P<value>{_LITERAL}(?:{_GAP}{_LITERAL})*+)|(?P<bare>[\w.+-]++)){_GAP}(?P<more>,)?",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +54,6 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """An entry of a list of options: its name, and where its value is written, without the quotes around it."""
-
-    name: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Piece:
     prefix: str
     start: int
@@ -92,20 +75,6 @@ def said_in(text: str) -> Iterator[Said]:
         elif len(found["body"]) > 1 and found["body"][-1] == found["body"][0]:
             pieces.append(_piece(found))
     yield from _literals(text, iter(pieces))
-
-
-def options_in(text: str) -> Iterator[Option]:
-    """The entries of lists of options (`OPTIONS (password 'x')`), where a blank may stand between a name and its value."""
-    position = 0
-    while (opened := _OPTIONS.search(text, position)) is not None:
-        position = opened.end()
-        while (found := _OPTION.match(text, position)) is not None:
-            position = found.end()
-            start, end = found.span("value") if found["value"] is not None else found.span("bare")
-            quotes = 0 if found["value"] is None else 1
-            yield Option(found["name"].strip("'\"`"), start + quotes, end - quotes)
-            if found["more"] is None:
-                break
 
 
 def _piece(found: re.Match[str]) -> _Piece:

@@ -14,7 +14,8 @@ from reconciler.base.credentials import (
     is_secret_parameter,
     is_secret_user,
 )
-from reconciler.base.literals import Said, options_in, said_in
+from reconciler.base.literals import Said, said_in
+from reconciler.base.option_lists import options_in
 from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry
 
 _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")

@@ -1,0 +1,40 @@
+"""What is shown of texts that may hold secrets: names, tokens, what stands for a value and is none, lists, options."""
+
+import pytest
+
+from reconciler.base.redaction import masked_in_code
+
+
+def shows(text: str, shown: str | None) -> None:
+    """What is shown of a text of code (None: all of it), and that the same is shown of what was shown."""
+    once = masked_in_code(text)
+    assert once == (text if shown is None else shown,)
+    assert masked_in_code(*once) == once
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("OPTIONS (user 'a' /* ** */, password 'hunter2Zq9')", "OPTIONS (user 'a' /* ** */, password '***')"),
+        (f"OPTIONS (a 'b' /* {'c' * 300} */, password 'hunter2Zq9')", f"OPTIONS (a 'b' /* {'c' * 300} */, password '***')"),
+        ("OPTIONS (user upper('a'), password 'hunter2Zq9')", "OPTIONS (user upper('a'), password '***')"),
+        ("OPTIONS (a ?, b :c, password 'hunter2Zq9')", "OPTIONS (a ?, b :c, password '***')"),
+        ("OPTIONS (a.`password` 'hunter2Zq9')", "OPTIONS (a.`password` '***')"),
+        ("OPTIONS (`a`.`password` 'hunter2Zq9')", "OPTIONS (`a`.`password` '***')"),
+        ("OPTIONS (`a`.password 'hunter2Zq9')", "OPTIONS (`a`.password '***')"),
+        (f"OPTIONS\n{' ' * 8}(password 'hunter2Zq9')", f"OPTIONS\n{' ' * 8}(password '***')"),
+        ("OPTIONS /* a */ -- b\n (password 'hunter2Zq9')", "OPTIONS /* a */ -- b\n (password '***')"),
+        ("OPTIONS (password = concat('hunter2Zq9',''))", "OPTIONS (password = concat('***',''))"),
+        ("OPTIONS (password = concat ('hunter2', lower('Zq9z')))", "OPTIONS (password = concat ('***', lower('***2')))"),
+        ("OPTIONS (password = ('hunter2Zq9'))", "OPTIONS (password = ('***'))"),
+        ("OPTIONS (password = a || 'hunter2Zq9' || b)", "OPTIONS (password = a || '***' || b)"),
+        ("OPTIONS (password hunter2!Zq9, user b)", "OPTIONS (password ***, user b)"),
+        ("OPTIONS (password `hunter2Zq9`)", "OPTIONS (password `***`)"),
+        ("OPTIONS (SET password 'hunter2Zq9', DROP user)", "OPTIONS (SET password '***', DROP user)"),
+        ("-- don't options(\nSELECT OPTIONS (password 'hunter2Zq9')", "-- don't options(\nSELECT OPTIONS (password '***')"),
+        ("OPTIONS (user upper('a', 'password'), b c('d'))", None),
+        ("SELECT options(a), properties FROM t WHERE password IN ('hunter2Zq9')", None),
+    ],
+)
+def test_a_list_of_options_is_read_to_its_end(text: str, shown: str | None) -> None:
+    shows(text, shown)
