@@ -9,10 +9,14 @@ from reconciler.base.secret_names import names_a_secret_parameter
 
 TOKEN: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{10,}"
-    r"|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{16,}|dapi[0-9a-f]{16,}|AIza[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
+    # GitLab: triggers, runners, deployments, jobs, SCIM, feeds, mails, agents, applications.
+    r"|gl(?:ptt|rtr?|dt|cbt|soat|ft|imt|agent|oas|ffct)-[A-Za-z0-9_-]{20,}"
+    r"|xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}|sk-[A-Za-z0-9_-]{16,}|dapi[0-9a-f]{16,}"
+    r"|AIza[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
     r"|eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,4}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}"
     # Stripe, SendGrid, DigitalOcean, Vault, PyPI, Shopify, Twilio and Mailgun, New Relic, Grafana, Linear, Atlassian.
-    r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|do[opr]_v1_[0-9a-f]{32,}"
+    r"|[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{24,}={0,2}"
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|do[opr]_v1_[0-9a-f]{32,}"
     r"|hv[sbr]\.[A-Za-z0-9_-]{20,}|pypi-AgE[A-Za-z0-9_-]{16,}|shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32,}"
     r"|(?:SK|key-)[0-9a-f]{32}(?![A-Za-z0-9])|NRAK-[A-Z0-9]{20,}|glsa_[A-Za-z0-9]{20,}_[0-9A-Fa-f]{8}"
     r"|lin_api_[A-Za-z0-9]{30,}|ATATT3[A-Za-z0-9_=-]{20,})"

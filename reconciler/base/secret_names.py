@@ -3,10 +3,13 @@
 import re
 from typing import Final
 
+# Where a word begins: also in `storageAccountKey` and `AWSAccessKey`.
+_WORD: Final = r"(?:^|[._-]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])))"
 _SECRET_NAME: Final = re.compile(
     r"pass(word|wd|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
-    r"|(^|[._-])(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key"
-    r"|(^|[._-])(sas|pwd|pem|certificate|header|headers|cookie)($|[._-])",
+    rf"|{_WORD}(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key(?![._-]?name)"
+    rf"|shared[._-]?access[._-]?(key|signature)(?![._-]?name)|{_WORD}pwd($|[._-])"
+    r"|(^|[._-])(sas|pem|certificate|header|headers|cookie)($|[._-])",
     re.IGNORECASE,
 )
 _NO_SECRET: Final = re.compile(

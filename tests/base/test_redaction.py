@@ -2,7 +2,8 @@
 
 import pytest
 
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.redaction import masked, masked_in_code
+from reconciler.base.secret_names import is_secret_name
 
 
 def shows(text: str, shown: str | None) -> None:
@@ -10,6 +11,40 @@ def shows(text: str, shown: str | None) -> None:
     once = masked_in_code(text)
     assert once == (text if shown is None else shown,)
     assert masked_in_code(*once) == once
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("SharedAccessKey", "SharedAccessSignature", "shared_access_key", "shared.access.signature", "eh.SharedAccessKey"),
+        *("StorageAccountKey", "googleApiKey", "clientPrivateKey", "AWSAccessKey", "userPwd"),
+    ],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SharedAccessKeyName",
+        "shared_access_key_name",
+        "StorageAccountKeyName",
+        "monkey",
+        "sharedAccess",
+        "primaryKey",
+        "rapikeys",
+    ],
+)
+def test_names_of_no_secrets(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_the_key_in_a_connection_string_is_masked_and_its_name_is_shown() -> None:
+    text = "Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=Root;SharedAccessKey=hunter2/Zq9="
+    assert masked(text) == text.replace("hunter2/Zq9=", "***")
+    shows(f"a = '{text}'", f"a = '{text.replace('hunter2/Zq9=', '***')}'")
+    shows("-- SharedAccessSignature=hunter2Zq9", "-- SharedAccessSignature=***")
 
 
 @pytest.mark.parametrize(

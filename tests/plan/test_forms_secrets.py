@@ -422,6 +422,16 @@ TOKENS = (
     ("glsa_", f"{_LETTERS[:32]}_{_HEX[:8]}"),
     ("lin_api_", _LETTERS[:40]),
     ("ATATT3", f"xFfGF0{_LETTERS[:40]}={_HEX[:8]}"),
+    ("whsec_", f"{_LETTERS[:30]}+/="),
+    ("xapp-", f"1-A0B1C2D3E4F-0123456789012-{_HEX}"),
+    ("ya29.", f"a0Af_by-{_LETTERS[:40]}"),
+    ("glptt-", _HEX[:40]),
+    ("glrt-", _LETTERS[:20]),
+    ("glrt-", f"t1_{_LETTERS[:20]}"),
+    ("gldt-", _LETTERS[:20]),
+    ("glcbt-", f"64_{_LETTERS[:20]}"),
+    ("glsoat-", _LETTERS[:20]),
+    ("glagent-", _LETTERS[:50]),
 )
 
 
@@ -437,6 +447,10 @@ def test_tokens_of_well_known_services_are_masked_in_any_text_and_in_code(sign: 
     "text",
     [
         "sk_live_orders",
+        "whsec_orders",
+        "xapp-orders-of-every-country",
+        "ya29.orders",
+        "glrt-orders",
         "SG.accounts.countries_of_the_world",
         "pypi-mirror-of-all-packages-that-we-ever-used",
         "hvs.measurements",
