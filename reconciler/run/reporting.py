@@ -168,7 +168,7 @@ class Reporter:
         """A connector failed; it stays in the report after it has recovered, with its time."""
         figures = self._of(key)
         figures.error = error_to_json(error, self._text())
-        figures.retry_at = None if retry_at is None else _iso(retry_at)
+        figures.retry_at = None if retry_at is None else moment_of(retry_at)
 
     def recovered(self, key: str) -> None:
         """A connector moved something, or looked for something without failing: whatever failed before, it works again."""
@@ -319,12 +319,8 @@ class Reporter:
         return round(sum(rows for _, _, rows in figures.recent) / span, 1)
 
     def _text(self) -> str:
-        return _iso(self._now())
+        return moment_of(self._now())
 
 
 def _rounded(phases: Mapping[str, float]) -> dict[str, float]:
     return {name: round(seconds, 3) for name, seconds in sorted(phases.items())}
-
-
-def _iso(moment: datetime) -> str:
-    return moment_of(moment)

@@ -82,9 +82,8 @@ def carry_out(
 ) -> tuple[Stored[Head], StepResult]:
     """Do, or do again, what the head's intent says, and publish it.
 
-    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. So it was
-    when something is raised that nobody foresaw. Raises LeaseHeld when the session's
-    check does.
+    Raises EngineError when the engine refuses; then the step was withdrawn, and the head has no intent any more. It is
+    withdrawn, too, when something is raised that nobody foresaw. Raises LeaseHeld when the session's check does.
     """
     try:
         with places_told(target, stored.value.pipeline):

@@ -28,6 +28,7 @@ from reconciler.engine.spark.failures import marked, raised, refusal
 from reconciler.engine.spark.json_texts import is_unfit
 from reconciler.engine.spark.locations import literal, quoted
 from reconciler.engine.spark.nested import (
+    FLOATS,
     TIMES,
     cast_by_name,
     from_text,
@@ -257,7 +258,7 @@ def _cast(column: ColumnType, source: Given) -> tuple[str, tuple[tuple[str, str]
                 )
                 checks.append((has_zone(text), f"concat({zoned}, {told})"))
             checks.append((is_no_time(text, kind), message))
-        if source.is_text and kind in ("double", "float"):
+        if source.is_text and kind in FLOATS:
             # Beside an exact value, the text is that of a default, if it is any.
             read = text if source.exact is None else f"if({source.exact} IS NULL, {text}, NULL)"
             checks.append((is_another_number(_THIS, read), message))

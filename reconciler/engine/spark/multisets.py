@@ -85,8 +85,8 @@ def _netted(rows: DataFrame, names: list[str]) -> DataFrame:
         # Deletes first: a set of changes that was made by comparing says nothing of order.
         order = f"NOT {quoted(DELETES)} AS {quoted(ORDER)}"
         rows = rows.selectExpr(*by, quoted(DELETES), order)
-    session = Window.partitionBy(*by).orderBy(quoted(ORDER)).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    summed = rows.selectExpr(*by, step, quoted(ORDER)).withColumn(_SUM, f.sum(quoted(_STEP)).over(session))
+    running = Window.partitionBy(*by).orderBy(quoted(ORDER)).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    summed = rows.selectExpr(*by, step, quoted(ORDER)).withColumn(_SUM, f.sum(quoted(_STEP)).over(running))
     lowest = f.least(f.min(quoted(_SUM)), f.lit(0)).alias(_LOWEST)
     return distinct(summed, names, f.sum(quoted(_STEP)).alias(_NET), lowest)
 

@@ -50,6 +50,8 @@ _FORMS_OF_TIMES: Final = {
 }
 TIMES: Final = frozenset(_FORMS_OF_TIMES)
 """The types of days and moments, in small letters."""
+FLOATS: Final = frozenset({"double", "float"})
+"""The types whose numbers are near to what was written, in small letters."""
 _ZONED: Final = rf"^{_DAY}[T ]{_CLOCK}\s*[^\s0-9:.]"
 _INFINITE: Final = "double('Infinity')"
 _INFINITE_TEXT: Final = r"(?i)^\s*[+-]?inf"

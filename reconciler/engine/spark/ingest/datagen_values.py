@@ -14,6 +14,7 @@ from typing import Any, Final
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.locations import literal, quoted
+from reconciler.engine.spark.nested import FLOATS
 
 ROW: Final = "reconcile row"
 """The column that holds a row's number in its plan."""
@@ -146,7 +147,7 @@ class _Maker:
             whole = int(decimal.group(1) or 10) - int(decimal.group(2) or 0)
             low, high = self._bounds("0", str(10 ** min(whole, 15)))
             return f"CAST({self._real(low, high)} AS {self._column.type})"
-        if self._type in ("double", "float"):
+        if self._type in FLOATS:
             low, high = self._bounds("0", "1" if self._strategy == "uniform" else str(10**15))
             return f"CAST({self._real(low, high)} AS {self._type})"
         if self._type == "date":

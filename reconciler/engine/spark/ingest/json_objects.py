@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from reconciler.engine.protocol import ColumnType
 from reconciler.engine.spark.json_texts import STRICT, is_unfit, strict
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import may_vanish
+from reconciler.engine.spark.nested import FLOATS, may_vanish
 
 _CORRUPT: Final = "reconcile corrupt"
 _END: Final = "reconcile end"
@@ -36,7 +36,6 @@ _EXACT: Final = frozenset({"int", "bigint", "boolean", "double"})
 _NESTED: Final = ("struct", "array", "map", "variant", "binary", "void")
 _TEXT: Final = ("string", "varchar", "char")
 _DECIMAL: Final = re.compile(r"(?i)^\s*decimal\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?\s*$")
-_FLOATS: Final = ("double", "float")
 _SAFE_DIGITS: Final = 14
 _AROUND: Final = len('"":,')
 _SMALLEST_MEMBER: Final = len(',"":0')
@@ -205,7 +204,7 @@ def _weight(read: str, column: ColumnType) -> str:
         least = f"{digits} + if({units} % {_power(scale)} <> 0, 1, {zeros})"
     elif kind == "boolean":
         least = f"if({read}, {len('true')}, {len('false')})"
-    elif kind in _FLOATS:
+    elif kind in FLOATS:
         least = "1"
     elif is_exact(column):
         least = f"octet_length(CAST({read} AS STRING))"
@@ -222,7 +221,7 @@ def _weight(read: str, column: ColumnType) -> str:
 def _may_have_vanished(record: str, parsed: str, columns: Sequence[ColumnType]) -> str:
     """Whether a value that was read as 0 may be written as another number. Where the length proves a record, there is no
     room for one: it takes six bytes at the least, 1e-324, where 0 has one in `_weight`."""
-    floats = [_read(parsed, column) for column in columns if column.type.strip().lower() in _FLOATS]
+    floats = [_read(parsed, column) for column in columns if column.type.strip().lower() in FLOATS]
     zeros = " OR ".join(f"coalesce(try_cast({read} AS DOUBLE) = 0, false)" for read in floats)
     return f"(({zeros}) AND {may_vanish(record)})" if floats else "false"
 

@@ -43,7 +43,7 @@ from reconciler.engine.spark.ingest.json_objects import (
 )
 from reconciler.engine.spark.json_texts import is_unfit, marked, shown, strict, unfit_or, unmarked
 from reconciler.engine.spark.locations import literal, quoted
-from reconciler.engine.spark.nested import may_vanish
+from reconciler.engine.spark.nested import FLOATS, may_vanish
 from reconciler.engine.spark.writes import ORDER
 from reconciler.engine.texts import FOR_NUMBERS
 
@@ -389,7 +389,7 @@ def _is_inexact(value_of: Callable[[ColumnType], str], columns: Sequence[ColumnT
             number = f"ascii({value}) BETWEEN 45 AND 57 AND instr({value}, '.') > 0"
             # A number that is too large for a double is read as a text with quotes of its own (34).
             conditions.append(f"{number} OR ascii({value}) IN (34, 91, 123)")
-        elif kind in ("double", "float"):
+        elif kind in FLOATS:
             conditions.append(f"{value} IN ('0.0', '-0.0') AND {may_vanish(quoted(RECORD))}")
     return f"coalesce({' OR '.join(f'({one})' for one in conditions)}, false)" if conditions else "false"
 
