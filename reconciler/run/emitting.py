@@ -163,15 +163,18 @@ def emit_pinned(
 
 
 def ticked_off(head: Head, sent: Mapping[str, Sending]) -> Head:
-    """A head that was read anew, with what this process has `sent` (by folded name of the output) and could not write into
-    it yet. Of anything else that is pinned it says nothing: each has an id of its own."""
-    outputs = {
-        key: replace(state, sent=state.sending.after, sending=None)
-        if state.sending is not None and state.sending == sent.get(key)
-        else state
-        for key, state in head.outputs.items()
-    }
-    return replace(head, outputs=outputs)
+    """A head that was read anew, with what this process has `sent` (by folded name that the output had then) and could not
+    write into it yet. Of anything else that is pinned it says nothing: each has an id of its own."""
+    by_id = {one.id: one for one in sent.values() if one.id}
+
+    def known(key: str, state: OutputState) -> OutputState:
+        # An output may have been renamed since. What an earlier version pinned has no id, and only a name to go by.
+        pinned = state.sending
+        if pinned is None or pinned != (by_id.get(pinned.id) if pinned.id else sent.get(key)):
+            return state
+        return replace(state, sent=pinned.after, sending=None)
+
+    return replace(head, outputs={key: known(key, state) for key, state in head.outputs.items()})
 
 
 def planned_starts(plan: Plan) -> dict[str, str]:
@@ -350,6 +353,7 @@ def _identity(pipeline: str, key: str, apply_id: str) -> str:
 
 
 def _anew(identity: str, sent: int | None, serial: int) -> OutputState:
-    """An output that has written nothing yet. Its serials rise above those of any earlier one of its name: every emission
-    costs a commit of the head, whose number `serial` is."""
+    """An output that has written nothing yet. Its serials rise above those of any earlier one of its name, of which nothing
+    is remembered: every emission costs a commit of the head, whose number `serial` is. Only one that had found its sink
+    ahead, and took the sink's number, may have had higher ones; its id tells that they are not of this one."""
     return OutputState(sent=sent, serial=serial, id=identity, left_out=sent)
