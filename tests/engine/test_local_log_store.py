@@ -16,11 +16,13 @@ import arro3.core
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from reconciler.base.errors import EngineError
 from reconciler.delta.opening import open_table
 from reconciler.delta.restoring import put_back
 from reconciler.delta.tables import create_table
 from reconciler.delta.transactions import has_transaction
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
+from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.session import start
 
 pytestmark = pytest.mark.spark
@@ -167,6 +169,20 @@ def test_a_commit_is_done_where_a_repeat_of_it_is_refused(table: Path) -> None:
 
     assert late.error is None
     assert late.target.read_text() == LATE
+
+
+def test_a_disk_without_hard_links_is_told_as_such() -> None:
+    """What Java says of it, within what the log store says, within what Delta says."""
+    jvm: Any = start()._jvm
+    refused = jvm.java.nio.file.FileSystemException("/mnt/a", "/mnt/b", "Operation not permitted")
+    needed = jvm.java.io.IOException(f"a commit needs a hard link, which can't be made: {refused.toString()}", refused)
+    with pytest.raises(EngineError) as caught, translated("connector v.lake"):
+        jvm.scala.util.Failure(jvm.java.lang.RuntimeException("Delta says", needed)).get()
+
+    assert caught.value.code == "X700"
+    assert caught.value.message.startswith("connector v.lake: a commit needs a hard link, which can't be made: ")
+    assert "Operation not permitted" in caught.value.message
+    assert "spark.delta.logStore.file.impl" in str(caught.value.hint)
 
 
 def test_what_may_be_replaced_is_replaced(table: Path) -> None:

@@ -28,6 +28,9 @@ _LOCAL_FILE = re.compile(r"\bfile:(?://)?(/\S*)")
 _NO_ROOM = re.compile(r"No space left on device|File too large|Disk quota exceeded")
 _OF_THE_SYSTEM = ("java.io.IOException", "java.nio.file.FileSystemException", "org.apache.hadoop.fs.FSError")
 _FULL_DISK = "_FULL_DISK"
+# What our log store says around what the disk says.
+_NEEDS_LINKS = re.compile(r"a commit needs a hard link, .*", re.DOTALL)
+_NO_LINKS = "_NO_LINKS"
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
 _LONGEST = 600
 
@@ -59,6 +62,7 @@ _CODES_OF_CONNECTORS = {
 _IF_DETERMINISTIC = "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
 _HINTS = {
     _FULL_DISK: "make room where the warehouse and Spark's temporary files are; nothing of this was published",
+    _NO_LINKS: "a table on a disk needs one that knows hard links, or a log store of yours: spark.delta.logStore.file.impl",
     "X730": "the version that was to be read is gone: vacuum or log clean-up went past a version still in use",
     "UNSUPPORTED_SQL_UDF_USAGE": "call the function in the select list of a subquery, and use the column that it gives",
     "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "a lambda calls no functions of the pipeline: explode the array",
@@ -195,6 +199,9 @@ def _reason(error: Exception) -> tuple[str | None, str, str | None]:
         full = _NO_ROOM.search(message) if cause.getClass().getName() in _OF_THE_SYSTEM else None
         if full is not None:
             return _FULL_DISK, full.group(), None
+        needed = _NEEDS_LINKS.search(message)
+        if needed is not None:
+            return _NO_LINKS, needed.group(), None
         found = _FILE.search(message)
         file = _readable(found.group(1)) if found else file
         condition = _condition(cause)
