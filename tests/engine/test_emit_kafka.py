@@ -46,7 +46,7 @@ def test_changes_are_messages_with_headers(versions: Versions, kafka_broker: "Br
     assert found[2] == {"delete": {"id": 0, "name": None}}, "what went comes before what came"
     assert sorted(found[3:], key=repr) == [{"insert": {"id": 0, "name": "new"}}, {"insert": {"id": 2, "name": "n"}}]
     headers = dict(kafka_broker.messages(topic)[-1].headers)
-    assert headers == {"pipeline": b"shop", "connector": b"v.lake", "step": b"0", "serial": b"2"}
+    assert headers == {"pipeline": b"shop", "connector": b"v.lake", "step": b"0", "serial": b"2", "emission": b"2 by us"}
     versions.engine.emit(second)
     messages = kafka_broker.messages(topic)
     assert len(messages) == 8, "at least once"

@@ -3,7 +3,7 @@
 | transport | a repeat of an emission |
 |---|---|
 | delta_table_output | is recognised by its transaction and writes nothing: exactly once |
-| kafka_output | is written again; headers name pipeline, connector, step and serial, to tell by: at least once |
+| kafka_output | is written again; headers name pipeline, connector, step, serial and emission, to tell by: at least once |
 | file_output | finds its folder complete and writes nothing, or writes it anew: exactly once |
 """
 

@@ -1,7 +1,8 @@
 """`kafka_output`: a view's changes as JSON messages of a topic (`messages`), at least once.
 
-- Every message has the headers pipeline, connector, step and serial (text). A repeat of an emission has the same serial
-  and the same messages, though perhaps in another order, so that consumers can tell what they have.
+- Every message has the headers pipeline, connector, step, serial and emission (text). A repeat of an emission has the same
+  serial, the same id (`emission`) and the same messages, though perhaps in another order, so that consumers can tell what
+  they have.
 - `key`: columns whose values, as a JSON object, are the message's key. All changes of one key then stand in one partition,
   what went before what came. Without a key, all that went is written before anything that came.
 - The topic must be there: it is asked for before Spark starts (X751), and so are the brokers (X750). An emission that
@@ -16,6 +17,7 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.connectors.catalogue import sink_can_delete
 from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.repeats import what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
 from reconciler.engine.spark.emit.changes import Changes, changes, computed
@@ -120,10 +122,11 @@ def _headers(emission: Emission) -> str:
         "connector": emission.connector,
         "step": str(emission.step),
         "serial": str(emission.transaction.version),
+        **what_is_kept(emission),
     }
     return "array({})".format(
         ", ".join(
-            f"named_struct('key', {literal(name)}, 'value', CAST({literal(value)} AS BINARY))"
+            f"named_struct('key', {literal(name)}, 'value', CAST({literal(str(value))} AS BINARY))"
             for name, value in values.items()
         )
     )
