@@ -192,6 +192,18 @@ def test_what_comes_in_while_an_emission_is_computed_does_not_pass_for_it(versio
     assert sorted(versions.rows("SELECT a FROM sink")) == [(1,), (2,)]
 
 
+def test_a_commit_that_says_nothing_of_itself_is_no_repeat(versions: Versions) -> None:
+    """All of ours say which emission they are, whatever Spark was told."""
+    made = versions.emission(None, "SELECT 1 AS a")
+    versions.engine.emit(made)
+    log = versions.folder / "sink" / "_delta_log" / f"{0:020d}.json"
+    (log.parent / f".{log.name}.crc").unlink(missing_ok=True)
+    log.write_text("".join(line for line in log.read_text().splitlines(keepends=True) if "commitInfo" not in line))
+
+    with pytest.raises(AnotherEmission):
+        versions.engine.emit(made)
+
+
 def to_files(made: Emission, folder: Path, name: str, **config: Any) -> Emission:
     transport = {"name": "file_output", "config": {"path": str(folder)}}
     return replace(made, settings={"transport": transport, "format": {"name": name, "config": config}})
