@@ -4,11 +4,13 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from reconciler.base.errors import AnotherEmission, EngineError
@@ -190,6 +192,18 @@ def test_what_comes_in_while_an_emission_is_computed_does_not_pass_for_it(versio
 
     assert caught.value.serial == serial
     assert sorted(versions.rows("SELECT a FROM sink")) == [(1,), (2,)]
+
+
+@contextmanager
+def told_to_spark(name: str, value: str) -> Iterator[None]:
+    """A setting that the process's Spark was told when it began. It has begun by then."""
+    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    settings = session.sparkContext._jsc.sc().conf()
+    settings.set(name, value)
+    try:
+        yield
+    finally:
+        settings.remove(name)
 
 
 def test_a_commit_that_says_nothing_of_itself_is_no_repeat(versions: Versions) -> None:
@@ -464,6 +478,18 @@ def test_a_file_of_ours_that_can_not_be_read_is_named(versions: Versions, tmp_pa
     taken.unlink()
     (folder / "_SUCCESS").unlink()
     assert not versions.engine.emit(first).reused
+
+
+def test_each_file_of_csv_has_its_header(versions: Versions, tmp_path: Path) -> None:
+    """However many rows a file may have."""
+    sink = Sink(tmp_path / "out", mounted=False)
+    made = sink.emission(versions.emission(None, "SELECT id FROM range(0, 5, 1, 1)"), "csv")
+    with told_to_spark("spark.sql.files.maxRecordsPerFile", "2"):
+        versions.engine.emit(made)
+    (folder,) = folders(sink.path)
+    parts = [part.read_text().splitlines() for part in folder.glob("part-*")]
+    assert [part[0] for part in parts] == ["id"] * len(parts)
+    assert sum(len(part) - 1 for part in parts) == 5
 
 
 def test_an_empty_marker_is_no_complete_folder(versions: Versions, sink: Sink) -> None:

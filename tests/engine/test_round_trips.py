@@ -130,12 +130,27 @@ def trip(engine: Engine, tmp_path: Path) -> Trip:
 
 
 @pytest.mark.parametrize(
-    "config", [{}, {"delimiter": ";", "null_value": "\\N", "header": False}, {"delimiter": "."}, {"null_value": ' n,"l'}]
+    "config",
+    [
+        {},
+        {"delimiter": ";", "null_value": "\\N", "header": False},
+        {"delimiter": "."},
+        {"delimiter": "\t"},
+        {"null_value": ' n,"l'},
+    ],
 )
 def test_csv_brings_back_every_value(trip: Trip, config: dict[str, Any]) -> None:
     query = rows(TEXTS, nested=False)
     reference = trip.there_and_back(query, FLAT, "parquet")
     assert trip.there_and_back(query, FLAT, "csv", **config) == reference
+
+
+@pytest.mark.parametrize("config", [{}, {"delimiter": "\t", "null_value": "-"}, {"delimiter": " ", "null_value": " "}])
+def test_csv_brings_back_a_row_of_nothing(trip: Trip, config: dict[str, Any]) -> None:
+    """Readers pass over a line of blanks, of which a tab is one."""
+    query = "SELECT CAST(NULL AS INT) AS k, CAST(NULL AS STRING) AS s UNION ALL SELECT 1, ''"
+    columns = (ColumnType("k", "INT"), ColumnType("s", "STRING"))
+    assert trip.there_and_back(query, columns, "csv", **config) == ["(1, '')", "(None, None)"]
 
 
 @pytest.mark.parametrize("update_format", ["raw", "insert_delete", "debezium"])
@@ -174,6 +189,8 @@ def test_a_line_break_in_csv_is_in_quotes_and_rejected_by_us(trip: Trip) -> None
             "read as NULL",
         ),
         ("SELECT CAST(NULL AS STRING) AS s", "csv", {}, "empty line"),
+        ("SELECT CAST(NULL AS INT) AS a, CAST(NULL AS STRING) AS b", "csv", {"delimiter": "\t"}, "nothing but blanks"),
+        ("SELECT CAST(NULL AS INT) AS a, CAST(NULL AS STRING) AS b", "csv", {"delimiter": " "}, "nothing but blanks"),
     ],
 )
 def test_what_has_no_form_is_refused(trip: Trip, query: str, form: str, config: dict[str, Any], told: str) -> None:

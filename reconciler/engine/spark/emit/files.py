@@ -140,7 +140,8 @@ def _writer(emission: Emission, found: Changes, format_: JsonObject) -> DataFram
             rows = [texts(frame, form, _update_format(format_)).select("value") for frame in found.frames]
             writer = _union(rows).write.format("text")
         case "csv":
-            writer = lines(_came(found), form).write.format("text")
+            # A header comes before the first row of a partition: that is one file, whatever Spark was told.
+            writer = lines(_came(found), form).write.format("text").option("maxRecordsPerFile", 0)
         case "parquet":
             writer = _came(found).write.format("parquet")
         case name:

@@ -6,8 +6,8 @@ NULL as the empty text. So the lines are made here, and written as text.
 - A field stands in quotes where it has to: one that is empty, that begins or ends with a blank, or holds a quote (doubled),
   the delimiter or a line break. NULL is `null_value`, or else the empty field without quotes.
 - Moments are told to the microsecond, in UTC.
-- What has no form stops the emission: a value of any type that is written as `null_value` is, and the NULL of a view's only
-  column as an empty line, which readers pass over.
+- What has no form stops the emission: a value of any type that is written as `null_value` is, and a row of NULLs alone whose
+  line would be empty, or hold nothing but blanks: readers pass over such lines.
 """
 
 from pyspark.sql import DataFrame
@@ -18,19 +18,27 @@ from reconciler.engine.spark.emit.messages import LOCAL_TIME, MOMENT
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.locations import literal, quoted
 
+_LAST_BLANK = " "
+"""Readers trim whatever comes before it, tabs and other controls among them, and pass over a line that has nothing else."""
+
 _FIRST_OF_ITS_FILE = "(monotonically_increasing_id() & 8589934591) = 0"
-"""The id counts the rows of a partition, which becomes one file, in its last 33 bits."""
+"""The id counts the rows of a partition, which becomes one file, in its last 33 bits: who writes the lines
+does not let a partition become several."""
 
 
 def lines(rows: DataFrame, config: JsonObject) -> DataFrame:
     """The lines, as `value`, with a header before the first row of each partition."""
     delimiter = str(config.get("delimiter", ","))
     null_value = str(config.get("null_value") or "")
-    fields = [
-        _field(quoted(field.name), field.dataType, delimiter, null_value, is_only=len(rows.schema.fields) == 1)
-        for field in rows.schema.fields
-    ]
+    fields = [_field(quoted(field.name), field.dataType, delimiter, null_value) for field in rows.schema.fields]
     line = f"concat_ws({literal(delimiter)}, {', '.join(fields)})"
+    if not null_value and (len(fields) == 1 or delimiter <= _LAST_BLANK):
+        told = literal(
+            "X716: a row of NULLs alone would be an empty line of CSV, or one of nothing but blanks, which readers pass "
+            "over: say a null_value"
+        )
+        is_nothing = " AND ".join(f"{quoted(field.name)} IS NULL" for field in rows.schema.fields)
+        line = f"if({is_nothing}, CAST({raised(told)} AS STRING), {line})"
     if not config.get("header", True):
         return rows.selectExpr(f"{line} AS value")
     names = (_in_quotes(literal(field.name), delimiter) for field in rows.schema.fields)
@@ -39,7 +47,7 @@ def lines(rows: DataFrame, config: JsonObject) -> DataFrame:
     return numbered.selectExpr(f"explode(if(is_first, array({header}, line), array(line))) AS value")
 
 
-def _field(value: str, kind: DataType, delimiter: str, null_value: str, *, is_only: bool) -> str:
+def _field(value: str, kind: DataType, delimiter: str, null_value: str) -> str:
     match kind:
         case TimestampType():
             text = f"date_format({value}, {literal(MOMENT)})"
@@ -49,11 +57,6 @@ def _field(value: str, kind: DataType, delimiter: str, null_value: str, *, is_on
             text = f"CAST({value} AS STRING)"
     field = _in_quotes(text, delimiter)
     nothing = _in_quotes(literal(null_value), delimiter) if null_value else "''"
-    if is_only and not null_value:
-        told = literal(
-            "X716: a NULL in the only column of CSV would be an empty line, which readers pass over: say a null_value"
-        )
-        nothing = f"CAST({raised(told)} AS STRING)"
     if null_value:
         told = literal(f"X716: the value {null_value} would be read as NULL: give the format another null_value")
         field = f"if({text} = {literal(null_value)}, CAST({raised(told)} AS STRING), {field})"
