@@ -443,6 +443,7 @@ def test_a_disk_that_takes_nothing_more_is_told_and_the_emission_goes_out_later(
             versions.engine.emit(replace(made, warehouses=meanwhile))
         assert (caught.value.code, says in caught.value.message) == (code, True), caught.value.message
         assert sink.complete() == []
+        assert not is_full or [one.name for one in sink.path.iterdir()] == [".filler"]
         if is_full:
             disk.make_room()
         else:
@@ -478,6 +479,69 @@ def test_a_file_of_ours_that_can_not_be_read_is_named(versions: Versions, tmp_pa
     taken.unlink()
     (folder / "_SUCCESS").unlink()
     assert not versions.engine.emit(first).reused
+
+
+def test_complete_folders_stay_though_nothing_says_any_more_that_they_count(versions: Versions, tmp_path: Path) -> None:
+    """Somebody tidied up, or copied the sink without its hidden files."""
+    sink = Sink(tmp_path / "out", mounted=True)
+    first, second, third = (sink.emission(versions.emission(None, f"SELECT {n} AS a", n)) for n in (1, 2, 3))
+    versions.engine.emit(first)
+    versions.engine.emit(second)
+    made = sink.complete()
+    for hidden in sink.path.glob(".*"):
+        hidden.unlink()
+
+    assert versions.engine.emit(second).reused
+    assert sink.complete() == made
+    # What was never complete goes, as ever.
+    (sink.path / f"{folders(sink.path)[0].name[:-8]}deadbeef").mkdir()
+    versions.engine.emit(third)
+
+    assert sink.complete()[:2] == made
+    assert len(folders(sink.path)) == 3
+    assert len([one for one in sink.path.glob(".*-taken") if one.name[1:21] < f"{3:020d}"]) == 2, (
+        "said again, for who comes late"
+    )
+
+
+def test_a_settled_folder_that_is_gone_is_not_taken_for_sent(versions: Versions, tmp_path: Path) -> None:
+    """The process died when it was settled what counts, and the folder went since: no later emission emptied it away."""
+    sink = Sink(tmp_path / "out", mounted=True)
+    first = sink.emission(versions.emission(None, "SELECT 1 AS a"))
+    versions.engine.emit(first)
+    (folder,) = folders(sink.path)
+    (taken,) = sink.path.glob(".*-taken")
+    shutil.rmtree(folder)
+    # Of an output that wrote here before.
+    (sink.path / f"{0:020d}-deadbeef-deadbeef").mkdir()
+
+    with pytest.raises(EngineError) as caught:
+        versions.engine.emit(first)
+
+    assert caught.value.code == "X700"
+    assert caught.value.message.endswith(f"/{folder.name} was settled on and does not exist any more")
+    assert f"remove {taken.name}" in str(caught.value.hint)
+    taken.unlink()
+    assert not versions.engine.emit(first).reused
+
+
+def test_a_try_that_fails_leaves_no_rows(versions: Versions, sink: Sink) -> None:
+    """A disk that is short of room is not filled by them."""
+    made = sink.emission(versions.emission(None, "SELECT 1 AS a"))
+
+    def refuse() -> None:
+        raise EngineError("X755", "the sink lies in a warehouse now")
+
+    meanwhile = Meanwhile()
+    meanwhile.acts_at = 3
+    meanwhile.act = refuse
+    for _ in range(2):
+        meanwhile.looks = 0
+        with pytest.raises(EngineError, match="in a warehouse now"):
+            versions.engine.emit(replace(made, warehouses=meanwhile))
+        assert meanwhile.looks == 3
+        assert list(sink.path.iterdir()) == []
+    assert not versions.engine.emit(made).reused
 
 
 def test_each_file_of_csv_has_its_header(versions: Versions, tmp_path: Path) -> None:

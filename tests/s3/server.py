@@ -74,6 +74,10 @@ class Bucket:
         """Let the next writer of an object have an error for an answer, though it is written."""
         self._ask("lose", key=key)
 
+    def refuse(self, key: str) -> None:
+        """Let the next writer of an object have the answer that nothing is put on conditions here."""
+        self._ask("refuse", key=key)
+
     def _ask(self, what: str, **asked: Any) -> None:
         """See tests/s3/serving.py."""
         address = f"{self.variables['AWS_ENDPOINT_URL']}/{what}"

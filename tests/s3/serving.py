@@ -1,9 +1,10 @@
-"""moto's server, with three things more. Each is asked for by a PUT of JSON:
+"""moto's server, with four things more. Each is asked for by a PUT of JSON:
 
 - `/set-times` {bucket, times: {key: seconds}}: what was put then, as no test waits for days.
 - `/hold` {bucket, key}: the next PUT of that object waits, as that of a process that is stopped; later ones go on.
   `/held` answers 200 once it is there and waits, `/release` lets it go on.
 - `/lose` {bucket, key}: the next PUT of that object is done, and answered as if it had failed.
+- `/refuse` {bucket, key}: the next PUT of that object is not done, and answered as by a server that knows no conditions.
 """
 
 import json
@@ -42,10 +43,10 @@ class Gate:
 def application() -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
     """moto's application behind the route above."""
     moto = DomainDispatcherApplication(create_backend_app)
-    held, lost = Gate(), Gate()
+    held, lost, refused = Gate(), Gate(), Gate()
 
     def answer(environment: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        nonlocal held, lost
+        nonlocal held, lost, refused
         status = "200 OK"
         match environment["PATH_INFO"]:
             case "/set-times":
@@ -58,6 +59,11 @@ def application() -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[byt
                 held.is_open.set()
             case "/lose":
                 lost = Gate(_asked(environment))
+            case "/refuse":
+                refused = Gate(_asked(environment))
+            case _ if refused.is_for(environment):
+                environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
+                status = "501 Not Implemented"
             case _:
                 if held.is_for(environment):
                     held.is_open.wait(_LONGEST_HOLD)

@@ -65,6 +65,13 @@ def test_who_comes_late_leaves_what_counts_and_takes_its_own_away(tmp_path: Path
         bucket.put(f"{first}-deadbeef/part-0.json", "{}")
         assert driver.ask("2") == "[40, false]"
         assert {key.split("/")[1] for key in bucket.keys(first)} == folders
+
+        # Told that nothing is put on conditions there: what was written can't come to count.
+        third = f"out/{3:020d}-{LETTERS}"
+        bucket.refuse(third.replace("out/", "out/.") + "-taken")
+        assert "501" in driver.ask("3")
+        assert bucket.keys(third) == []
+        assert driver.ask("3") == "[40, false]"
     finally:
         driver.end()
 

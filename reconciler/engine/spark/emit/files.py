@@ -11,10 +11,12 @@
   only.
 - Elsewhere renaming may be many acts, and two would mix. There the folder bears its writer's letters
   (`<serial>-<id>-<writer>`), and a file beside it, put where none stands, says which one counts (`.<serial>-<id>-taken`).
-  Only that one gets its `_SUCCESS`, from whoever comes by. The file stays, so that who comes late finds it.
+  Only that one gets its `_SUCCESS`, from whoever comes by. The file stays, so that who comes late finds it. Where somebody
+  removed it, a `_SUCCESS` says the same, and the next emission puts the file again.
 - Where a later emission of the same connector stands, nothing of an earlier one comes any more: it may have been emptied
   away, or dropped by a seek.
-- What somebody left goes with the next emission.
+- A try that fails takes away what it wrote, unless the file that says that it counts may still come. What else was left, by
+  a process that was killed, goes with the next emission.
 - Emptying the sink removes the folders of earlier emissions just before the new one is complete.
 - JSON: `insert_delete` (the default), `debezium` or `raw`, one object a line. CSV, Parquet and raw JSON can't say that a row
   went: such rows are dropped and counted. Nothing that changed is no folder.
@@ -26,7 +28,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,7 @@ _HIDDEN = re.compile(rf"\.{_FOLDER.pattern}")
 _LATER = re.compile(rf"{_FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){_TAKEN}")
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MEDDLED = re.compile(r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists")
+_REFUSED = re.compile(r"Status Code: (4\d\d|501)\b")
 _COUNTS = ("inserted", "deleted", "dropped")
 _HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
 
@@ -90,7 +93,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                 own = place.own_folder(name)
                 # Spark's own marker would say that a folder is complete before it is settled whether it counts.
                 writer = _writer(emission, found, format_).option(_NO_MARKER, "false")
-                with told_of_others(path), translated(of, of_connector=True):
+                with told_of_others(path), translated(of, of_connector=True), place.kept_only_if_it_may_count(own):
                     writer.save(spark_location(f"{path}/{own}"))
                     if format_.get("name") in ("json", "csv"):
                         place.call_by_format(own, str(format_["name"]))
@@ -197,6 +200,7 @@ class _Place:
         self._session = session
         self._path = path
         self._emission = emission
+        self._may_count = False
         self._files, self._root = hadoop_path(session, path)
 
     def marker(self, folder: str) -> _Kept | None:
@@ -217,21 +221,26 @@ class _Place:
 
     def _unreadable(self, name: str) -> EngineError:
         message = f"connector {self._emission.connector}: {self._path}/{name} can't be read: it says nothing of an emission"
-        return EngineError("X700", message, "whoever wrote it was stopped half-way: remove it, and it is written anew")
+        return EngineError(
+            "X700", message, "who wrote it was stopped half-way: remove it; what is not complete is written anew"
+        )
+
+    @contextmanager
+    def kept_only_if_it_may_count(self, own: str) -> Iterator[None]:
+        """While an emission is written to `own`: what a failure leaves there goes, unless it may still come to count."""
+        try:
+            yield
+        except Exception:
+            if not self._may_count:
+                # What failed is what is to be told.
+                with suppress(Exception):
+                    self._files.delete(self._at(own), True)
+            raise
 
     def require_nothing_later(self, name: str) -> None:
         """Raises AnotherEmission where the connector has written an emission already that comes after this one."""
         if self._emission.id and self._last(name) > self._emission.transaction.version:
             raise self._another(name)
-
-    def _require_still_nothing_later(self, own: str, name: str) -> None:
-        """Who was taken over while it wrote may find that a later emission has emptied its successor's folder away, or that
-        it was to be sent no more. What it wrote is over then, and goes."""
-        try:
-            self.require_nothing_later(name)
-        except AnotherEmission:
-            self._files.delete(self._at(own), True)
-            raise
 
     def require_a_repeat(self, name: str, kept: _Kept) -> None:
         """Raises AnotherEmission unless what is kept under the emission's number is of this one."""
@@ -319,7 +328,8 @@ class _Local(_Place):
         assert folder is not None
         others = self.marker(name)
         if others is None:
-            self._require_still_nothing_later(own, name)
+            # A later emission may have emptied away what a successor wrote of this one: what was written here is over.
+            self.require_nothing_later(name)
             with self._told_by_the_disk(folder / own):
                 (folder / own / _MARKER).write_text(canonical_json(kept.told()), "utf-8")
             if self._emission.replaces:
@@ -382,13 +392,21 @@ class _Store(_Place):
     def reveal(self, own: str, name: str, kept: _Kept) -> _Kept | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
-        if self._settled(name) is None:
-            self._require_still_nothing_later(own, name)
+        settled = self._settled(name)
+        if settled is None:
+            # A later emission may have emptied away what a successor wrote of this one: what was written here is over.
+            self.require_nothing_later(name)
             if not self._files.exists(self._at(own)):
                 message = f"connector {self._emission.connector}: {self._path}/{own} was written and does not exist any more"
                 raise EngineError("X700", message, _HINT)
-        self._put_where_none_stands(name, canonical_json({**kept.told(), "folder": own}))
-        settled = self._settled(name)
+            self._may_count = True
+            try:
+                self._settle_on(name, own, kept)
+            except (Py4JJavaError, EngineError) as error:
+                # What was to be renamed is gone by now; what is put at once may have arrived though no answer came.
+                self._may_count = self._puts_whole() and not _REFUSED.search(str(error))
+                raise
+            settled = self._settled(name)
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{_TAKEN} was written and does not exist", _HINT)
         if settled.folder != own:
@@ -402,6 +420,19 @@ class _Store(_Place):
 
     def _settled(self, name: str) -> _Settled | None:
         """What is settled of an emission; None where it is open which folder counts."""
+        said = self._said(name)
+        if said is None:
+            # Somebody may have removed the file that says so. Only what counts is complete.
+            written = [one for one in self._names() if one.startswith(f"{name}-") and _FOLDER.fullmatch(one)]
+            said = next((_Settled(one, kept) for one, kept in self._complete_ones(written).items()), None)
+        return said
+
+    def _complete_ones(self, folders: list[str]) -> dict[str, _Kept]:
+        """What is kept of those folders that are complete."""
+        return {folder: kept for folder in folders if (kept := self.marker(folder)) is not None}
+
+    def _said(self, name: str) -> _Settled | None:
+        """What the file says that is put when an emission is settled; None where there is none."""
         taken = f".{name}{_TAKEN}"
         text = self._text(taken)
         if text is None:
@@ -416,6 +447,8 @@ class _Store(_Place):
         if self.marker(folder) is not None:
             return
         if not self._files.exists(self._at(folder)):
+            if not self._has_folder_after(name):
+                raise self._gone(name, folder)
             # A later emission that emptied the sink took it, maybe one of an output that was made anew: its folders stay.
             return
         if self._emission.replaces:
@@ -429,9 +462,20 @@ class _Store(_Place):
         self._files.delete(path, False)
         self._put_by_renaming(name, path, text)
 
-    def _put_where_none_stands(self, name: str, text: str) -> None:
+    def _has_folder_after(self, name: str) -> bool:
+        """Whether a later emission wrote here, of whatever output."""
+        found = (_FOLDER.fullmatch(one) for one in self._names())
+        return any(one is not None and one["serial"] > name[:20] for one in found)
+
+    def _gone(self, name: str, folder: str) -> EngineError:
+        """Whether anybody has read it nobody can tell."""
+        taken = f".{name}{_TAKEN}"
+        message = f"connector {self._emission.connector}: {self._path}/{folder} was settled on and does not exist any more"
+        return EngineError("X700", message, f"to have it written anew, remove {taken}; who has read it gets it again then")
+
+    def _settle_on(self, name: str, folder: str, kept: _Kept) -> None:
         """Put the file that says which folder of an emission counts, or leave the one that stands there."""
-        path = self._at(f".{name}{_TAKEN}")
+        path, text = self._at(f".{name}{_TAKEN}"), canonical_json({**kept.told(), "folder": folder})
         try:
             if not self._puts_whole():
                 self._put_by_renaming(name, path, text)
@@ -484,12 +528,16 @@ class _Store(_Place):
             if f".{earlier}{_TAKEN}" in taken and len(written) == 1:
                 continue
             try:
-                settled = self._settled(earlier)
+                settled, complete = self._said(earlier), self._complete_ones(written)
             except EngineError:
                 # Nobody can tell which one counts: they stay, and this emission is written whatever became of that one.
                 continue
+            if settled is None:
+                # For who comes late, and so that nobody looks again.
+                for folder, kept in complete.items():
+                    self._settle_on(earlier, folder, kept)
             for folder in written:
-                if settled is None or folder != settled.folder:
+                if folder not in complete and (settled is None or folder != settled.folder):
                     self._files.delete(self._at(folder), True)
 
 
