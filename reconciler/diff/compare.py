@@ -233,6 +233,7 @@ def _compare_view(
         return
     old = under_desired_names(old, renames, after)
     own = own_causes(old, view, before, after, renames, calls)
+    spelling = max(before.spelling, after.spelling)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
     written_anew = any(isinstance(one, _OF_THE_TEXT) for one in own)
     same_text = bool(upstream) and has_the_same_text(old, view, before, after)
@@ -242,7 +243,7 @@ def _compare_view(
         found.spared += spared
         return
     computed = [cause for cause in causes if not isinstance(cause, RelationRenamed)]
-    extent = ANY_ROW if any_row else union(own_extent(own), flow(view, upstream))
+    extent = ANY_ROW if any_row else union(own_extent(own, spelling), flow(view, upstream))
     if reads:
         extent = union(extent, reshaped(old, view))
     if _places(old, view) != _places(view, old):

@@ -5,6 +5,7 @@ removed. Here altered means: its meaning could have changed (`sql.canonicalise`)
 output columns, these (`sql.query_difference`). A query that merely follows a declared rename is the same query.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from reconciler.base.declarations import Settings
@@ -52,7 +53,7 @@ def own_causes(
     if query is not None:
         causes.append(query)
     names = (applied.declaration.column_names, desired.declaration.column_names)
-    key_of = str if spelling else fold
+    key_of = _key_of(spelling)
     if [key_of(name) for name in names[0]] != [key_of(name) for name in names[1]]:
         causes.append(ColumnNamesChanged(*names))
     elif applied.has_output and desired.has_output and _only_respelled(applied.column_names, desired.column_names):
@@ -188,8 +189,8 @@ def _stands_elsewhere(view: View, before: Program, renames: Renames, table: str,
     return False
 
 
-def own_extent(causes: tuple[ViewCause, ...]) -> Extent:
-    """What of the view its own causes may change for whoever reads it."""
+def own_extent(causes: tuple[ViewCause, ...], spelling: Spelling) -> Extent:
+    """What of the view its own causes may change for whoever reads it. `spelling`: whether letter case of names counts."""
     extent: Extent = NOTHING
     for cause in causes:
         match cause:
@@ -198,17 +199,23 @@ def own_extent(causes: tuple[ViewCause, ...]) -> Extent:
             case QueryChanged(columns=columns) | FunctionChanged(columns=columns):
                 extent = union(extent, OnlyColumns(frozenset(columns or ())))
             case ColumnNamesChanged():
-                extent = union(extent, _names_extent(cause))
+                extent = union(extent, _names_extent(cause, spelling))
             case KindChanged() | StorageChanged() | RelationRenamed() | ReadsChanged():
                 pass
     return extent
 
 
-def _names_extent(cause: ColumnNamesChanged) -> Extent:
+def _names_extent(cause: ColumnNamesChanged, spelling: Spelling) -> Extent:
     if len(cause.applied) != len(cause.desired):
         return ANY_ROW
-    pairs = [(fold(one), fold(other)) for one, other in zip(cause.applied, cause.desired, strict=True)]
-    return OnlyColumns(frozenset(name for pair in pairs if pair[0] != pair[1] for name in pair))
+    key_of = _key_of(spelling)
+    pairs = zip(cause.applied, cause.desired, strict=True)
+    return OnlyColumns(frozenset(fold(name) for pair in pairs if key_of(pair[0]) != key_of(pair[1]) for name in pair))
+
+
+def _key_of(spelling: Spelling) -> Callable[[str], str]:
+    """By what columns' names are compared."""
+    return str if spelling else fold
 
 
 def under_desired_names(view: View, renames: Renames, desired: Program) -> View:

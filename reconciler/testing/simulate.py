@@ -471,7 +471,7 @@ def _fresh(program: Program, view: View) -> Definition:
     folded = digest_json([query, around])
     rule = max(program.spelling, Spelling.CASE_OF_NAMES)
     spelled_query = canonical_text(view.query, rule)
-    spelled = digest_json([spelled_query, _around(program, view.calls, rule)])
+    spelled = digest_json([spelled_query, _around(program, view.calls, rule), list(view.declaration.column_names)])
     names = tuple(fold(name) for name in view.column_names)
     columns = {name: f"{folded} {index} {name}" for index, name in enumerate(names)}
     is_named = bool(view.declaration.column_names)

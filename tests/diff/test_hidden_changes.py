@@ -366,6 +366,20 @@ def test_where_names_are_data_a_changed_column_still_spares_who_does_not_read_it
         assert changed(compare(*pair)) == {"b", "v"}
 
 
+@pytest.mark.parametrize("beside", _NAMES_ARE_DATA)
+@pytest.mark.parametrize("kind", ["MATERIALIZED VIEW", "LOCAL VIEW"])
+def test_where_names_are_data_a_listed_name_that_is_spelled_otherwise_reaches_who_may_show_it(
+    beside: str, kind: str
+) -> None:
+    views = f"CREATE {kind} b({{0}}) AS SELECT x, y FROM t; CREATE MATERIALIZED VIEW v AS SELECT {{1}} FROM b;"
+    program = T + S + beside + views
+    for reader in ("z", "*", "to_json(struct(*)) AS j", "to_json(struct(b.*)) AS j", "typeof((*)) AS j"):
+        pair = snapshot(program.format("x, z", reader)), snapshot(program.format("x, Z", reader))
+        assert "v" in changed(compare(*pair)), reader
+    pair = snapshot(program.format("x, z", "x")), snapshot(program.format("x, Z", "x"))
+    assert "v" not in changed(compare(*pair))
+
+
 def test_a_struct_of_a_renamed_item_changes_with_it() -> None:
     views = "CREATE MATERIALIZED VIEW b AS SELECT x AS {0}, to_json(struct({0})) AS j FROM t;"
     program = T + views + "CREATE MATERIALIZED VIEW v AS SELECT j FROM b;"

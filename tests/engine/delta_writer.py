@@ -25,7 +25,7 @@ _SPARK_NAMES = {"long": "bigint", "integer": "int", "short": "smallint", "byte":
 
 @dataclass(frozen=True, slots=True)
 class DeltaWriter:
-    """The writer of `engine.recording` over deltalake."""
+    """The writer of `testing.recording` over deltalake."""
 
     def latest(self, location: str) -> int | None:
         table = open_table(location)

@@ -28,7 +28,7 @@ from reconciler.plan.model import (
 )
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
-from reconciler.project.program.model import Program
+from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from tests.plan.wide_programs import WideProgram, edited, program, rows_of
 
@@ -102,6 +102,12 @@ def needed(one: Program, key: str) -> list[str]:
     return [name for name in one.order if name in wanted]
 
 
+def listed_names(view: View) -> str:
+    """The list of names of a view's declaration, as SQL has it; empty where there is none."""
+    names = view.declaration.column_names
+    return f"({', '.join(names)})" if names else ""
+
+
 @dataclass(slots=True)
 class Tally:
     """What was seen: `plans` are those with something left to compare, `refused` comparisons that the engine refused."""
@@ -172,4 +178,7 @@ def _same(one: Program, other: Program, key: str, before: Tables, after: Tables)
         return False
     if key in other.tables:
         return key in before and before[key] == after[key]
-    return key in one.views and one.views[key].query == other.views[key].query
+    if key not in one.views:
+        return False
+    views = one.views[key], other.views[key]
+    return views[0].query == views[1].query and views[0].declaration.column_names == views[1].declaration.column_names

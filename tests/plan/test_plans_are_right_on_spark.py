@@ -12,7 +12,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.project.program.model import Program
-from tests.plan.carried_out import Compute, Given, Tables, Tally, needed, wrong_spares
+from tests.plan.carried_out import Compute, Given, Tables, Tally, listed_names, needed, wrong_spares
 from tests.plan.wide_programs import SETTINGS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -67,8 +67,9 @@ def computed(spark_engine: Engine) -> Compute:
                 text = getattr(body, "expression", "")
                 session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {key}(x INT) RETURNS INT RETURN {text}")
             for key in needed(program, view):
+                listed = "" if key in tables else listed_names(program.views[key])
                 query = _table(tables[key].columns, tables[key].rows) if key in tables else program.views[key].query
-                session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {key} AS {query}")
+                session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {key}{listed} AS {query}")
             frame = session.table(view)
             columns = tuple((field.name.lower(), field.dataType.json()) for field in frame.schema.fields)
             return Given(columns, Counter(map(_plain, frame.collect())))

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from reconciler.project.program.model import Program
-from tests.plan.carried_out import Given, Tables, Tally, needed, wrong_spares
+from tests.plan.carried_out import Given, Tables, Tally, listed_names, needed, wrong_spares
 
 SEEDS = 650
 
@@ -54,16 +54,18 @@ def compute(program: Program, view: str, tables: Tables) -> Given | None:
             connection.create_function(name, 1, partial(call, program, getattr(function.declaration.body, "expression", "")))
         for key in needed(program, view):
             if key in tables:
-                names = [name for name, _ in tables[key].columns]
-                connection.execute(f"CREATE TABLE {key} ({', '.join(names)})")
+                columns = [name for name, _ in tables[key].columns]
+                connection.execute(f"CREATE TABLE {key} ({', '.join(columns)})")
                 for row in tables[key].rows:
                     connection.execute(f"INSERT INTO {key} VALUES ({', '.join(row)})")
             else:
-                connection.execute(f"CREATE VIEW {key} AS {_counted(connection, program.views[key].query)}")
+                connection.execute(
+                    f"CREATE VIEW {key}{listed_names(program.views[key])} AS {_counted(connection, program.views[key].query)}"
+                )
         cursor = connection.execute(f"SELECT * FROM {view}")
-        names = [part[0].lower() for part in cursor.description]
-        rows = Counter(tuple(sorted(zip(names, map(repr, row), strict=True))) for row in cursor)
-        return Given(tuple((name, "") for name in sorted(names)), rows)
+        shown = [part[0].lower() for part in cursor.description]
+        rows = Counter(tuple(sorted(zip(shown, map(repr, row), strict=True))) for row in cursor)
+        return Given(tuple((name, "") for name in sorted(shown)), rows)
     except sqlite3.OperationalError:
         return None
     finally:

@@ -38,12 +38,19 @@ class WideTable:
 
 @dataclass(frozen=True, slots=True)
 class WideView:
-    """A view; `columns` are those that readers may name, empty where they are not known here."""
+    """A view; `columns` are those that readers may name, empty where they are not known here. `listed` are names that its
+    declaration gives them."""
 
     name: str
     kind: str
     query: str
     columns: Columns = ()
+    listed: Columns = ()
+
+    @property
+    def named(self) -> str:
+        """Its name, with the list of names."""
+        return f"{self.name}({', '.join(self.listed)})" if self.listed else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class WideProgram:
         runtime = f', runtime: {{spark: {{{self.setting}: "true"}}}}' if self.setting else ""
         tables = [f"CREATE TABLE {t.name} ({', '.join(f'{n} {kind}' for n, kind in t.columns)});" for t in self.tables]
         functions = [f"CREATE FUNCTION {name}(x INT) RETURNS INT AS {body};" for name, body in self.functions]
-        views = [f"CREATE {one.kind} {one.name} AS {one.query};" for one in self.views]
+        views = [f"CREATE {one.kind} {one.named} AS {one.query};" for one in self.views]
         tables += ["CREATE TABLE maps (m MAP<STRING, INT>);"] if self.names_are_data else []
         return {
             "pipelines/shop/pipeline.yaml": f"{head}spec: {{evolution: {self.evolution}, moved: [{moved}]{runtime}}}\n",
@@ -394,7 +401,9 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
         query, columns = maker.query()
-        views.append(WideView(f"v{number}", chance.choice(KINDS), query, columns))
+        listed = tuple(chance.sample(POOL, len(columns))) if len(columns) <= len(POOL) and chance.random() < 0.2 else ()
+        columns = listed or columns
+        views.append(WideView(f"v{number}", chance.choice(KINDS), query, columns, listed))
         if columns:
             maker.relations[f"v{number}"] = columns
     evolution = chance.choice(["evolve", "evolve", "evolve", "clear"])
@@ -461,6 +470,10 @@ def _edited(
         case "function" if program.functions:
             functions = ((program.functions[0][0], chance.choice(["x + 2", "x", "coalesce(x, 0)"])), *program.functions[1:])
             return replace(program, functions=functions)
+        case "word" | "letter case" if view.listed and chance.random() < 0.5:
+            listed, place = list(view.listed), chance.randrange(len(view.listed))
+            listed[place] = listed[place].swapcase() if edit == "letter case" else chance.choice(POOL)
+            return _with_view(program, view_at, replace(view, listed=tuple(listed)))
         case "word" | "literal" | "letter case":
             pattern = re.compile(r"\b[0-9]\b") if edit == "literal" else WORDS
             places = list(pattern.finditer(view.query))
