@@ -13,7 +13,7 @@ Not here: keywords. A word is a word; readers say what it means.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -151,10 +151,15 @@ def query_tokens(text: str) -> tuple[Token, ...]:
     return known
 
 
-def cut_query(text: str, start: int) -> tuple[tuple[Token, ...], int]:
+Ends = Callable[[Sequence[Token], int], bool]
+"""Whether a query ends before a word: given the tokens before it, and its offset in the text."""
+
+
+def cut_query(text: str, start: int, words: Collection[str] = (), ends: Ends | None = None) -> tuple[tuple[Token, ...], int]:
     """The tokens from `start` up to the next semicolon, or to the end, with offsets from `start`; and the offset in the
-    text where they end: that of the semicolon, of a token that can't be cut (which is the last), or the text's end."""
-    tokens, end = _cut(text, start, ";")
+    text where they end: that of the semicolon, of a token that can't be cut (which is the last), or the text's end. They
+    also end before one of the `words` (upper case) of which `ends` says so; that is never the first one."""
+    tokens, end = _cut(text, start, ";", words, ends)
     return tuple(tokens), end
 
 
@@ -170,7 +175,10 @@ def _remember(text: str, tokens: tuple[Token, ...]) -> None:
     _remembered[text] = tokens
 
 
-def _cut(text: str, start: int, stop: str | None) -> tuple[list[Token], int]:
+def _cut(
+    text: str, start: int, stop: str | None, ending: Collection[str] = (), ends: Ends | None = None
+) -> tuple[list[Token], int]:
+    lengths = frozenset(map(len, ending))
     match = _PIECES[Dialect.QUERY].match
     found: list[Token] = []
     position = start
@@ -195,6 +203,8 @@ def _cut(text: str, start: int, stop: str | None) -> tuple[list[Token], int]:
         if words == stop:
             return found, position
         begin = position - start
+        if len(words) in lengths and words.upper() in ending and found and ends is not None and ends(found, position):
+            return found, position
         if len(found) == MAXIMUM_TOKENS:
             found.append(Token(Kind.BAD, TOO_MANY_TOKENS, begin, len(text) - start))
             return found, position

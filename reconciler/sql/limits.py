@@ -8,9 +8,9 @@ What a few words bring along counts, too: `*`, joins by NATURAL and USING and qu
 is looked at. `Brought` counts them while a query is analysed, `program.compile` those of all queries of a pipeline. The same
 files give the same count on every machine. A pipeline of 1,000 views of 100 columns needs a quarter of what is taken.
 
-The queries of one file have so many words and signs in all, where each query counts as some more: a plan looks at 75,000
-in a second, and takes for each view as long as for 16 of them. Ordinary SQL has 4 to 5 bytes a word, so the bound is
-reached by a file of 750 kB; 1,000 ordinary views need less than half of it if all of them are in one file.
+The queries and functions' bodies of one file have so many words and signs in all, where each of them counts as some more: a
+plan looks at 75,000 in a second, and takes for each view as long as for 16 of them. Ordinary SQL has 4 to 5 bytes a word, so
+the bound is reached by a file of 750 kB; 1,000 ordinary views need less than half of it if all of them are in one file.
 
 A file or a query of which nothing is right is told of by its first problems, and a relation has so many connectors at most.
 What the registry holds is under no limit: it was taken before.
@@ -34,7 +34,8 @@ MAXIMUM_FUNCTIONS: Final = 5_000
 MAXIMUM_CONNECTORS: Final = 1_000
 TOO_MANY_TOKENS: Final = f"the query has more than {MAXIMUM_TOKENS:,} words and signs"
 TOO_MANY_TOKENS_OF_FILE: Final = (
-    f"with this query the file's queries have more than {MAXIMUM_TOKENS_OF_FILE:,} words and signs; the file was not read"
+    f"with this one the queries and functions of the file have more than {MAXIMUM_TOKENS_OF_FILE:,} words and signs, "
+    f"where each counts as {TOKENS_OF_A_QUERY} more; the file was not read"
 )
 HINT_OF_FILE: Final = "divide the file into several"
 TOO_MANY_JOINS: Final = f"the query has more than {MAXIMUM_JOINS:,} joins"

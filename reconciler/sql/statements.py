@@ -16,11 +16,13 @@ Rules:
 Not here: whether a query is good SQL (`check`), names across files (`program.compile`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reconciler.base.declarations import (
     ConnectorDeclaration,
     FunctionDeclaration,
+    SqlBody,
     TableDeclaration,
     ViewDeclaration,
     ViewKind,
@@ -51,7 +53,14 @@ class _Found:
     connectors: list[ConnectorDeclaration] = field(default_factory=list)
     functions: list[FunctionDeclaration] = field(default_factory=list)
     words: int = 0
-    """Of all queries so far, as `limits` counts them."""
+    """Of all queries and functions' bodies so far, as `limits` counts them."""
+    place: Location | None = None
+    """Where the last of these begins."""
+
+    def count(self, text: str, place: Location | None) -> None:
+        """One more query or body of a function, and where it begins."""
+        self.words += len(query_tokens(text)) + TOKENS_OF_A_QUERY
+        self.place = place
 
 
 def read_sql(text: str, file: str) -> SqlFile:
@@ -72,8 +81,7 @@ def read_sql(text: str, file: str) -> SqlFile:
             _read_statement(cursor, token, found)
             if found.words > MAXIMUM_TOKENS_OF_FILE:
                 # All of them are left out: to go on with some would take as long, and tell of the others' names as unknown.
-                place = found.views[-1].query_location
-                return SqlFile((), (), (), (Diagnostic("S296", TOO_MANY_TOKENS_OF_FILE, place, HINT_OF_FILE),))
+                return SqlFile((), (), (), (Diagnostic("S296", TOO_MANY_TOKENS_OF_FILE, found.place, HINT_OF_FILE),))
         except Abandoned as abandoned:
             if not cursor.note(abandoned):
                 break
@@ -140,7 +148,10 @@ def _read_statement(cursor: Cursor, first: Token, found: _Found) -> None:
         cursor.expect_word("VIEW", "after MATERIALIZED")
         _read_view(cursor, first, ViewKind.MATERIALIZED, found)
     elif cursor.accept_word("FUNCTION"):
-        found.functions.append(_read_function(cursor, first))
+        function = _read_function(cursor, first)
+        found.functions.append(function)
+        if isinstance(function.body, SqlBody):
+            found.count(function.body.expression, function.body_location)
     else:
         words = ("FUNCTION", "LOCAL", "MATERIALIZED", "TABLE", "VIEW")
         hint = did_you_mean(kind.text, words) if kind.kind is Kind.WORD else None
@@ -237,7 +248,7 @@ def _read_view(cursor: Cursor, first: Token, kind: ViewKind, found: _Found) -> N
     properties = read_properties(cursor, name, VIEW_PROPERTIES)
     cursor.expect_word("AS", "and the view's query")
     start, end = _read_query(cursor)
-    found.words += len(query_tokens(cursor.text[start:end])) + TOKENS_OF_A_QUERY
+    found.count(cursor.text[start:end], cursor.at(start))
     found.views.append(
         ViewDeclaration(
             name,
@@ -257,30 +268,39 @@ def _read_query(cursor: Cursor) -> tuple[int, int]:
     first = next_token(cursor.text, cursor.position, Dialect.QUERY)
     if first.kind is Kind.END or first.is_symbol(";"):
         cursor.fail("S213", first, "the view has no query", "write a SELECT after AS")
-    tokens, stop = cut_query(cursor.text, first.start)
-    depth = 0
+    tokens, stop = cut_query(cursor.text, first.start, _STARTS, _NextStatement(cursor.text).begins)
     for index, (kind, text, start, _) in enumerate(tokens):
-        if kind is Kind.SYMBOL:
-            if text == "(":
-                depth += 1
-            elif text == ")":
-                depth -= 1
-            elif text in "{$" and is_template(cursor.text, _moved(tokens[index], first.start)):
-                cursor.position = first.start + start
-                hint = "write the value out, or make it a column of a table"
-                cursor.fail("S215", _moved(tokens[index], first.start), "templates are not expanded in SQL", hint)
+        if kind is Kind.SYMBOL and text in "{$" and is_template(cursor.text, _moved(tokens[index], first.start)):
+            cursor.position = first.start + start
+            hint = "write the value out, or make it a column of a table"
+            cursor.fail("S215", _moved(tokens[index], first.start), "templates are not expanded in SQL", hint)
         elif kind is Kind.BAD:
             cursor.unreadable(_moved(tokens[index], first.start))
-        elif kind is Kind.WORD and index and depth <= 0 and text.upper() in _STARTS:
-            token = _moved(tokens[index], first.start)
-            if _starts_statement(cursor.text, token):
-                cursor.report("S203", token, f"expected ';' before {shown(token)}", "statements are separated by ';'")
-                cursor.position = token.start
-                return _checked(cursor, first, first.start + tokens[index - 1].end)
-    cursor.position = min(stop + 1, len(cursor.text))
     end = first.start + tokens[-1].end
+    after = next_token(cursor.text, stop, Dialect.QUERY)
+    if after.kind is Kind.WORD:
+        cursor.report("S203", after, f"expected ';' before {shown(after)}", "statements are separated by ';'")
+    cursor.position = stop if after.kind is Kind.WORD else min(stop + 1, len(cursor.text))
     remember_tokens(cursor.text[first.start : end], tokens)
     return _checked(cursor, first, end)
+
+
+class _NextStatement:
+    """Where the next statement begins though no ';' stands before it. Parentheses are counted on from the last place that
+    was asked of: a text of many such places takes time in proportion."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._depth = 0
+        self._counted = 0
+
+    def begins(self, before: Sequence[Token], position: int) -> bool:
+        """Whether it begins at an offset of the text. `before` are the tokens before it, with those of the last call."""
+        for token in before[self._counted :]:
+            if token.kind is Kind.SYMBOL:
+                self._depth += (token.text == "(") - (token.text == ")")
+        self._counted = len(before)
+        return self._depth <= 0 and _starts_statement(self._text, next_token(self._text, position, Dialect.QUERY))
 
 
 def _moved(token: Token, by: int) -> Token:

@@ -97,6 +97,15 @@ def _programs() -> Mapping[str, Callable[[], str]]:
         "connectors": lambda: f"CREATE TABLE t (a INT) WITH ('connectors' = '[{_many('{{}}', ', ', 300_000)}]');",
         "a property": lambda: f"CREATE TABLE t (a INT) WITH ('materialized' = '{'x' * SIZE}');",
         "a function's body": lambda: f"CREATE FUNCTION f(x INT) RETURNS INT AS {_many('x', ' + ')};",
+        "functions of many words": lambda: "".join(
+            f"CREATE FUNCTION f{one}(x INT) RETURNS INT AS coalesce({_many('x + 1', ', ', 200)});\n" for one in range(4_700)
+        ),
+        "functions of many words, as many as are taken": lambda: "".join(
+            f"CREATE FUNCTION f{one}(x INT) RETURNS INT AS coalesce({_many('x + 1', ', ', 200)});\n" for one in range(1_300)
+        ),
+        "no semicolons": lambda: _TABLE + _many("CREATE VIEW v{0} AS SELECT 1 AS a, 2 AS b, 2 AS b", "\n"),
+        "no semicolons after functions": lambda: _TABLE + _many("CREATE FUNCTION f{0}(x INT) RETURNS INT AS x", "\n"),
+        "no semicolons within parentheses": lambda: f"{_TABLE}CREATE VIEW v AS SELECT ({_many('CREATE VIEW v', ' ')}",
         "functions that call each other": lambda: _chain(
             "CREATE FUNCTION f0(x INT) RETURNS INT AS x;\n", "CREATE FUNCTION f{0}(x INT) RETURNS INT AS f{1}(x);\n", 100_000
         ),

@@ -59,9 +59,8 @@ def compute(program: Program, view: str, tables: Tables) -> Given | None:
                 for row in tables[key].rows:
                     connection.execute(f"INSERT INTO {key} VALUES ({', '.join(row)})")
             else:
-                connection.execute(
-                    f"CREATE VIEW {key}{listed_names(program.views[key])} AS {_counted(connection, program.views[key].query)}"
-                )
+                listed, query = listed_names(program.views[key]), _counted(connection, program.views[key].query)
+                connection.execute(f"CREATE VIEW {key}{listed} AS {query}")
         cursor = connection.execute(f"SELECT * FROM {view}")
         shown = [part[0].lower() for part in cursor.description]
         rows = Counter(tuple(sorted(zip(shown, map(repr, row), strict=True))) for row in cursor)

@@ -12,6 +12,7 @@ from reconciler.base.diagnostics import Diagnostic
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import Compiled, compile_program
 from reconciler.project.snapshot.codec import decode_program, encode_program
+from reconciler.sql.statements import read_sql
 
 YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
 
@@ -204,6 +205,13 @@ def test_the_queries_of_a_file_have_so_many_words_in_all() -> None:
     # Nothing is said of names that the file declares, since it was not read.
     assert found.manifest is not None
     assert compile_program(found.manifest, complete=found.complete).diagnostics == ()
+
+
+def test_functions_count_too() -> None:
+    body = " + ".join(["x"] * 2_000)
+    sql = "".join(f"CREATE FUNCTION f{number}(x INT) RETURNS INT AS {body};\n" for number in range(50))
+    found = read_sql(sql, "p.sql")
+    assert [(one.code, str(one.location)) for one in found.diagnostics] == [("S296", "p.sql:50:43")]
 
 
 def test_what_the_registry_holds_has_as_many_words_as_it_has() -> None:
