@@ -20,9 +20,11 @@ from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_en
 
 _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
 _SAID_NAME: Final = re.compile(
-    # What follows a colon within an address or a name of many parts (`arn:aws:secret:x`) is no value of a name.
-    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s{0,5}(?P<sign>=>|==?|(?<!//):)\s{0,5}"
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|==?|(?<!//):)\s*+"
 )
+_PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
+_AROUND: Final = re.compile(r"[\s\"'(\[{<,;]")
+_OF_MANY_PARTS: Final = ("arn:", "urn:")
 _SAID_VALUE: Final = re.compile(
     r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"
     r"|(?P<scheme>(?:Basic|Bearer|Digest|Token)\s{1,5})?(?P<value>[^\s&;,\"]++)",
@@ -77,10 +79,10 @@ _OF_PAIRS: Final = (
 _OF_TEXTS: Final = re.compile(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
-_OPENED: Final = re.compile(r"\s{0,20}(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
+_OPENED: Final = re.compile(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
 _SHORTEST: Final = 4
 _BEFORE: Final = 300
-_OPENING: Final = 30
+_OPENING: Final = 5
 _LONGEST: Final = 200
 """Of a name with its annotation."""
 _SIGNS: Final = frozenset("=:>,")
@@ -114,10 +116,11 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     """Whether a literal is what a secret name is set to: an option, an argument, an entry of a map."""
     opened = _OPENED.search(text, max(0, said.start - _OPENING), said.start)
     end = opened.start() if opened is not None else said.start
-    sign = text[end - 1 : end]
+    before = text[max(0, end - _BEFORE) : end].rstrip()
+    sign = before[-1:]
     if sign not in _SIGNS or not _may_be_secret(said.value):
         return False
-    before = text[max(0, end - _BEFORE) : end].rstrip("=:>,").rstrip()
+    before = before.rstrip("=:>,").rstrip()
     found = _NAMED.search(before, max(0, len(before) - 110))
     name = found["name"] if found is not None else ""
     last = max(0, len(before) - _LONGEST)
@@ -181,7 +184,7 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
         position = named.end()
         if not names_a_secret_of_an_entry(named["name"]):
             continue
-        if named["sign"] == ":" and value[max(0, named.start() - 1) : named.start()] in (":", "/", "="):
+        if named["sign"] == ":" and _is_within_an_address(value, named):
             continue
         found = _SAID_VALUE.match(value, position)
         if found is None:
@@ -192,6 +195,18 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
                 yield (*found.span("quoted"), found["quoted"])
         elif not _is_code(value, found.start("value"), found["value"], named["sign"]):
             yield (*found.span(), found[0])
+
+
+def _is_within_an_address(value: str, named: re.Match[str]) -> bool:
+    """Whether what a colon follows is no name of a value, but a part of an address (`https://h/token:8080`), or of a name of
+    many parts (`arn:aws:secret:x`)."""
+    start = named.start()
+    if value[max(0, start - 1) : start] not in (":", "/", "=") or named.end() > named.end("sign"):
+        return False
+    if _PORT.match(value, named.end()) is not None:
+        return True
+    word = _AROUND.split(value[max(0, start - _BEFORE) : start])[-1]
+    return "://" in word or word.lower().startswith(_OF_MANY_PARTS)
 
 
 def _is_code(text: str, start: int, value: str, sign: str) -> bool:

@@ -50,6 +50,30 @@ def test_the_key_in_a_connection_string_is_masked_and_its_name_is_shown() -> Non
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("-- db/password: hunter2Zq9", "-- db/password: ***"),
+        ("-- api/secret: hunter2Zq9", "-- api/secret: ***"),
+        ("-- db:password: hunter2Zq9", "-- db:password: ***"),
+        ("-- a=password: hunter2Zq9", "-- a=password: ***"),
+        ("-- https://h/password: hunter2Zq9", "-- https://h/password: ***"),
+        ("a = 'vault kv get user/password:hunter2Zq9'", "a = 'vault kv get user/password:***'"),
+        ("a = 'db:password:hunter2Zq9'", "a = 'db:password:***'"),
+        ("a = 'login=password:hunter2Zq9'", "a = 'login=password:***'"),
+        ("a = 'user/password:8080hunter2'", "a = 'user/password:***'"),
+        ("-- password:            hunter2Zq9", "-- password:            ***"),
+        ("-- password            = hunter2Zq9", "-- password            = ***"),
+        (f"password =\n{' ' * 40}'hunter2Zq9'", f"password =\n{' ' * 40}'***'"),
+        ("a = 'https://h/token:8080' OR a = 'h/token:8080/x' OR a = 'h/token:8080?a=1' OR a = 'h/token:8080#a'", None),
+        ("a = 'https://h/v1/secret:access'", None),
+        ("a = 'arn:aws:secretsmanager:eu:1:secret:x' OR a = 'urn:x:token:hunter'", None),
+    ],
+)
+def test_what_stands_before_a_name_is_no_reason_to_show_its_value(text: str, shown: str | None) -> None:
+    shows(text, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
         ("OPTIONS (user 'a' /* ** */, password 'hunter2Zq9')", "OPTIONS (user 'a' /* ** */, password '***')"),
         (f"OPTIONS (a 'b' /* {'c' * 300} */, password 'hunter2Zq9')", f"OPTIONS (a 'b' /* {'c' * 300} */, password '***')"),
         ("OPTIONS (user upper('a'), password 'hunter2Zq9')", "OPTIONS (user upper('a'), password '***')"),
