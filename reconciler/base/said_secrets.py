@@ -34,18 +34,28 @@ _STANDS_FOR: Final = re.compile(
     # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
     r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
     r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
-    r"|\{.*\}|\[.*\]|\(\s*select\b.*|true|false|null|none|yes|no|[^\w]",
+    r"|\{.*\}|\[.*\]|\(\s*select\s.*|true|false|null|none|yes|no|[^\w]",
     re.IGNORECASE | re.DOTALL,
 )
-_PATTERN: Final = re.compile(
-    # Of a regular expression: any character, a set of them or a choice of words; with what repeats it.
-    r"\(?(?:\?:)?(?:(?:\[\^?[^\]\n]{1,100}\]|\.|\\{1,2}[A-Za-z])(?:[*+?]|\{[0-9,]*\})\??|\w+(?:\|\w+)+(?=\)))\)?(?![A-Za-z0-9])"
+# Of a regular expression: any character, or a set of them, with what repeats it; and signs that are escaped or in a set.
+_PATTERN: Final = (
+    r"(?:\(?(?:\?:)?(?:(?:\[\^?[^\]\n]{1,100}\]|\.|\\{1,2}[A-Za-z])(?:[*+?]|\{[0-9,]*\})\??|\\{1,2}[^\w\s]|\[[^\]\w\n]{1,20}\])"
+    r"(?:\)[*+?]?)*+){1,20}+"
 )
-_FILLED_IN: Final = re.compile(r"\$?\{\{[^{}\n]{0,200}\}\}")
-_STRUCTURE: Final = re.compile(r"[\[{]+(?:[\s\"'0-9\[{\]}]|true\b|false\b|null\b|\Z)|\(\s*select\b", re.IGNORECASE)
+_FILLED_IN: Final = r"(?:\$?\{\{[^{}\n]{0,200}\}\}[:@/._-]{0,3}){1,20}+"
+_CLOSED: Final = r"[)$\]}>']*+"
+_NO_VALUE: Final = re.compile(
+    # As a whole, up to what ends a value: or a password that begins like it would be shown.
+    rf"\(*+(?:{_PATTERN}{_CLOSED}(?=[\s&;,\"|]|\Z)|{_FILLED_IN}{_CLOSED}(?=[\s&;,\"]|\Z))"
+)
+_STRUCTURE: Final = re.compile(
+    r"[\[{]++(?:[\s\"']|\Z|(?:(?:-?[0-9.]++|true|false|null)(?=[\s,:}\]])|(?=[}\]]))[}\]]*+(?=[\s&;,:\"']|\Z))|\(\s*select\s",
+    re.IGNORECASE,
+)
 _TYPE: Final = re.compile(
     r"(?:array|bigint|binary|boolean|byte|char|date|decimal|double|float|int|integer|interval|long|map|short|smallint|str|string"
-    r"|struct|timestamp|timestamp_ntz|tinyint|varchar|variant)(?:[(<\[].*)?[>)\]}]*",
+    r"|struct|timestamp|timestamp_ntz|tinyint|varchar|variant)"
+    r"(?:\(\s*+[0-9]*+\s*+|(?:[<\[]|\([0-9]++,).*)?[>)\]}]*",
     re.IGNORECASE | re.DOTALL,
 )
 _USER_SAID: Final = re.compile(
@@ -156,7 +166,7 @@ def _may_be_secret(value: str) -> bool:
 def _stands_for_another(value: str) -> bool:
     if _STANDS_FOR.fullmatch(value) is not None:
         return True
-    found = _PATTERN.match(value)
+    found = _NO_VALUE.match(value)
     return found is not None and found.end() == len(value)
 
 
@@ -216,6 +226,6 @@ def _is_code(text: str, start: int, value: str, sign: str) -> bool:
         return True
     if _TYPE.fullmatch(value) is not None:
         return True
-    if _FILLED_IN.match(text, start) is not None:
+    if _NO_VALUE.match(text, start) is not None:
         return True
-    return _PATTERN.match(text, start) is not None or (_STRUCTURE.match(text, start) is not None and sign == ":")
+    return sign == ":" and _STRUCTURE.match(text, start) is not None

@@ -72,6 +72,49 @@ def test_what_stands_before_a_name_is_no_reason_to_show_its_value(text: str, sho
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        *(r"\\d+_hunter2Zq9", ".+!hunter2Zq9", "[a]*!hunter2Zq9", "(a|hunter2Zq9)", "{{x}}hunter2Zq9", "${{x}}hunter2Zq9"),
+        *(".+]hunter2Zq9", ".+#hunter2Zq9", "{{x}}|hunter2Zq9", "{{x}}/hunter2Zq9"),
+        *(".+$hunter2Zq9", ".+)hunter2Zq9", "(?:.+)hunter2Zq9", "(select!hunter2Zq9)", "int(hunter2Zq9)"),
+    ],
+)
+def test_what_begins_like_a_pattern_or_a_place_to_fill_in_is_a_value(value: str) -> None:
+    shows(f"a = 'password={value}'", "a = 'password=***'")
+    shows(f"a = 'x?password={value}&b=1'", "a = 'x?password=***&b=1'")
+    shows(f"-- password: {value}", "-- password: ***")
+    shows(f"password = '{value}'", "password = '***'")
+
+
+@pytest.mark.parametrize("value", ["{}hunter2Zq9", "{:hunter2Zq9", "{1hunter2Zq9", "{truehunter2Zq9", "{{1}}hunter2Zq9"])
+def test_what_begins_like_a_structure_is_a_value(value: str) -> None:
+    shows(f"-- password: {value}", "-- password: ***")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(
+            r"(\\w+)",
+            r"\\w+",
+            "([^&]+)",
+            "([^&]+)&b",
+            ".*",
+            "(.*?)$",
+            "(?:[a-z]+)",
+            r"([a-z]+)\\.([a-z]+)",
+            "((.*))",
+            ".+|b",
+        ),
+        *("[0-9]{3}", "{{x}}", "{{x}}-{{y}}", "${{ a.b }}"),
+    ],
+)
+def test_a_whole_pattern_or_place_to_fill_in_stands(value: str) -> None:
+    shows(f"a = 'password={value}'", None)
+    shows(f"-- password={value}", None)
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("OPTIONS (user 'a' /* ** */, password 'hunter2Zq9')", "OPTIONS (user 'a' /* ** */, password '***')"),

@@ -767,6 +767,8 @@ PIECES = (
     "password: {",
     "password: [\"'",
     "password=[a]*",
+    "[&token=[a]+",
+    "{{&token=",
     "password=.+(",
     "password={{",
     "password={{a}}",
