@@ -10,9 +10,9 @@ or of a sentence puts what follows the wrong way round. Every look takes as long
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 _PREFIX: Final = r"(?<![\w'\"\\])(?P<prefix>[rRbBuUfFxXnN]{0,2})"
 _IN_A_LINE: Final = re.compile(_PREFIX + r"(?P<body>'(?:[^'\\\n]|\\[^\n]|'')*+'|\"(?:[^\"\\\n]|\\[^\n]|\"\")*+\")")
@@ -28,7 +28,16 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _ONE: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "\n": "", "%": "\\%", "_": "\\_"}
+_ITEM: Final = re.compile(
+    r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])*+)(?P=quote)"
+    r"|(?P<reference>\$\{[^{}\n]{0,200}\}|\$?\{\{[^{}\n]{0,200}\}\})"
+    r"|(?P<word>(?:\\.|[^\s,\[\]{}\"'&;\\])++)|(?P<sign>.)",
+    re.DOTALL,
+)
 _HEXADECIMAL: Final = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}+")
+
+
+Span: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,27 @@ def said_in(text: str) -> Iterator[Said]:
         elif len(found["body"]) > 1 and found["body"][-1] == found["body"][0]:
             pieces.append(_piece(found))
     yield from _literals(text, iter(pieces))
+
+
+def items_of_a_list(text: str, start: int, is_other: Callable[[int], bool] = lambda _: False) -> tuple[list[Span], int]:
+    """Where the words and quoted texts of the list (`[a, "b"]`) that opens at `start` stand, references left out, and where
+    it ends: after its last bracket, or before a structure in it and what `is_other` knows to begin there."""
+    spans: list[Span] = []
+    depth = 0
+    position = start
+    while (found := _ITEM.match(text, position)) is not None:
+        if found["sign"] is None and found["reference"] is None:
+            span = found.span("quoted" if found["quote"] else "word")
+            if is_other(span[0]):
+                break
+            spans.append(span)
+        elif found["sign"] == "{":
+            break
+        position = found.end()
+        depth += {"[": 1, "]": -1}.get(found["sign"], 0)
+        if depth == 0:
+            break
+    return spans, position
 
 
 def _piece(found: re.Match[str]) -> _Piece:

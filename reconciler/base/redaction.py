@@ -37,6 +37,7 @@ from reconciler.base.credentials import (
     is_secret_parameter,
     is_secret_user,
 )
+from reconciler.base.literals import items_of_a_list
 from reconciler.base.said_secrets import secrets_said
 from reconciler.base.secret_names import names_a_secret_of_an_entry, names_a_secret_parameter
 
@@ -64,6 +65,9 @@ _ENTRY: Final = re.compile(
     r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<quote>[\"']?)(?P<name>[A-Za-z0-9._%-]+)(?P<sign>(?P=quote)\s*:\s*)"
     r"(?P<value>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?:(?:Basic|Bearer|Digest|Token)\s+)?[^\s&;,#\"'{}\[\]]+)",
     re.IGNORECASE,
+)
+_LISTED: Final = re.compile(
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<quote>[\"']?)(?P<name>[A-Za-z0-9._%-]++)(?P=quote)\s*+(?P<sign>[=:])\s*+(?=\[)"
 )
 
 _CONTAINERS: Final = ("abfs", "abfss", "wasb", "wasbs")
@@ -129,6 +133,8 @@ def masked(text: str) -> str:
     if "-----BEGIN" in text:
         text = ARMOUR.sub(MASK, text)
     text = BEARER.sub(rf"\g<scheme>\g<blank>{MASK}", text)
+    if "[" in text:
+        text = _without_lists(text)
     if "=" in text:
         text = _PAIR.sub(_without_value, text)
     if ":" in text:
@@ -192,6 +198,23 @@ def _without_spans(text: str, spans: Sequence[tuple[int, int, str]], mark: Calla
     for start, end, secret in spans:
         parts += (text[position:start], mark(secret, text[start:end]))
         position = end
+    return "".join((*parts, text[position:]))
+
+
+def _without_lists(text: str) -> str:
+    """The text without the lists of values that a secret name has, but for those of nothing but references and marks."""
+    parts: list[str] = []
+    position = start = 0
+    while (found := _LISTED.search(text, start)) is not None:
+        start = found.end()
+        is_secret = names_a_secret_parameter if found["sign"] == "=" else names_a_secret_of_an_entry
+        if not is_secret(found["name"]):
+            continue
+        items, start = items_of_a_list(text, found.end())
+        words = [text[first:last] for first, last in items]
+        if not all(REFERENCE.fullmatch(word) or MARKED.fullmatch(word) for word in words):
+            parts += (text[position : found.end()], MASK)
+            position = start
     return "".join((*parts, text[position:]))
 
 

@@ -4,6 +4,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from reconciler.base.credentials import (
@@ -14,7 +15,7 @@ from reconciler.base.credentials import (
     is_secret_parameter,
     is_secret_user,
 )
-from reconciler.base.literals import Said, said_in
+from reconciler.base.literals import Said, items_of_a_list, said_in
 from reconciler.base.option_lists import options_in
 from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry
 
@@ -22,6 +23,7 @@ _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12
 _SAID_NAME: Final = re.compile(
     r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|==?|(?<!//):)\s*+"
 )
+_TOUCHING: Final = re.compile(r"[^\s&;,\"')\]}>|][^\s&;,\"]*+")
 _PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
 _AROUND: Final = re.compile(r"[\s\"'(\[{<,;]")
 _OF_MANY_PARTS: Final = ("arn:", "urn:")
@@ -34,7 +36,7 @@ _STANDS_FOR: Final = re.compile(
     # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
     r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
     r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
-    r"|\{.*\}|\[.*\]|\(\s*select\s.*|true|false|null|none|yes|no|[^\w]",
+    r"|\{.*\}|\(\s*select\s.*|true|false|null|none|yes|no|[^\w]",
     re.IGNORECASE | re.DOTALL,
 )
 # Of a regular expression: any character, or a set of them, with what repeats it; and signs that are escaped or in a set.
@@ -127,6 +129,8 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     opened = _OPENED.search(text, max(0, said.start - _OPENING), said.start)
     end = opened.start() if opened is not None else said.start
     before = text[max(0, end - _BEFORE) : end].rstrip()
+    listed = _before_its_list(before)
+    before = before if listed is None else listed
     sign = before[-1:]
     if sign not in _SIGNS or not _may_be_secret(said.value):
         return False
@@ -137,7 +141,8 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     if sign == "=" and before.find(":", last) >= 0 and not is_secret_name(name):
         annotated = _ANNOTATED.search(before, last)
         name = annotated["name"] if annotated is not None else ""
-    if not is_secret_name(name):
+    # Many have a name of their own: `TOKENS = ["a", "b"]` is no list of secrets.
+    if not is_secret_name(name) or (listed is not None and name[-1:] in ("s", "S")):
         return False
     if " " in said.value.strip() and (sign == ":" or _OF_TEXTS.search(name)):
         # Prose about what has the name.
@@ -155,6 +160,19 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     )
 
 
+def _before_its_list(before: str) -> str | None:
+    """What stands before the list, in brackets or of SQL's `array`, that what follows is an item of. None for none."""
+    if before[-1:] not in ("[", "(", ","):
+        return None
+    opens = max(before.rfind("["), before.rfind("("))
+    if opens < 0 or "]" in before[opens:] or ")" in before[opens:]:
+        return None
+    head = before[:opens].rstrip()
+    if before[opens] == "[":
+        return head if head[-1:] in _SIGNS else None
+    return head[:-5].rstrip() if head[-5:].lower() == "array" and not head[-6:-5].isalnum() else None
+
+
 def _may_be_secret(value: str) -> bool:
     """Whether what a secret name is set to may be a secret: not what stands for another value, not a sign that
     parts others, not a word as short as a flag."""
@@ -166,6 +184,10 @@ def _may_be_secret(value: str) -> bool:
 def _stands_for_another(value: str) -> bool:
     if _STANDS_FOR.fullmatch(value) is not None:
         return True
+    if value.startswith("[") and value.endswith("]"):
+        items, end = items_of_a_list(value, 0)
+        if end == len(value):
+            return not any(_is_secret_item(value[first:last]) for first, last in items)
     found = _NO_VALUE.match(value)
     return found is not None and found.end() == len(value)
 
@@ -196,6 +218,17 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
             continue
         if named["sign"] == ":" and _is_within_an_address(value, named):
             continue
+        if value.startswith("[", position) and _NO_VALUE.match(value, position) is None:
+            items, position = items_of_a_list(value, position, partial(_begins_another, value))
+            touching = _TOUCHING.match(value, position)
+            if touching is not None and value[position - 1] == "]":
+                # `[a]hunter2` is no list.
+                position = touching.end()
+                yield (named.end(), position, value[named.end() : position])
+                continue
+            spans = ((first, last, value[first:last]) for first, last in items)
+            yield from (one for one in spans if _is_secret_item(one[2]))
+            continue
         found = _SAID_VALUE.match(value, position)
         if found is None:
             continue
@@ -205,6 +238,16 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
                 yield (*found.span("quoted"), found["quoted"])
         elif not _is_code(value, found.start("value"), found["value"], named["sign"]):
             yield (*found.span(), found[0])
+
+
+def _begins_another(value: str, start: int) -> bool:
+    """Whether another secret name begins there, with a value of its own."""
+    named = _SAID_NAME.match(value, start)
+    return named is not None and names_a_secret_of_an_entry(named["name"])
+
+
+def _is_secret_item(item: str) -> bool:
+    return _may_be_secret(item) and _TYPE.fullmatch(item) is None
 
 
 def _is_within_an_address(value: str, named: re.Match[str]) -> bool:

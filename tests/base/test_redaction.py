@@ -117,6 +117,50 @@ def test_a_whole_pattern_or_place_to_fill_in_stands(value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
+        ("""a = '{"password": ["hunter2Zq9"]}'""", """a = '{"password": ["***"]}'"""),
+        ("-- password: [hunter2Zq9]", "-- password: [***]"),
+        ("-- password=[hunter2Zq9, 'it is Zq9']", "-- password=[***, '***2']"),
+        (
+            "-- password: [[hunter2Zq9], [${secret:X}], [a, 1, null]] b",
+            "-- password: [[***], [${secret:X}], [a, 1, null]] b",
+        ),
+        ("-- password: [hunter2Zq9", "-- password: [***"),
+        ('-- "tokens": [{"a": "bcdef", "password": "hunter2Zq9"}]', '-- "tokens": [{"a": "bcdef", "password": "***"}]'),
+        ('-- {\\"password\\": 1, "token": [\\"hunter2Zq9\\"]}', '-- {\\"password\\": 1, "token": [***]}'),
+        ("-- password: ['a', bcde]hunter2Zq9 b", "-- password: *** b"),
+        ("password = '[hunter2Zq9]'", "password = '***'"),
+        ("password = ['hunter2Zq9', 'other2Zq9']", "password = ['***', '***2']"),
+        ("{'password': ['hunter2Zq9']}", "{'password': ['***']}"),
+        ("password: list[str] = ['hunter2Zq9']", "password: list[str] = ['***']"),
+        ("map('password', array('hunter2Zq9'))", "map('password', array('***'))"),
+        ('a = \'{"tokens": [1, 2], "token": [], "token": [{"a": 1}], "token": [true, "***"]}\'', None),
+        ("tokens = ['access', 'refresh'] OR secret_columns = ['first', 'second']", None),
+        ("token[0] = 'access' OR x['a'] in ['password', 'token']", None),
+    ],
+)
+def test_values_in_a_list_are_values_of_its_name(text: str, shown: str | None) -> None:
+    shows(text, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"password": ["hunter2Zq9"]}', '{"password": ***}'),
+        ('{"password": [["hunter2Zq9"], ["a]b"]], "a": [1]}', '{"password": ***, "a": [1]}'),
+        ("password: [hunter2Zq9", "password: ***"),
+        ("password=[hunter2Zq9, other2Zq9]", "password=***"),
+        ("password: [], b: [c]", "password: [], b: [c]"),
+        ('{"password": ["${secret:X}", "${secret:Y}"]}', '{"password": ["${secret:X}", "${secret:Y}"]}'),
+    ],
+)
+def test_a_list_of_secrets_is_masked_in_any_text(text: str, shown: str) -> None:
+    assert masked(text) == shown
+    assert masked(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
         ("OPTIONS (user 'a' /* ** */, password 'hunter2Zq9')", "OPTIONS (user 'a' /* ** */, password '***')"),
         (f"OPTIONS (a 'b' /* {'c' * 300} */, password 'hunter2Zq9')", f"OPTIONS (a 'b' /* {'c' * 300} */, password '***')"),
         ("OPTIONS (user upper('a'), password 'hunter2Zq9')", "OPTIONS (user upper('a'), password '***')"),
