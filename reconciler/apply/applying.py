@@ -57,9 +57,9 @@ from reconciler.materialize.following import PinnedApply, pin_apply, register_re
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.materialize.older_registry import require_newest_registry
 from reconciler.materialize.taking_back import can_take_back, take_back
-from reconciler.plan.model import BootstrapView, Hazard, Outcome, Plan
-from reconciler.plan.step_codec import step_to_json
-from reconciler.plan.words import describe_step, summarise
+from reconciler.plan.model import Hazard, Outcome, Plan
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.words import summarise
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
@@ -401,7 +401,7 @@ def _carry_out(target: Target, work: OpenJournal, session: Session, beside: Preb
     def effect(entry: JournalEntry) -> EntryResult | None:
         step, intent = entry.step, entry.intent
         assert intent is not None
-        words = describe_step(step)
+        words = step.describe()
         session.report(Progress(int(entry.id), total, words, done=False))
         result = effects.run(step, intent)
         if isinstance(step, BootstrapView) and isinstance(result, BuildResult):
@@ -432,7 +432,7 @@ def _carry_out(target: Target, work: OpenJournal, session: Session, beside: Preb
             if can_take_back(work.journal):
                 take_back(target, work, session.engine)
             raise
-    words = describe_step(journal.entries[-1].step)
+    words = journal.entries[-1].step.describe()
     session.report(Progress(total, total, words, done=False))
     _commit(target, work, desired, program, session)
     session.report(Progress(total, total, words, done=True))
@@ -518,7 +518,7 @@ def _record_journal(target: Target, pipeline: str, journal: Journal, now: str) -
         {
             "apply_id": journal.apply_id,
             "entry": entry.id,
-            "step": canonical_json(step_to_json(entry.step)),
+            "step": canonical_json(entry.step.to_json()),
             "intent": canonical_json(intent_to_json(entry.intent)),
             "result": canonical_json(result_to_json(entry.result)),
             "at": now,

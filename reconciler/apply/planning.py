@@ -25,7 +25,8 @@ from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.make import diff_between, make_plan
-from reconciler.plan.model import Plan, Policies, RenameRelation
+from reconciler.plan.model import Plan, Policies
+from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot

@@ -34,8 +34,9 @@ from reconciler.materialize.building import Building
 from reconciler.materialize.effects import Builder, remove
 from reconciler.materialize.following import PinnedApply
 from reconciler.materialize.kept_rows import KeptRows
-from reconciler.plan.model import BootstrapView, EvolveTable, Plan
-from reconciler.plan.words import describe_step
+from reconciler.plan.model import Plan
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import decode_program, encode_program
 from reconciler.project.snapshot.model import Snapshot
@@ -89,7 +90,7 @@ class Prebuilding:
         self._session.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")
         for number, step in enumerate(steps, start=1):
             self._session.boundary(f"prebuild:{BEFORE}")
-            words = describe_step(step)
+            words = step.describe()
             if building.has_staged(step):
                 continue
             kept = kept_rows.find(step.view, building) if isinstance(step, BootstrapView) else None

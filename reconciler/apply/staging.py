@@ -39,8 +39,10 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.materialize.effects import remove
-from reconciler.plan.model import BootstrapView, CommitSnapshot, Plan, PublishView, relation_of
-from reconciler.plan.words import describe_step
+from reconciler.plan.model import Plan
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.publish_view import PublishView
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_keys
@@ -141,9 +143,9 @@ def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list
     if desired is None:
         return [f"the removal of pipeline {plan.pipeline}"]
     steps = [step for step in plan.steps if not isinstance(step, BootstrapView | PublishView | CommitSnapshot)]
-    found = [describe_step(step) for step in steps]
+    found = [step.describe() for step in steps]
     changes = changed_objects(applied.program, desired.program, plan.diff)
-    told = {fold(name) for step in steps if (name := relation_of(step)) is not None}
+    told = {fold(name) for step in steps if (name := step.relation) is not None}
     found += [f"remove {key.replace(':', ' ')}" for key in changes.gone if key.partition(":")[2] not in told]
     found += [f"rename {key.replace(':', ' ')}" for key in changes.renamed if key.partition(":")[2] not in told]
     found += [f"{one.action.value} connector {one.name}" for one in plan.diff.connectors]
@@ -177,7 +179,7 @@ def _build(target: Target, found: _Approved, session: Session, builder: str, cho
             views[key] = before[key]
             continue
         session.boundary(f"stage_view:{BEFORE}")
-        words = describe_step(step)
+        words = step.describe()
         session.report(Progress(number, len(steps), words, done=False))
         staging, location = building.choose(step), building.folder(step.view)
         chosen.add(building.staged_folder(step.view))

@@ -16,17 +16,15 @@ from reconciler.delta.removal import identity_if_written_by, remove_if_empty, re
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import APPLY_TRANSACTION, aside, remove
-from reconciler.plan.model import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
 from reconciler.registry.entries import EntryState, staging_of
 from reconciler.registry.model import Journal
 from reconciler.registry.protocol import History

@@ -21,14 +21,9 @@ from reconciler.diff.model import (
 from reconciler.diff.wording import describe_cause, describe_difference
 from reconciler.plan.changes import rows_of
 from reconciler.plan.impact import Impact
-from reconciler.plan.model import (
-    Hazard,
-    Plan,
-    QueryDifference,
-)
+from reconciler.plan.model import Hazard, Plan, QueryDifference
 from reconciler.plan.policy import describe_demand
-from reconciler.plan.step_codec import step_to_json
-from reconciler.plan.words import describe_approval, describe_step, summarise
+from reconciler.plan.words import describe_approval, summarise
 
 FORM = "reconciler/plan/v1"
 
@@ -110,7 +105,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
         **({"loosened": [asdict(one) for one in plan.diff.loosened]} if plan.diff.loosened else {}),
         "metadata_changed": plan.diff.metadata_changed,
         "metadata": [asdict(change) for change in plan.diff.metadata],
-        "steps": [{**step_to_json(step), "description": describe_step(step)} for step in plan.steps],
+        "steps": [{**step.to_json(), "description": step.describe()} for step in plan.steps],
         "hazards": [hazard_to_json(hazard) for hazard in plan.hazards],
         "judgements": [
             {

@@ -24,7 +24,6 @@ from reconciler.plan.words import (
     describe_effects,
     describe_loosened,
     describe_rolled_back,
-    describe_step,
     summarise,
 )
 
@@ -87,7 +86,7 @@ def render_section(plan: Plan, version: str) -> str:
     if plan.bound_calls:
         lines += ["", *(describe_bound_call(one) for one in plan.bound_calls)]
     lines += ["", "steps:"]
-    lines += [f"  {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
+    lines += [f"  {number}. {step.describe()}" for number, step in enumerate(plan.steps, 1)]
     if plan.connectors:
         lines += ["", "connectors:"]
         lines += [f"  {item.connector}: {item.outcome.value} ({item.reason})" for item in plan.connectors]

@@ -32,7 +32,6 @@ from reconciler.plan.words import (
     describe_rolled_back,
     describe_spared,
     describe_staged,
-    describe_step,
     judged_hazards,
     step_groups,
     summarise,
@@ -291,7 +290,7 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield (_collapsible("Other changes, which change no result", "\n".join(lines)),)
     if plan.is_empty:
         return
-    steps = [f"{number}. {inline(describe_step(step))}" for number, step in enumerate(plan.steps, 1)]
+    steps = [f"{number}. {inline(step.describe())}" for number, step in enumerate(plan.steps, 1)]
     summed = [f"- {words}{_listed(names, 400)}" for words, names in step_groups(plan.steps)]
     yield _collapsible("Steps", "\n".join(steps)), _collapsible(f"{len(plan.steps)} steps, summed up", "\n".join(summed))
 

@@ -32,38 +32,22 @@ Views over a cleared table are evaluated against the empty table (seed: modifyin
 against its staged rows; those over an extended one against its rows with NULL in the new columns.
 """
 
-from typing import Final, assert_never
+from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.diff.model import Action, ColumnAdded, ColumnRenamed, Diff, Fate, RelationChange, RelationKind
-from reconciler.plan.model import (
-    BootstrapView,
-    ClearTable,
-    ColumnSource,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-)
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step, place_of
 from reconciler.project.program.model import Program, Table
-
-_ORDER: Final = (
-    CreateTable,
-    EvolveTable,
-    BootstrapView,
-    ClearTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    DropRelation,
-    CommitSnapshot,
-)
 
 
 def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ...]:
@@ -88,7 +72,7 @@ def plan_steps(diff: Diff, applied: Program, desired: Program) -> tuple[Step, ..
         if _is_stored(applied, key) and key not in gone_on and not _is_stored(desired, key):
             steps.append(DropRelation(_name(applied, key), _kind(applied, key)))
     # Sorting keeps the dependency order within each kind.
-    return (*sorted(steps, key=lambda step: _ORDER.index(type(step))), CommitSnapshot())
+    return (*sorted(steps, key=place_of), CommitSnapshot())
 
 
 def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[str]) -> tuple[Step, ...]:
@@ -112,7 +96,7 @@ def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[s
             name = desired.views[key].name
             followers += (BootstrapView(name, reads.of(key)), PublishView(name))
     others = [step for step in steps if not isinstance(step, BootstrapView | PublishView)]
-    return tuple(sorted([*others, *followers], key=lambda step: _ORDER.index(type(step))))
+    return tuple(sorted([*others, *followers], key=place_of))
 
 
 def _is_computed(change: RelationChange | None, applied: Program, desired: Program, key: str) -> bool:

@@ -37,7 +37,6 @@ from reconciler.plan.words import (
     describe_rolled_back,
     describe_spared,
     describe_staged,
-    describe_step,
     judged_hazards,
     step_groups,
     summarise,
@@ -254,7 +253,7 @@ def _connector_outcomes(page: _Page, plan: Plan, whole: bool) -> None:
 def _steps(page: _Page, plan: Plan, whole: bool) -> None:
     if whole or len(plan.steps) <= MOST_STEPS:
         page.section("steps")
-        page.lines(f"    {number}. {describe_step(step)}" for number, step in enumerate(plan.steps, 1))
+        page.lines(f"    {number}. {step.describe()}" for number, step in enumerate(plan.steps, 1))
         return
     page.section(f"{len(plan.steps)} steps, summed up")
     for words, names in step_groups(plan.steps):

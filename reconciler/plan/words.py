@@ -1,7 +1,7 @@
 """A plan in words that every form shares: the summary, the steps, the need for approval."""
 
 from itertools import groupby
-from typing import Final, assert_never
+from typing import Final
 
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.names import fold, without_version
@@ -19,25 +19,12 @@ from reconciler.diff.model import (
     Spared,
 )
 from reconciler.diff.wording import describe_what_is_spared
-from reconciler.plan.model import (
-    BootstrapView,
-    BoundCall,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    Hazard,
-    Judgement,
-    Plan,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    RolledBack,
-    StagedVersion,
-    Step,
-)
+from reconciler.plan.model import BoundCall, Hazard, Judgement, Plan, RolledBack, StagedVersion
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.plan.policy import describe_judgement
 
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
@@ -61,48 +48,11 @@ def summarise(plan: Plan) -> str:
     )
 
 
-def describe_step(step: Step) -> str:
-    """One step as an imperative: `bootstrap avg_grade_enriched from grades, students`."""
-    match step:
-        case CreateTable():
-            return f"create table {step.table}"
-        case BootstrapView():
-            return f"bootstrap {step.view} from {', '.join(step.reads) or 'no table'}"
-        case EvolveTable():
-            words = "; ".join(_column_words(step))
-            return f"evolve table {step.table}" + (f": {words}" if words else "")
-        case ClearTable():
-            return f"clear table {step.table}"
-        case ExtendTable():
-            return f"extend table {step.table} by {', '.join(step.columns)}"
-        case PublishTable():
-            return f"publish table {step.table}"
-        case PublishView():
-            return f"publish {step.view}"
-        case RenameRelation():
-            return f"rename {step.kind.value} {step.applied} to {step.desired}"
-        case DropRelation():
-            return f"drop the data of {step.kind.value} {step.relation}"
-        case CommitSnapshot():
-            return "switch readers and commit the snapshot"
-        case _:
-            assert_never(step)
-
-
-def _column_words(step: EvolveTable) -> list[str]:
-    """What is not simply taken over: `qty from quantity`, `note is NULL`."""
-    return [
-        f"{column.name} is NULL" if column.source is None else f"{column.name} from {column.source}"
-        for column in step.columns
-        if column.source != column.name
-    ]
-
-
 def describe_effects(plan: Plan) -> tuple[str, ...]:
     """What becomes of each changed relation, in the order of the plan's `relations`; linear in the size of the plan."""
     kinds: dict[str, set[type]] = {}
     for step in plan.steps:
-        name = _subject(step)
+        name = step.relation
         if name is not None:
             kinds.setdefault(fold(name), set()).add(type(step))
     return tuple(_effect(change, kinds.get(fold(change.name), set())) for change in plan.diff.relations)
@@ -134,46 +84,15 @@ def _effect(change: RelationChange, kinds: set[type]) -> str:
     return "computed where it is read; its stored rows are dropped" if DropRelation in kinds else "computed where it is read"
 
 
-def _subject(step: Step) -> str | None:
-    match step:
-        case CreateTable() | ClearTable() | EvolveTable() | ExtendTable() | PublishTable():
-            return step.table
-        case BootstrapView() | PublishView():
-            return step.view
-        case DropRelation():
-            return step.relation
-        case RenameRelation():
-            return step.desired
-        case CommitSnapshot():
-            return None
-        case _:
-            assert_never(step)
-
-
 def step_groups(steps: tuple[Step, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Steps summed up in their order: (`bootstrap 600 views`, their names) for every run of one kind."""
     groups: list[tuple[str, tuple[str, ...]]] = []
-    for kind, run in groupby(steps, type):
+    for _, run in groupby(steps, type):
         found = list(run)
-        verb, one, many = _VERBS[kind]
-        names = tuple(name for step in found if (name := _subject(step)) is not None)
-        words = f"{verb} {len(names)} {one if len(names) == 1 else many}" if names else describe_step(found[0])
+        first, names = found[0], tuple(name for step in found if (name := step.relation) is not None)
+        words = first.describe() if isinstance(first, CommitSnapshot) else first.SUMMARY.of(len(names))
         groups.append((words, names))
     return tuple(groups)
-
-
-_VERBS: dict[type, tuple[str, str, str]] = {
-    CreateTable: ("create", "table", "tables"),
-    BootstrapView: ("bootstrap", "view", "views"),
-    EvolveTable: ("evolve", "table", "tables"),
-    ClearTable: ("clear", "table", "tables"),
-    ExtendTable: ("extend", "table", "tables"),
-    PublishTable: ("publish", "table", "tables"),
-    PublishView: ("publish", "view", "views"),
-    RenameRelation: ("rename", "relation", "relations"),
-    DropRelation: ("drop the data of", "relation", "relations"),
-    CommitSnapshot: ("", "", ""),
-}
 
 
 def judged_hazards(plan: Plan) -> tuple[tuple[Hazard, str], ...]:

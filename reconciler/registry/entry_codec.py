@@ -10,20 +10,17 @@ from typing import Any, assert_never
 
 from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType
-from reconciler.plan.model import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-)
-from reconciler.plan.step_codec import step_from_json, step_to_json
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step, step_from_json
 from reconciler.registry.entries import (
     BuildIntent,
     BuildResult,
@@ -48,7 +45,7 @@ def entry_to_json(entry: JournalEntry) -> JsonObject:
     """An entry as it stands in a head."""
     return {
         "id": entry.id,
-        "step": step_to_json(entry.step),
+        "step": entry.step.to_json(),
         "state": entry.state.value,
         "intent": intent_to_json(entry.intent),
         "result": result_to_json(entry.result),

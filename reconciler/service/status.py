@@ -21,7 +21,7 @@ from reconciler.engine.stored import FailedCalls
 from reconciler.environment.locations import told_path
 from reconciler.environment.target import Target
 from reconciler.plan.model import RolledBack
-from reconciler.plan.words import describe_rolled_back, describe_step, summarise
+from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.project.program.model import Connector, Program
 from reconciler.registry.entries import EntryState
 from reconciler.registry.model import Applied, Controls, Head, Lease
@@ -249,7 +249,7 @@ def _doing(head: Head | None, run: RunStatus | None) -> str:
         entries = head.journal.entries
         done = sum(entry.state is EntryState.DONE for entry in entries)
         current = next((entry for entry in entries if entry.state is not EntryState.DONE), None)
-        return "" if current is None else f"; {done + 1} of {len(entries)}: {describe_step(current.step)}"
+        return "" if current is None else f"; {done + 1} of {len(entries)}: {current.step.describe()}"
     if run is None or not run.alive or run.doing is None:
         return ""
     doing = run.doing

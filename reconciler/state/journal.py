@@ -17,7 +17,6 @@ from typing import TypeAlias
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED, Boundary
 from reconciler.base.errors import RegistryError
-from reconciler.plan.step_codec import kind_of
 from reconciler.registry.entries import EntryIntent, EntryResult, EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Stored
 from reconciler.registry.protocol import Registry
@@ -80,7 +79,7 @@ class OpenJournal:
     def run_batch(self, batch: Sequence[JournalEntry], pin: Pin, effect: Effect) -> tuple[JournalEntry, ...]:
         """Bring entries of one kind to done: pin and record their intents, run their effects, record the results. `pin`
         gives an entry's intent; of one that has an intent already it gives that, or another one in its place."""
-        kind = kind_of(batch[0].step)
+        kind = batch[0].step.KIND
         intended = []
         for entry in batch:
             if entry.state is EntryState.PENDING:

@@ -38,20 +38,18 @@ from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold
 from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
-from reconciler.plan.model import (
-    BootstrapView,
-    ClearTable,
-    CommitSnapshot,
-    CreateTable,
-    DropRelation,
-    EvolveTable,
-    ExtendTable,
-    Plan,
-    PublishTable,
-    PublishView,
-    RenameRelation,
-    Step,
-)
+from reconciler.plan.model import Plan
+from reconciler.plan.operations.bootstrap_view import BootstrapView
+from reconciler.plan.operations.clear_table import ClearTable
+from reconciler.plan.operations.commit_snapshot import CommitSnapshot
+from reconciler.plan.operations.create_table import CreateTable
+from reconciler.plan.operations.drop_relation import DropRelation
+from reconciler.plan.operations.evolve_table import EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.publish_table import PublishTable
+from reconciler.plan.operations.publish_view import PublishView
+from reconciler.plan.operations.rename_relation import RenameRelation
+from reconciler.plan.operations.step import Step
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.settings import decisive_settings
 from reconciler.project.snapshot.fingerprint import function_content

@@ -12,7 +12,6 @@ import pytest
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import ManifestInvalid
 from reconciler.engine.protocol import Engine
-from reconciler.plan.step_codec import step_to_json
 from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import (
     AFTER,
@@ -66,7 +65,7 @@ def _crash(boundary: str) -> Any:
 def test_the_scenario_takes_every_kind_of_step(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     plan = open_shop(root, spark_engine).plan()
-    assert {step_to_json(step)["kind"] for step in plan.steps} == set(STEP_KINDS)
+    assert {step.to_json()["kind"] for step in plan.steps} == set(STEP_KINDS)
 
 
 def test_undisturbed_it_gives_the_expected_rows(undisturbed: dict[str, Any]) -> None:
@@ -286,7 +285,7 @@ def evolving(tmp_path_factory: pytest.TempPathFactory, spark_engine: Engine) -> 
 def evolved(tmp_path_factory: pytest.TempPathFactory, evolving: Path, spark_engine: Engine) -> dict[str, Any]:
     """State and contents after EVOLVED was applied to a copy, with nothing in the way."""
     root = copy_of(evolving, tmp_path_factory.mktemp("evolved") / "shop", EVOLVED, more=MOVED)
-    kinds = {step_to_json(step)["kind"] for step in open_shop(root, spark_engine).plan().steps}
+    kinds = {step.to_json()["kind"] for step in open_shop(root, spark_engine).plan().steps}
     assert kinds == {*EVOLUTION_KINDS, "bootstrap_view", "publish_view", "commit_snapshot"}
     open_shop(root, spark_engine).apply()
     return {"state": state(root, spark_engine), "contents": contents(root)}

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.plan.step_codec import step_to_json
 from reconciler.service.api import Pipeline
 from tests.acceptance.shop import open_shop, stored_columns, stored_rows
 
@@ -57,7 +56,7 @@ class Shop:
     def apply(self, program: str, more: str = "", yaml: str = YAML) -> list[str]:
         """Apply; returns the kinds of its steps. Nothing is left to do afterwards."""
         self.write(program, more, yaml)
-        steps = [str(step_to_json(step)["kind"]) for step in self.pipeline.plan().steps]
+        steps = [str(step.to_json()["kind"]) for step in self.pipeline.plan().steps]
         self.pipeline.apply()
         assert self.pipeline.plan().changes_nothing
         return steps

@@ -29,7 +29,7 @@ from reconciler.plan.lock import Matches, judge_lock, with_section
 from reconciler.plan.make import diff_between, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
-from reconciler.plan.step_codec import step_from_json, step_to_json
+from reconciler.plan.operations.step import step_from_json
 from reconciler.plan.text_form import render_text
 from reconciler.project.manifest.policy import read_policy
 from reconciler.project.manifest.read import read_manifest
@@ -148,7 +148,7 @@ def test_planning_after_the_apply_is_empty(claim: str) -> None:
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_lock_of_a_plan_matches_it_and_steps_survive_the_journal(claim: str) -> None:
     plan, _, _ = read_plan(claim)
-    assert tuple(step_from_json(step_to_json(step)) for step in plan.steps) == plan.steps
+    assert tuple(step_from_json(step.to_json()) for step in plan.steps) == plan.steps
     if not plan.is_empty:
         text = with_section(None, plan, "1", "shop", "dev")
         assert judge_lock(text, plan, "1") == Matches()

@@ -12,8 +12,6 @@ import pytest
 from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
-from reconciler.plan.step_codec import step_to_json
-from reconciler.plan.words import describe_step
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from reconciler.service.api import Pipeline, Project
@@ -144,8 +142,8 @@ def undisturbed(baseline: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 def test_the_scenario_takes_these_kinds_of_step(shop: Path) -> None:
     plan = opened(shop).plan()
-    assert {step_to_json(step)["kind"] for step in plan.steps} == set(KINDS)
-    assert [describe_step(step) for step in plan.steps if "table" in describe_step(step)] == [
+    assert {step.to_json()["kind"] for step in plan.steps} == set(KINDS)
+    assert [step.describe() for step in plan.steps if "table" in step.describe()] == [
         "create table fresh",
         "evolve table new_name",
         "evolve table wider: quantity from qty; note is NULL",

@@ -17,7 +17,6 @@ from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, Regis
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.materialize.effects import Builder, Effects
 from reconciler.materialize.taking_back import take_back
-from reconciler.plan.step_codec import kind_of
 from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Stored
 from reconciler.service.api import Pipeline, Project
@@ -101,14 +100,14 @@ def took_over_and_went_on(root: Path, engine: RecordingEngine | None = None) -> 
 
 
 def intended_of(journal: Journal, kind: str) -> JournalEntry:
-    return next(e for e in journal.entries if kind_of(e.step) == kind and e.state is EntryState.INTENDED)
+    return next(e for e in journal.entries if kind == e.step.KIND and e.state is EntryState.INTENDED)
 
 
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, "evolve_table", "publish_view", "drop_relation"))
 def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> None:
     if kind == "clear_table":
         write_shop(shop, AFTER)
-    assert kind in {kind_of(step) for step in opened(shop).plan().steps}
+    assert kind in {step.KIND for step in opened(shop).plan().steps}
     with pytest.raises(Crash):
         opened(shop).apply(boundary=crash_at(f"{kind}:intended"))
     head = stored_head(shop).value

@@ -10,8 +10,10 @@ from reconciler.base.declarations import ViewKind
 from reconciler.base.schema_files import schema
 from reconciler.diff.model import Cause, ColumnAdded, Fate, Path, QueryChanged, ReadsChanged
 from reconciler.plan.json_form import cause_to_json
-from reconciler.plan.model import ColumnSource, EvolveTable, ExtendTable, Outcome, Step
-from reconciler.plan.step_codec import step_to_json
+from reconciler.plan.model import Outcome
+from reconciler.plan.operations.evolve_table import ColumnSource, EvolveTable
+from reconciler.plan.operations.extend_table import ExtendTable
+from reconciler.plan.operations.step import Step
 
 SCHEMA = schema("plan.schema.json")
 EXAMPLES: dict[str, Any] = {
@@ -68,4 +70,4 @@ def test_the_schema_knows_every_step_outcome_and_fate() -> None:
     assert set(plan["relations"]["items"]["properties"]["fate"]["enum"]) == {*(fate.value for fate in Fate), None}
     item = {"$defs": SCHEMA["$defs"], **plan["steps"]["items"]}
     for step in (EvolveTable("a", "b", (ColumnSource("x", "INT", None),)), ExtendTable("a", ("x",))):
-        assert Draft202012Validator(item).is_valid({**step_to_json(step), "description": ""})
+        assert Draft202012Validator(item).is_valid({**step.to_json(), "description": ""})

@@ -5,9 +5,9 @@ import pytest
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.diagnostics import errors_among
 from reconciler.plan.make import make_plan
-from reconciler.plan.model import EvolveTable, Plan, Policies
+from reconciler.plan.model import Plan, Policies
+from reconciler.plan.operations.evolve_table import EvolveTable
 from reconciler.plan.steps import StoredReads
-from reconciler.plan.words import describe_step
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
@@ -30,7 +30,7 @@ def plan(applied: str, desired: str, spec: str = "{evolution: evolve}") -> Plan:
 
 
 def steps(applied: str, desired: str, spec: str = "{evolution: evolve}") -> list[str]:
-    words = [describe_step(step) for step in plan(applied, desired, spec).steps]
+    words = [step.describe() for step in plan(applied, desired, spec).steps]
     assert words[-1] == COMMIT
     return words[:-1]
 

@@ -1,0 +1,8 @@
+"""The steps that plans are made of.
+
+One file a kind says what the step is, its words, and its form in JSON, as plans and journals have it: names of kinds are
+permanent. `step` has all of them, in their order.
+
+How a step is carried out stands elsewhere: `registry.entries` (what it pins), `materialize.effects` (its effect),
+`testing.simulate` (its effect on a model).
+"""
