@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
+from typing import Final
 
 from reconciler.base.errors import EngineError, LeaseHeld, RegistryConflict, RegistryError
 from reconciler.base.moments import moment_of
@@ -131,6 +132,10 @@ def somebody_holds(registry: Registry, pipeline: str) -> bool:
     return found is not None and not is_free(found.value, _now(), this_host())
 
 
+_let_go: Final[set[str]] = set()
+"""Holders of this process that let go, and could not write that down."""
+
+
 class HeldLease:
     """A lease that this process holds. `lost` is set when somebody took it over; `wanted` when somebody asks for it."""
 
@@ -164,12 +169,14 @@ class HeldLease:
         return found is not None and found.value.handover_to is not None
 
     def release(self) -> None:
-        """Let go. A lease that was lost is left alone; one that can't be written runs out by itself, and what its holder did
-        is done all the same."""
+        """Let go. A lease that was lost is left alone. One that can't be written runs out by itself, this process takes it
+        again before that, and what its holder did is done all the same."""
         self._stop.set()
         self._thread.join()
-        with suppress(RegistryError):
+        try:
             self._change(released=True)
+        except RegistryError:
+            _let_go.add(self._stored.value.holder)
 
     def _is_overdue(self) -> bool:
         steady, wall = self._deadline
@@ -241,7 +248,7 @@ def _take(
     while True:
         found = registry.lease(pipeline)
         now = _now()
-        if found is None or is_free(found.value, now, holder.host):
+        if found is None or found.value.holder in _let_go or is_free(found.value, now, holder.host):
             try:
                 return _claim(registry, pipeline, found, holder, now, seconds)
             except RegistryConflict:

@@ -401,7 +401,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
         query, columns = maker.query()
-        listed = tuple(chance.sample(POOL, len(columns))) if len(columns) <= len(POOL) and chance.random() < 0.2 else ()
+        listed = tuple(chance.sample(POOL, len(columns))) if len(columns) <= len(POOL) and chance.random() < 0.35 else ()
         columns = listed or columns
         views.append(WideView(f"v{number}", chance.choice(KINDS), query, columns, listed))
         if columns:
@@ -413,7 +413,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
 _EDITS: Final = (
     *(*("rename column",) * 8, "trade columns"),
     *("add column", "add column", "drop column", "drop column", "turn columns", "widen"),
-    *("rename relation", "function", "function", "word", "word", "query", "literal", "letter case"),
+    *("rename relation", "function", "function", "word", "word", "query", "literal", *("letter case",) * 3),
 )
 
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from reconciler.base.errors import LeaseHeld, RegistryConflict
-from reconciler.registry.model import Head, Lease
+from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
+from reconciler.registry.model import Head, Lease, Stored
 from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
 from reconciler.testing.memory import MemoryRegistry
 
@@ -65,6 +65,29 @@ def test_a_process_number_that_was_reused_is_another_process() -> None:
     pid = this_process("apply").process.partition(":")[0]
     assert not is_alive(f"{pid}:1")
     assert is_alive(this_process("apply").process)
+
+
+class RefusingRegistry(MemoryRegistry):
+    """Refuses to write leases while `full`."""
+
+    full = False
+
+    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
+        if self.full:
+            raise RegistryError("G603", "no space left on device")
+        return super().replace_lease(pipeline, token, lease, write_id)
+
+
+def test_what_this_process_let_go_is_free_to_it_though_that_could_not_be_written() -> None:
+    registry = RefusingRegistry()
+    with hold(registry, this_process("apply")):
+        registry.full = True
+    registry.full = False
+    found = registry.lease("shop")
+    assert found is not None
+    assert not found.value.released
+    with hold(registry, this_process("apply")) as held:
+        assert held.epoch == 2
 
 
 def test_an_expired_lease_is_free_everywhere() -> None:
