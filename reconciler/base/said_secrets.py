@@ -23,10 +23,11 @@ _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12
 _SAID_NAME: Final = re.compile(
     r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|==?|(?<!//):)\s*+"
 )
-_TOUCHING: Final = re.compile(r"[^\s&;,\"')\]}>|][^\s&;,\"]*+")
+_TOUCHING: Final = re.compile(r"[^\s&;,\"`')\]}>|][^\s&;,\"]*+")
 _PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
-_AROUND: Final = re.compile(r"[\s\"'(\[{<,;]")
-_OF_MANY_PARTS: Final = ("arn:", "urn:")
+_AROUND: Final = re.compile(r"[\s\"`'(\[{<,;]")
+_OF_MANY_PARTS: Final = ("arn:", "urn:", "aws:")
+_NEAR: Final = 5
 _SAID_VALUE: Final = re.compile(
     r"(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n])++)(?P=quote)"
     r"|(?P<scheme>(?:Basic|Bearer|Digest|Token)\s{1,5})?(?P<value>[^\s&;,\"]++)",
@@ -91,6 +92,7 @@ _OF_PAIRS: Final = (
 _OF_TEXTS: Final = re.compile(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
+_OF_ONE_SECRET: Final = re.compile(r"(password|passwd|passphrase|pwd|secret|token|key|signature|credential)$", re.IGNORECASE)
 _OPENED: Final = re.compile(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
 _SHORTEST: Final = 4
 _BEFORE: Final = 300
@@ -141,8 +143,8 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     if sign == "=" and before.find(":", last) >= 0 and not is_secret_name(name):
         annotated = _ANNOTATED.search(before, last)
         name = annotated["name"] if annotated is not None else ""
-    # Many have a name of their own: `TOKENS = ["a", "b"]` is no list of secrets.
-    if not is_secret_name(name) or (listed is not None and name[-1:] in ("s", "S")):
+    # `TOKENS`, `header` and `token_columns` are lists of something else.
+    if not is_secret_name(name) or (listed is not None and _OF_ONE_SECRET.search(name) is None):
         return False
     if " " in said.value.strip() and (sign == ":" or _OF_TEXTS.search(name)):
         # Prose about what has the name.
@@ -216,7 +218,7 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
         position = named.end()
         if not names_a_secret_of_an_entry(named["name"]):
             continue
-        if named["sign"] == ":" and _is_within_an_address(value, named):
+        if named["sign"] == ":" and (_is_within_an_address(value, named) or _is_heading(value, named)):
             continue
         if value.startswith("[", position) and _NO_VALUE.match(value, position) is None:
             items, position = items_of_a_list(value, position, partial(_begins_another, value))
@@ -260,6 +262,14 @@ def _is_within_an_address(value: str, named: re.Match[str]) -> bool:
         return True
     word = _AROUND.split(value[max(0, start - _BEFORE) : start])[-1]
     return "://" in word or word.lower().startswith(_OF_MANY_PARTS)
+
+
+def _is_heading(value: str, named: re.Match[str]) -> bool:
+    """Whether prose follows a name and a colon, further in on a line of its own, or another such name (`:type x:`)."""
+    before, after = value[named.end("name") : named.start("sign")], value[named.end("sign") : named.end()]
+    if value.startswith(("'", '"', "["), named.end()):
+        return False
+    return "\n" in before or ("\n" in after and (len(after) > _NEAR or value.startswith(":", named.end())))
 
 
 def _is_code(text: str, start: int, value: str, sign: str) -> bool:

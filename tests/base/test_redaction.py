@@ -64,6 +64,11 @@ def test_the_key_in_a_connection_string_is_masked_and_its_name_is_shown() -> Non
         (f"password =\n{' ' * 40}'hunter2Zq9'", f"password =\n{' ' * 40}'***'"),
         ("a = 'https://h/token:8080' OR a = 'h/token:8080/x' OR a = 'h/token:8080?a=1' OR a = 'h/token:8080#a'", None),
         ("a = 'https://h/v1/secret:access'", None),
+        ("/* `arn:aws:secret:access`, AWS::Auth::AccountId, aws:secretsmanager:service */", None),
+        ('/* "password":\n          "hunter2Zq9" */', '/* "password":\n          "***" */'),
+        ("/* token:\n          What somebody got. */", None),
+        ("/* :token:\n    :type x: Text */", None),
+        ("/* What reads a token\n    :type x: Text */", None),
         ("a = 'arn:aws:secretsmanager:eu:1:secret:x' OR a = 'urn:x:token:hunter'", None),
     ],
 )
@@ -134,7 +139,11 @@ def test_a_whole_pattern_or_place_to_fill_in_stands(value: str) -> None:
         ("password: list[str] = ['hunter2Zq9']", "password: list[str] = ['***']"),
         ("map('password', array('hunter2Zq9'))", "map('password', array('***'))"),
         ('a = \'{"tokens": [1, 2], "token": [], "token": [{"a": 1}], "token": [true, "***"]}\'', None),
-        ("tokens = ['access', 'refresh'] OR secret_columns = ['first', 'second']", None),
+        ('-- `password = ["hunter2Zq9"]` b', '-- `password = ["***"]` b'),
+        (
+            "header = ['Package', 'Version'] OR\n tokens = ['access', 'refresh'] OR secret_columns = ['first', 'second']",
+            None,
+        ),
         ("token[0] = 'access' OR x['a'] in ['password', 'token']", None),
     ],
 )
