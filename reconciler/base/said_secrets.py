@@ -21,7 +21,7 @@ from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_en
 
 _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
 _SAID_NAME: Final = re.compile(
-    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|==?|(?<!//):)\s*+"
+    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|:=|==?|(?<!//):)\s*+"
 )
 _TOUCHING: Final = re.compile(r"[^\s&;,\"`')\]}>|][^\s&;,\"]*+")
 _PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
@@ -130,7 +130,7 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     """Whether a literal is what a secret name is set to: an option, an argument, an entry of a map."""
     opened = _OPENED.search(text, max(0, said.start - _OPENING), said.start)
     end = opened.start() if opened is not None else said.start
-    before = text[max(0, end - _BEFORE) : end].rstrip()
+    before = _without_comment(text[max(0, end - _BEFORE) : end])
     listed = _before_its_list(before)
     before = before if listed is None else listed
     sign = before[-1:]
@@ -160,6 +160,21 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
         and ")" not in arguments
         and call.rstrip().lower().endswith(_OF_PAIRS)
     )
+
+
+def _without_comment(before: str) -> str:
+    """What stands before a literal, without blanks and a comment at its end: only if a sign stands before that."""
+    bare = before.rstrip()
+    if bare[-1:] in _SIGNS:
+        return bare
+    start = -1
+    if bare.endswith("*/"):
+        start = bare.rfind("/*")
+    elif "\n" in before[len(bare) :]:
+        line = bare.rfind("\n") + 1
+        start = max(bare.rfind("--", line), bare.rfind("#", line))
+    head = bare[: max(start, 0)].rstrip()
+    return head if head[-1:] in _SIGNS else bare
 
 
 def _before_its_list(before: str) -> str | None:

@@ -768,6 +768,8 @@ PIECES = (
     "password: [\"'",
     "password=[a]*",
     "x/password: [",
+    "password = /* a */ '",
+    "'\n-- a ",
     "password: [a]b",
     "password: [${",
     "password: ['a",
