@@ -85,6 +85,7 @@ from reconciler.state.events import Event, EventLog
 from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.journal import OpenJournal
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.state.past_applies import ROLLBACK
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import describe_promotion, staged_folders
 from reconciler.state.steps import next_step
@@ -345,7 +346,7 @@ def _open_journal(
 
 def _summary(plan: Plan, promotes: str) -> str:
     if plan.rollback:
-        return f"rollback: {plan.rollback} ({summarise(plan)})"
+        return f"{ROLLBACK}{plan.rollback} ({summarise(plan)})"
     return f"promote: {promotes} ({summarise(plan)})" if promotes else summarise(plan)
 
 

@@ -8,8 +8,8 @@ to agree to needs no approval; nor does `allow`; `reject` forbids. A first apply
 An approval is of one digest: because the digest covers the plan that it follows, it can't serve twice.
 Policy (policy.yaml of the base branch) comes on top, whatever `bootstrap_policy` says, first applies included: a hazard that
 it denies stops the plan; one that asks for approvals needs that many, recorded by as many people, besides the above. There
-the authors of the change don't count, and where git can't tell who they are, as of files that are not committed, nobody does
-(A583); where no lock was merged, the recorded approval that stands for it is one more.
+the authors of the change don't count (`authors`), and where git can't tell who they are, nobody does (A583); where no lock
+was merged, the recorded approval that stands for it is one more.
 Where the environment names a branch, whatever is written comes from there, whether it needs an approval or not; a recorded
 one stands for the lock, never for the merge; and nothing is applied from a commit that is older than what was applied or
 looked at, whatever approves it (`merged`). The branch is what the base branch's reconcile.yaml says (`bases`).
@@ -17,18 +17,18 @@ A rollback brings what was applied before; the files have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
+from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.digest import short
-from reconciler.base.errors import ApprovalRequired, PlanRejected, ReconcileError
+from reconciler.base.errors import ApprovalRequired, PlanRejected
 from reconciler.base.printing import is_seen, printable
 from reconciler.base.version import __version__
-from reconciler.environment.bases import is_at_home, required_branches
-from reconciler.environment.commits import authors_since, short_commit
-from reconciler.environment.merged import not_committed, outdated, passed, staged_unmerged, unmerged
-from reconciler.environment.source import PIPELINES_FOLDER, PROJECT_FILE, lock_path, read_optional
+from reconciler.environment.bases import required_branches
+from reconciler.environment.commits import short_commit
+from reconciler.environment.merged import outdated, passed, staged_unmerged, unmerged
+from reconciler.environment.source import lock_path, read_optional
 from reconciler.environment.target import Target
 from reconciler.plan.lock import Differs, LockState, Matches, Missing, OtherVersion, Spent, judge_lock
 from reconciler.plan.model import Hazard, Judgement, Plan
@@ -85,7 +85,7 @@ def _require_more(
     rows = recorded_approvals(target, plan)
     # Who approves twice is named as at first.
     approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
-    authors = {person(name) for name in _authors(target, plan, files)} if approvers else set()
+    authors = {person(name) for name in authors_of_change(target, plan, files)} if approvers else set()
     others = {known: name for known, name in approvers.items() if known not in authors}
     missing = wanted - len(others)
     if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
@@ -102,12 +102,9 @@ def _require_more(
         "A509",
         f"{plan.pipeline}: plan {short(plan.digest)} needs {describe_demand(judgements)}: {hazards}. "
         f"Missing: {missing} ({printable(given)})",
-        f"{_COMMIT_FIRST if _of_nobody(target, plan, files) else ''}let {who} run "
+        f"{COMMIT_FIRST if files_of_nobody(target, plan, files) else ''}let {who} run "
         f"`reconcile approve {plan.pipeline} {short(plan.digest)}`",
     )
-
-
-_COMMIT_FIRST: Final = "commit the change, so that git knows who made it (the plan and its digest stay the same); then "
 
 
 def missing_approvals(target: Target, plan: Plan) -> str | None:
@@ -119,58 +116,9 @@ def missing_approvals(target: Target, plan: Plan) -> str | None:
     return None
 
 
-def _of_nobody(target: Target, plan: Plan, files: Mapping[str, str] | None) -> tuple[str, ...]:
-    """The files of the change that git knows nobody of, since they are not committed. In a rollback files have no part."""
-    return () if plan.rollback else not_committed(target, plan.pipeline, files=files) or ()
-
-
-def _authors(target: Target, plan: Plan, files: Mapping[str, str] | None = None) -> frozenset[str]:
-    """Names and addresses of those whose commits made the change. Raises ReconcileError (A583) where git can't tell: nobody
-    is known then not to have made it. `files` as for `require_approval`."""
-    unknown = _of_nobody(target, plan, files)
-    if unknown:
-        raise ReconcileError(
-            "A583",
-            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: not committed: "
-            f"{', '.join(map(printable, unknown))}",
-            f"{_COMMIT_FIRST}let somebody else approve it",
-        )
-    since = _commit_of_what_is_applied(target, plan.pipeline)
-    authors = authors_since(target.root, since, _places_of_change(target, plan.pipeline, since))
-    if authors is None:
-        since_when = f"since commit {short_commit(since)}, which is applied" if since else "so far"
-        raise ReconcileError(
-            "A583",
-            f"{plan.pipeline}: who approves must not have made the change, and git can't tell who did: this copy of the "
-            f"repository lacks what was done {since_when}",
-            "fetch the whole history: git fetch --unshallow",
-        )
-    return authors
-
-
-def _places_of_change(target: Target, pipeline: str, since: str) -> tuple[Path, ...] | None:
-    """Where a change may have been made; None where it may have been anywhere, since the project was moved."""
-    folder, project = target.root / PIPELINES_FOLDER / pipeline, target.root / PROJECT_FILE
-    if not since:
-        # Of what was never applied all is the change; but not all that was ever set for environments.
-        return (folder,)
-    return (folder, project) if is_at_home(target, pipeline) else None
-
-
-def _commit_of_what_is_applied(target: Target, pipeline: str) -> str:
-    """The commit from which on a change was made; empty where nothing was applied from any."""
-    stored = target.registry.head(pipeline)
-    applied = stored.value.applied if stored is not None else None
-    if applied is None or applied.approval.kind != "restored" or applied.record is None:
-        return applied.commit if applied is not None else ""
-    # What was restored is of the commit that it was applied from, not of the one that it took the place of.
-    rows = target.registry.history(History.APPLIES, pipeline, record=applied.record)
-    return next((row["commit"] for row in reversed(rows) if row["commit"]), "")
-
-
 def made_the_change(target: Target, plan: Plan, name: str) -> bool:
     """Whether somebody wrote what the plan is made of. Raises ReconcileError (A583) where git can't tell."""
-    return person(name) in {person(author) for author in _authors(target, plan)}
+    return person(name) in {person(author) for author in authors_of_change(target, plan)}
 
 
 def person(name: str) -> str:

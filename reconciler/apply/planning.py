@@ -25,7 +25,7 @@ from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.make import diff_between, make_plan
-from reconciler.plan.model import Plan, Policies
+from reconciler.plan.model import Origin, Plan, Policies
 from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
@@ -35,7 +35,7 @@ from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
 from reconciler.state.staged import with_staged
 from reconciler.workspace.desired import begin_visit, compile_desired
-from reconciler.workspace.foreign import foreign_changes
+from reconciler.workspace.foreign import changed_records, foreign_changes
 from reconciler.workspace.outlines import find_unchanged
 from reconciler.workspace.output_places import other_writers
 from reconciler.workspace.pipelines import require_known
@@ -60,8 +60,13 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         if wrong:
             raise ManifestInvalid(wrong)
     foreign: Mapping[str, ForeignChange] = {}
+    origins: tuple[Origin, ...] = ()
     if applied.snapshot is not None and desired is not None and desired.program.foreign:
-        foreign = foreign_changes(begin_visit(target, pipeline), applied.snapshot.program, desired.program)
+        visit = begin_visit(target, pipeline)
+        foreign = foreign_changes(visit, applied.snapshot.program, desired.program)
+        if foreign:
+            found = changed_records(visit, applied.snapshot.program, desired.program)
+            origins = tuple(Origin(*one) for one in sorted(found) if one[0] != pipeline)
     last = applied.head.value.applied if applied.head is not None else None
     homes = homes_beside(target, pipeline, last.home if last is not None else None)
     policies = policies_for(target, [snapshot.program.settings.bootstrap_policy for snapshot in snapshots], homes)
@@ -85,7 +90,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
         require_other_columns(head, desired.program, plan.diff)
     if head is not None and head.staged is not None:
         plan = with_staged(plan, head.staged, desired)
-    return plan
+    return replace(plan, origins=origins) if origins else plan
 
 
 def what_is_beside(target: Target, pipeline: str, applied: Snapshot | None, desired: Snapshot | None, diff: Diff) -> Beside:

@@ -112,11 +112,13 @@ def _above(repository: Repository, root: Path) -> str:
     return "" if below == "." else f"{below}/"
 
 
-def authors_since(root: Path, commit: str, paths: tuple[Path, ...] | None) -> frozenset[str] | None:
+def authors_since(
+    root: Path, commit: str, paths: tuple[Path, ...] | None, *, of_the_last: bool = True
+) -> frozenset[str] | None:
     """Names and addresses of the authors, co-authors among them, of what changed at these paths (None: anywhere) since a
-    commit (with a `+` or not; empty: since ever); where nothing changed since, of the last change there. Who made a file
-    that was moved there, or copied, is one of them. Empty outside of git. None where that can't be told: this copy does not
-    have that commit, or leaves out what came after it."""
+    commit (with a `+` or not; empty: since ever); where nothing changed since, of the last change there (`of_the_last`).
+    Who made a file that was moved there, or copied, is one of them. Empty outside of git. None where that can't be told:
+    this copy does not have that commit, or leaves out what came after it."""
     repository = open_repository(root)
     if repository is None:
         return frozenset()
@@ -129,7 +131,8 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...] | None) -> fr
         # What is cut off has authors whom nobody sees, and the last commit before it looks as if it had made everything.
         if changed is None or changed & repository.cut_commits:
             return None
-        for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), ("-n", "1", "HEAD"):
+        last = (("-n", "1", "HEAD"),) if of_the_last else ()
+        for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), *last:
             told = [repository.log(_AUTHORS, *more, *revisions, "--", *places) for more in _WALKS]
             for file in _added(repository, revisions, places):
                 told.append(repository.log(_AUTHORS, "--follow", *revisions, "--", file))
@@ -141,7 +144,7 @@ def authors_since(root: Path, commit: str, paths: tuple[Path, ...] | None) -> fr
                 return None
             if lines:
                 return frozenset(name for _, _, line in lines for name in _names(line) if name)
-        return None if repository.cut_commits else frozenset()
+        return None if repository.cut_commits and of_the_last else frozenset()
 
 
 def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> list[str]:
@@ -194,6 +197,27 @@ def why_no_state_of(root: Path, branch: str, commit: str | None = None) -> str |
             return f"{what} came into branch {branch} by a merge; the branch itself never stood at it"
         cut = ", as far as this copy knows: it is shallow" if repository.cut_commits else ""
         return f"{what} is not on branch {branch}{cut}"
+
+
+def is_before_checked_out(root: Path, commit: str) -> bool:
+    """Whether the commit of the working tree is this one, or comes from it. False where that can't be told."""
+    repository = open_repository(root)
+    if repository is None:
+        return False
+    with repository:
+        head = repository.head
+        return head is not None and repository.has_commit(commit) and repository.is_ancestor(commit, head)
+
+
+def has_pipeline_at(root: Path, commit: str, pipeline: str) -> bool:
+    """Whether a commit (with a `+` or not) has files of a pipeline where the working tree has its project. False outside of
+    git, and where this copy does not have the commit."""
+    repository, known = open_repository(root), commit.removesuffix(NOT_COMMITTED)
+    if repository is None or not known:
+        return False
+    with repository:
+        folder = _above(repository, root) + pipeline_folder(pipeline)
+        return repository.has_commit(known) and repository.entry(known, folder) is not None
 
 
 def is_cut(root: Path) -> bool:

@@ -126,6 +126,15 @@ class StagedVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Another pipeline that a change comes from: something that is read of it meant something else in the definitions
+    (`record`; empty: not known which) that it was read in last."""
+
+    pipeline: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """See the module.
 
@@ -135,6 +144,7 @@ class Plan:
     included; sorted. `rolled_back` are the objects that are held back, sorted. `rollback` says of a plan that does not
     come from the files what it brings back or ends (empty: it comes from the files). `bound_calls` are what the changes of
     functions do not reach, sorted. `staged` are the versions that are staged, sorted; they are no part of the digest.
+    Nor are `origins`, sorted: the other pipelines in which that changed what this one reads, or what they read themselves.
     """
 
     pipeline: str
@@ -155,6 +165,7 @@ class Plan:
     rollback: str = ""
     bound_calls: tuple[BoundCall, ...] = ()
     staged: tuple[StagedVersion, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
     @property
     def is_first(self) -> bool:

@@ -13,6 +13,9 @@ from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry
 
+ROLLBACK: Final = "rollback: "
+"""How the summary of an apply begins that brought back what was in force."""
+
 _TAKEN_BACK: Final = "restore taken back"
 
 
@@ -31,3 +34,12 @@ def applies_in_force(registry: Registry, pipeline: str, head: Head | None) -> tu
     if any(row["approval"] == "restored" for row in rows):
         gone |= {row["details"] for row in registry.history(History.AUDIT, pipeline, event=_TAKEN_BACK)}
     return tuple(row for row in rows if row["apply_id"] not in gone)
+
+
+def brought_back_by(registry: Registry, pipeline: str, record: str) -> frozenset[str]:
+    """Who rolled back or restored something of a pipeline since these definitions were applied last (empty: ever): what
+    came of that is of no new commit."""
+    rows = registry.history(History.APPLIES, pipeline)
+    last = max((number for number, row in enumerate(rows) if record and row["record"] == record), default=-1)
+    since = (row for row in rows[last + 1 :] if row["approval"] == "restored" or row["summary"].startswith(ROLLBACK))
+    return frozenset(row["by"] for row in since)

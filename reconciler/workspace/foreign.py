@@ -11,7 +11,7 @@
 Comparing takes both states of the other pipeline: its definitions of then, from the registry, and those of now.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from reconciler.base.declarations import ForeignRelation, Manifest
@@ -161,6 +161,12 @@ def foreign_changes(visit: Visit, applied: Program, desired: Program) -> dict[st
     return _Comparing(visit).changes(applied, desired)
 
 
+def changed_records(visit: Visit, applied: Program, desired: Program) -> frozenset[tuple[str, str]]:
+    """The pipelines in which what a program reads changed, in themselves or in what they read, each with the definitions
+    (empty: it is not known which) that it was read in before."""
+    return frozenset(_Comparing(visit).changed_records(applied, desired))
+
+
 def redefined(visit: Visit, known: Mapping[str, ForeignRelation], upstream: Snapshot) -> tuple[str, ...]:
     """The keys of what a program knows of another pipeline's relations, and which means something else in this state of that
     pipeline; sorted."""
@@ -228,6 +234,25 @@ class _Comparing:
             if before is not None and before.meaning != relation.meaning:
                 found[key] = self._change(before, relation)
         return found
+
+    def changed_records(self, applied: Program, desired: Program) -> Iterator[tuple[str, str]]:
+        """See `changed_records`. Of a state that can't be had any more it is not known what it read."""
+        for key, relation in desired.foreign.items():
+            before = applied.foreign.get(key)
+            if before is None or before.meaning == relation.meaning:
+                continue
+            yield relation.pipeline, before.record
+            states = self._pair(before, relation)
+            if states is not None:
+                yield from self.changed_records(states[0].program, states[1].program)
+            else:
+                yield from ((one, "") for one in sorted(self._all_read(relation)))
+
+    def _all_read(self, relation: ForeignRelation) -> frozenset[str]:
+        """The pipelines that this one's pipeline reads, and those that they read."""
+        state = self._state(relation) if relation.record else None
+        read = tuple(state.program.foreign.values()) if state is not None else ()
+        return frozenset(one.pipeline for one in read).union(*(self._all_read(one) for one in read if not one.is_own))
 
     def _change(self, before: ForeignRelation, after: ForeignRelation) -> ForeignChange:
         states = self._pair(before, after)
