@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Any
 from reconciler.base.version import __version__
 
 if TYPE_CHECKING:
-    from reconciler.service.api import Pipeline, Project
+    from reconciler.service.observer import Observer
+    from reconciler.service.pipeline import Pipeline
+    from reconciler.service.project import Project
 
-__all__ = ["Pipeline", "Project", "__version__"]
+__all__ = ["Observer", "Pipeline", "Project", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Pipeline", "Project"):
-        from reconciler.service import api
+    match name:
+        case "Observer":
+            from reconciler.service.observer import Observer
 
-        return getattr(api, name)
+            return Observer
+        case "Pipeline":
+            from reconciler.service.pipeline import Pipeline
+
+            return Pipeline
+        case "Project":
+            from reconciler.service.project import Project
+
+            return Project
     raise AttributeError(f"module 'reconciler' has no attribute {name!r}")

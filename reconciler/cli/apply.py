@@ -1,16 +1,13 @@
 """`reconcile apply`: carry out approved plans."""
 
-import os
-
 import click
 
 from reconciler.apply.applying import ApplyResult
 from reconciler.apply.staging import StageResult
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
 from reconciler.base.names import is_version
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
-from reconciler.cli.output import ProgressLines, note, say, show_error, show_json
+from reconciler.cli.output import say, show_error, show_json
 from reconciler.cli.own_pipelines import own_pipelines_told
 from reconciler.plan.words import summarise
 from reconciler.state.staged import staged_names
@@ -40,14 +37,14 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
             require_known(project.target, name)
         for name in project.in_order(pipelines or own_pipelines_told(project.target)):
             try:
-                pipeline, boundary = project.pipeline(name), boundary_from_environment(os.environ)
+                pipeline = project.pipeline(name)
                 if only_stage:
-                    staged = pipeline.stage(ProgressLines(), note, boundary)
+                    staged = pipeline.stage()
                     outcomes.append(_staged_as_json(staged))
                     if form == "text":
                         say(f"{name}: {_describe_staged(staged)}")
                     continue
-                result = pipeline.apply(ProgressLines(), note, boundary)
+                result = pipeline.apply()
             except ReconcileError as error:
                 show_error(error)
                 outcomes.append({"pipeline": name, "outcome": "refused", "code": error.code, "message": error.message})

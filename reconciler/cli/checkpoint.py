@@ -1,14 +1,12 @@
 """`reconcile checkpoint`: list, write and restore durable points of a pipeline."""
 
 import getpass
-import os
 
 import click
 
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import end_unread, note, say, show_json, show_table
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.state.checkpoints import Checkpoint
 
 
@@ -63,8 +61,6 @@ def command(
             source,
             replaces=replaces,
             approve_as=getpass.getuser() if approves else None,
-            tell=note,
-            boundary=boundary_from_environment(os.environ),
         )
     if form == "json":
         values = {"pipeline": pipeline, "checkpoint": restored.checkpoint, "from": restored.source, "step": restored.step}

@@ -1,12 +1,9 @@
 """`reconcile execute`: one INSERT or DELETE."""
 
-import os
-
 import click
 
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
-from reconciler.cli.output import note, say, show_json
+from reconciler.cli.output import say, show_json
 
 
 @click.command()
@@ -20,7 +17,7 @@ def command(pipeline: str, sql: str, repo: str, environment: str | None, form: s
     Example: reconcile execute student_grades "INSERT INTO students VALUES (1, 'Alice')"
     """
     with project_of(repo, environment) as project:
-        result = project.pipeline(pipeline).execute(sql, boundary_from_environment(os.environ), note)
+        result = project.pipeline(pipeline).execute(sql)
     if form == "json":
         show_json({"step": result.step, "rows": dict(result.rows), "views": list(result.views)})
     else:

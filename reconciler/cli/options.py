@@ -1,16 +1,18 @@
 """Options and arguments that several commands share, and the target that they name."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reconciler.base.boundaries import boundary_from_environment
 from reconciler.environment.source import find_root, pipeline_names
 from reconciler.environment.target import Target, open_target
 
 if TYPE_CHECKING:
-    from reconciler.service.api import Project
+    from reconciler.service.project import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,10 +62,14 @@ def pipeline_argument(command: Command) -> Command:
 
 
 def project_of(repo: str, environment: str | None) -> "Project":
-    """The project that --repo and --env name, on the engine that the command was run with, if any."""
-    from reconciler.service.api import Project
+    """The project that --repo and --env name, on the engine that the command was run with, if any. What it does is told on
+    stderr."""
+    from reconciler.cli.output import ProgressLines, note
+    from reconciler.service.observer import Observer
+    from reconciler.service.project import Project
 
-    return Project(target_of(repo, environment), click.get_current_context().obj)
+    observer = Observer(ProgressLines(), note, boundary_from_environment(os.environ))
+    return Project(target_of(repo, environment), click.get_current_context().obj, observer)
 
 
 def target_of(repo: str, environment: str | None) -> Target:

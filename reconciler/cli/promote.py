@@ -1,34 +1,26 @@
 """`reconcile promote`: what was staged becomes active."""
 
-import os
-
 import click
 
 from reconciler.apply.applying import ApplyResult
-from reconciler.apply.impact import impact_of_planned
-from reconciler.apply.planning import Planned
-from reconciler.apply.promoting import all_staged, find_staged, plan_promotion, promote
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import (
-    ProgressLines,
     choose_colour,
     end_unread,
-    note,
     paint,
     say,
     say_painted,
     show_json,
     terminal_width,
 )
-from reconciler.environment.session import Session
-from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.registry.model import Staged
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.planned_change import PlannedChange
+from reconciler.service.project import Project
 from reconciler.state.staged import staged_names
-from reconciler.versions.looking import versioned_name
 
 
 @click.command()
@@ -58,41 +50,38 @@ def command(
     if only_plan:
         end_unread()
     with project_of(repo, environment) as project:
-        target = project.target
-        which, staged = staged_of(target, name, pipeline)
-        planned = plan_promotion(target, which, staged)
+        found, staged = staged_of(project, name, pipeline)
+        change = found.promotion(staged)
         if form == "text":
-            say_painted(render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned)), end="")
+            say_painted(render_text(change.plan, paint, terminal_width(), change.impact()), end="")
         if only_plan:
             if form == "json":
-                show_json(_as_json(target, planned, "planned", staged, None))
+                show_json(_as_json(change, "planned", staged, None))
             return EXIT_DONE
-        engine, boundary = project.engine_for(which), boundary_from_environment(os.environ)
-        result = promote(target, which, staged, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
+        result = change.carry_out()
         if form == "json":
-            show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "promoted", staged, result))
+            show_json(_as_json(change, "unchanged" if result.did_nothing else "promoted", staged, result))
         else:
-            say(f"{which}: {'nothing to do' if result.did_nothing else f'promoted: {staged_names(staged)}'}")
+            say(f"{found.name}: {'nothing to do' if result.did_nothing else f'promoted: {staged_names(staged)}'}")
     return EXIT_DONE
 
 
-def staged_of(target: Target, name: str | None, pipeline: str | None) -> tuple[str, Staged]:
+def staged_of(project: Project, name: str | None, pipeline: str | None) -> tuple[Pipeline, Staged]:
     """What NAME or --pipeline names: the pipeline, and what is staged of it. Raises ReconcileError (U840), NotFound."""
     if (name is None) == (pipeline is None):
         hint = "reconcile promote revenue@v3; reconcile promote --pipeline sales"
         raise ReconcileError("U840", "name either what is staged or a --pipeline", hint)
     if name is not None:
-        return find_staged(target, versioned_name(name))
-    return pipeline or "", all_staged(target, pipeline or "")
+        return project.find_staged(name)
+    found = project.pipeline(pipeline or "")
+    return found, found.staged()
 
 
-def _as_json(
-    target: Target, planned: Planned, outcome: str, staged: Staged, result: ApplyResult | None
-) -> dict[str, object]:
+def _as_json(change: PlannedChange, outcome: str, staged: Staged, result: ApplyResult | None) -> dict[str, object]:
     return {
         "form": "reconciler/promote/v1",
         "outcome": outcome,
         "versions": {key.partition(":")[2]: f"v{number}" for key, number in sorted(staged.numbers.items())},
-        "plan": plan_to_json(planned.plan, impact_of_planned(target, planned)),
+        "plan": plan_to_json(change.plan, change.impact()),
         "steps": list(result.steps) if result is not None else [],
     }

@@ -1,12 +1,10 @@
 """`reconcile prune`: what retention lets go is removed; what stays, and why."""
 
-import os
 from datetime import datetime
 from typing import Any
 
 import click
 
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.base.moments import moment_of
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
@@ -41,7 +39,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
         for name in tuple(dict.fromkeys(pipelines)) or applied:
             pipeline = project.pipeline(name)
             try:
-                pruning = pipeline.prune(dry_run=dry_run, tell=note, boundary=boundary_from_environment(os.environ))
+                pruning = pipeline.prune(dry_run=dry_run)
             except ReconcileError as error:
                 if len(pipelines) == 1 or len(applied) == 1:
                     raise

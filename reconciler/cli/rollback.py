@@ -1,20 +1,13 @@
 """`reconcile rollback`: an earlier version in force again, until the files say something else."""
 
 import getpass
-import os
 
 import click
 
 from reconciler.apply.applying import ApplyResult
-from reconciler.apply.approvals import give_approval
-from reconciler.apply.impact import impact_of_planned
-from reconciler.apply.planning import Planned
-from reconciler.apply.rolling_back import plan_rollback, roll_back
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.options import format_option, project_of, target_options
 from reconciler.cli.output import (
-    ProgressLines,
     choose_colour,
     end_unread,
     note,
@@ -24,13 +17,13 @@ from reconciler.cli.output import (
     show_json,
     terminal_width,
 )
-from reconciler.environment.session import Session
-from reconciler.environment.target import Target
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.text_form import render_text
 from reconciler.project.snapshot.objects import KINDS
-from reconciler.versions.looking import versioned_name
-from reconciler.versions.rollbacks import Rollback, end_of, rollback_of, rollback_of_pipeline
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.planned_change import PlannedChange
+from reconciler.service.project import Project
+from reconciler.versions.rollbacks import Rollback
 
 
 @click.command()
@@ -72,53 +65,50 @@ def command(
     if only_plan:
         end_unread()
     with project_of(repo, environment) as project:
-        target = project.target
-        rollback = _rollback(target, name, pipeline, to, end, kind)
-        planned = plan_rollback(target, rollback)
+        found, rollback = _rollback(project, name, pipeline, to, end, kind)
+        change = found.rolling_back(rollback)
         if form == "text":
-            say_painted(_text(target, planned), end="")
+            say_painted(render_text(change.plan, paint, terminal_width(), change.impact()), end="")
         if only_plan:
             if form == "json":
-                show_json(_as_json(target, planned, "planned", None))
+                show_json(_as_json(change, "planned", None))
             return EXIT_DONE
-        if approves and (planned.plan.needs_approval or planned.plan.extra_approvals):
-            for told in give_approval(target, planned.plan, getpass.getuser(), "").notes:
+        if approves and (change.plan.needs_approval or change.plan.extra_approvals):
+            for told in change.approve(getpass.getuser()).notes:
                 note(told)
-        engine = project.engine_for(rollback.pipeline)
-        boundary = boundary_from_environment(os.environ)
-        result = roll_back(target, rollback, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
+        result = change.carry_out()
         if form == "json":
-            show_json(_as_json(target, planned, "unchanged" if result.did_nothing else "applied", result))
+            show_json(_as_json(change, "unchanged" if result.did_nothing else "applied", result))
         else:
-            say(f"{rollback.pipeline}: {_outcome(result)}")
+            say(f"{found.name}: {_outcome(result)}")
     return EXIT_DONE
 
 
 def _rollback(
-    target: Target, name: str | None, pipeline: str | None, to: str | None, end: bool, kind: str | None
-) -> Rollback:
+    project: Project, name: str | None, pipeline: str | None, to: str | None, end: bool, kind: str | None
+) -> tuple[Pipeline, Rollback]:
     if (name is None) == (pipeline is None):
         raise _unclear("name either an object or a --pipeline")
     if end:
         if to is not None or (name is not None and "@" in name):
             raise _unclear("--end takes no version: the files say what holds again")
-        return end_of(target, versioned_name(name) if name is not None else None, pipeline, kind)
+        if name is not None:
+            return project.find_end_of_rollback(name, kind)
+        found = project.pipeline(pipeline or "")
+        return found, found.end_of_rollback(kind=kind)
     if name is not None:
         if to is not None:
             raise _unclear("--to goes with --pipeline; an object's version follows its name")
-        return rollback_of(target, versioned_name(name), kind)
+        return project.find_rollback(name, kind)
     if to is None:
         raise _unclear("--pipeline needs --to, or --end")
-    return rollback_of_pipeline(target, pipeline or "", to)
+    found = project.pipeline(pipeline or "")
+    return found, found.rollback_of_all(to)
 
 
 def _unclear(message: str) -> ReconcileError:
     hint = "reconcile rollback revenue@v1; reconcile rollback --pipeline sales --to 3; reconcile rollback --end revenue"
     return ReconcileError("U830", message, hint)
-
-
-def _text(target: Target, planned: Planned) -> str:
-    return render_text(planned.plan, paint, terminal_width(), impact_of_planned(target, planned))
 
 
 def _outcome(result: ApplyResult) -> str:
@@ -127,10 +117,10 @@ def _outcome(result: ApplyResult) -> str:
     return result.plan.rollback
 
 
-def _as_json(target: Target, planned: Planned, outcome: str, result: ApplyResult | None) -> dict[str, object]:
+def _as_json(change: PlannedChange, outcome: str, result: ApplyResult | None) -> dict[str, object]:
     return {
         "form": "reconciler/rollback/v1",
         "outcome": outcome,
-        "plan": plan_to_json(planned.plan, impact_of_planned(target, planned)),
+        "plan": plan_to_json(change.plan, change.impact()),
         "steps": list(result.steps) if result is not None else [],
     }

@@ -1,19 +1,15 @@
 """`reconcile run`: a running pipeline."""
 
-import os
 import signal
 from contextlib import suppress
 from typing import NoReturn
 
 import click
 
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_INTERRUPTED
 from reconciler.cli.options import format_option, pipeline_argument, project_of, target_options
 from reconciler.cli.output import note, say, show_json
-from reconciler.environment.session import Session
 from reconciler.run.forced_stops import REPLAYED
-from reconciler.run.running import run_pipeline
 from reconciler.state.stopping import end_this_process
 
 
@@ -49,12 +45,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGTERM, stop)
     with project_of(repo, environment) as project:
-        name = project.pipeline(pipeline).name
-        engine = project.engine_for(name) if once else project.engine_to_run(name)
-        result = run_pipeline(
-            project.target,
-            name,
-            Session(engine, tell=note, boundary=boundary_from_environment(os.environ)),
+        result = project.pipeline(pipeline).run(
             once=once,
             interval_seconds=interval,
             stop=lambda: stopped,

@@ -1,16 +1,11 @@
 """`reconcile unstage`: what was staged is dropped."""
 
-import os
-
 import click
 
-from reconciler.apply.promoting import drop_staged
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import EXIT_DONE
 from reconciler.cli.options import format_option, project_of, target_options
-from reconciler.cli.output import note, say, show_json
+from reconciler.cli.output import say, show_json
 from reconciler.cli.promote import staged_of
-from reconciler.environment.session import Session
 from reconciler.state.staged import staged_names
 
 
@@ -27,9 +22,8 @@ def command(name: str | None, repo: str, environment: str | None, form: str, pip
     Example: reconcile unstage revenue@v3
     """
     with project_of(repo, environment) as project:
-        which, _ = staged_of(project.target, name, pipeline)
-        boundary = boundary_from_environment(os.environ)
-        dropped = drop_staged(project.target, which, Session(project.engine_for(which), tell=note, boundary=boundary))
+        found, _ = staged_of(project, name, pipeline)
+        which, dropped = found.name, found.unstage()
         if form == "json":
             numbers = {key.partition(":")[2]: f"v{number}" for key, number in sorted(dropped.numbers.items())}
             show_json({"form": "reconciler/unstage/v1", "pipeline": which, "dropped": numbers})

@@ -1,19 +1,15 @@
 """`reconcile versions`: look at the versions of tables, views and functions."""
 
 import getpass
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 import click
 
-from reconciler.apply.refreshing import refresh_version
-from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.options import format_option, project_of, target_of, target_options
 from reconciler.cli.output import (
-    ProgressLines,
     end_unread,
     note,
     paint,
@@ -25,10 +21,9 @@ from reconciler.cli.output import (
 )
 from reconciler.cli.version_differences import show_difference
 from reconciler.environment.commits import short_commit
-from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.objects import KINDS, object_key
-from reconciler.query.rows import RowDifference, compare_rows
+from reconciler.query.rows import RowDifference
 from reconciler.registry.model import AliasMove
 from reconciler.state.pruned import Pruned
 from reconciler.state.staged import staged_number
@@ -119,7 +114,7 @@ def command(
                 return _diff(difference, form, None)
             with project_of(repo, environment) as project:
                 by = tuple(one.strip() for one in key.split(",")) if key else ()
-                rows = compare_rows(target, project.engine_for(before.found.pipeline), before, after, by, sample)
+                rows = project.pipeline(before.found.pipeline).rows_between(before, after, by, sample)
             return _diff(difference, form, rows)
 
 
@@ -129,8 +124,7 @@ def _refresh(text: str, repo: str, environment: str | None, form: str) -> int:
         raise ReconcileError("U818", f"{text!r} names no version", f"reconcile versions refresh {text}@v0")
     with project_of(repo, environment) as project:
         found = find_object(project.target, name)
-        engine, boundary = project.engine_for(found.pipeline), boundary_from_environment(os.environ)
-        done = refresh_version(project.target, name, Session(engine, report=ProgressLines(), tell=note, boundary=boundary))
+        done = project.pipeline(found.pipeline).refresh_version(f"{name.name}@{name.version}")
     if form == "json":
         said = {"pipeline": done.pipeline, "name": done.name, "version": f"v{done.number}"}
         rows = done.refreshed.result.rows

@@ -21,7 +21,8 @@ from typing import Any
 from reconciler.engine.dead_letters import DEAD_LETTER_FOLDER
 from reconciler.engine.protocol import Engine
 from reconciler.registry.model import Head
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording_sinks import Message
 from tests.engine.delta_writer import DeltaWriter
 from tests.kafka.broker import Broker, Received

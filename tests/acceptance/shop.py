@@ -13,7 +13,8 @@ from typing import Any
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import Engine
 from reconciler.registry.model import Head
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 
 PIPELINE_YAML = """\
 apiVersion: reconciler/v1
@@ -133,7 +134,7 @@ def contents(root: Path) -> dict[str, Any]:
 
 def state(root: Path, engine: Engine) -> dict[str, Any]:
     """The registry's head less what differs between two runs of the same (ids, times, epochs of leases)."""
-    stored = open_shop(root, engine)._project.target.registry.head("shop")
+    stored = open_shop(root, engine).target.registry.head("shop")
     assert stored is not None
     head: Head = stored.value
     assert head.applied is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.registry.protocol import History
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
 
 

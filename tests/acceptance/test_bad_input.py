@@ -25,7 +25,7 @@ from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.run.running import run_pipeline
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.service.status import ConnectorStatus
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
@@ -114,7 +114,7 @@ class Lake:
 
     def run(self) -> None:
         """The live run, until it is to stop."""
-        target, running = self.pipeline()._project.target, Session(self.engine)
+        target, running = self.pipeline().target, Session(self.engine)
         run_pipeline(target, "shop", running, once=False, interval_seconds=0.2, stop=self.stopping.is_set)
 
     def pipeline(self) -> Pipeline:

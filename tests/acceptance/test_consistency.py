@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 
 pytestmark = pytest.mark.spark
 

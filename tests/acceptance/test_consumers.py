@@ -259,11 +259,11 @@ def test_killed_while_it_is_staged_or_promoted_it_ends_the_same(pair: Pair, said
     pair.write("grades", LESS)
     if point.startswith("stage"):
         with pytest.raises(Crash):
-            pair.pipeline("grades").stage(boundary=crash_at(point))
+            pair.pipeline("grades").observed(boundary=crash_at(point)).stage()
     else:
         said("apply", "grades", "--no-promote")
         with pytest.raises(Crash):
-            pair.pipeline("grades").promote(boundary=crash_at(point))
+            pair.pipeline("grades").observed(boundary=crash_at(point)).promote()
     if moves:
         pair.sell((2, "Bob", 50))
     said("apply", "grades")

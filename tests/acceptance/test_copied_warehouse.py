@@ -71,7 +71,7 @@ def test_a_copy_does_not_take_what_the_other_one_sent_for_its_own(first: Shop, s
     assert rows_in(sink) == [1, 2], "nothing of the copy"
     assert second.head().outputs["v.lake"].sending is not None, "nothing is ticked off"
     assert rows_in(second.root / "other") == [1, 3], "its other output goes on"
-    events = read_events(second.pipeline._project.target.registry, "shop")
+    events = read_events(second.pipeline.target.registry, "shop")
     told = [one.details["code"] for one in events if one.event == Event.CONNECTOR_FAILING.value]
     assert told == ["X756"]
 

@@ -48,7 +48,7 @@ class Watched(Faults):
 
 def counts(root: Path) -> dict[str, int]:
     """All counts of all connectors, as the report has them."""
-    report = opened(root)._project.target.registry.report("shop") or {}
+    report = opened(root).target.registry.report("shop") or {}
     known: JsonObject = report.get("connectors") or {}
     absent = {f"{key} {count}": 0 for key in BEFORE for count in COUNTS}
     return absent | {f"{key} {count}": int(told.get(count) or 0) for key, told in known.items() for count in COUNTS}
@@ -141,7 +141,7 @@ def test_status_shows_the_counts_while_a_run_replays(origin: Path, tmp_path: Pat
     shown: list[tuple[str, int]] = []
 
     def look() -> dict[str, int]:
-        told = (opened(root)._project.target.registry.report("shop") or {})["state"]
+        told = (opened(root).target.registry.report("shop") or {})["state"]
         shown.append((told, connector(root, "log.lines").rows))
         return counts(root)
 

@@ -88,7 +88,7 @@ def test_an_apply_killed_there_and_applied_again_ends_the_same(
     root = copy_of(baseline, tmp_path / "shop")
     before = contents(root)
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+        open_shop(root, spark_engine).observed(boundary=_crash(boundary)).apply()
     _readers_see_whole_states(root, before, undisturbed["contents"])
 
     result = open_shop(root, spark_engine).apply()
@@ -107,7 +107,7 @@ def _held_by_a_run(root: Path, engine: Engine) -> Iterator[None]:
     held, ended = threading.Event(), threading.Event()
 
     def run() -> None:
-        registry = open_shop(root, engine)._project.target.registry
+        registry = open_shop(root, engine).target.registry
         with hold_lease(registry, "shop", this_process("run")) as lease:
             held.set()
             while not lease.wanted() and not ended.is_set():
@@ -135,9 +135,9 @@ def test_an_apply_beside_a_run_killed_there_and_applied_again_ends_the_same(
     with _held_by_a_run(root, spark_engine):
         if boundary:
             with pytest.raises(Crash):
-                open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+                open_shop(root, spark_engine).observed(boundary=_crash(boundary)).apply()
         else:
-            open_shop(root, spark_engine).apply(report=lambda one: told.append(one.detail))
+            open_shop(root, spark_engine).observed(report=lambda one: told.append(one.detail)).apply()
     # Nothing moved: what was built beside the run is what is published.
     assert len([detail for detail in told if "built beside" in detail]) == (0 if boundary else 2 * 3)
 
@@ -152,7 +152,7 @@ def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
 ) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).apply(boundary=crash_at("bootstrap_view:effected"))
+        open_shop(root, spark_engine).observed(boundary=crash_at("bootstrap_view:effected")).apply()
     copied = (root / "pipelines/shop/program.sql").read_text().replace("MAX(twice)", "MIN(twice)")
     (root / "pipelines/shop/program.sql").write_text(copied)
 
@@ -164,7 +164,7 @@ def test_a_journal_is_finished_under_its_own_digest_though_the_files_changed(
     pipeline = open_shop(root, spark_engine)
     from reconciler.registry.protocol import History
 
-    applies = pipeline._project.target.registry.history(History.APPLIES, "shop")
+    applies = pipeline.target.registry.history(History.APPLIES, "shop")
     assert [row["plan_digest"] for row in applies][1] == undisturbed["state"]["plan"]
     assert len(applies) == 3
 
@@ -175,7 +175,7 @@ def test_a_journal_is_finished_though_the_files_are_broken(
 ) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).apply(boundary=crash_at("publish_view:effected"))
+        open_shop(root, spark_engine).observed(boundary=crash_at("publish_view:effected")).apply()
     (root / "pipelines/shop/program.sql").write_text("CREATE NONSENSE;")
     with pytest.raises(ManifestInvalid):
         open_shop(root, spark_engine).apply()
@@ -188,7 +188,7 @@ def test_queries_are_answered_from_the_published_step_while_an_apply_is_open(
 ) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).apply(boundary=crash_at("drop_relation:before"))
+        open_shop(root, spark_engine).observed(boundary=crash_at("drop_relation:before")).apply()
     pipeline = open_shop(root, spark_engine)
     rows = list(pipeline.query("SELECT c.total, o.n FROM changed c CROSS JOIN over_altered o"))
     assert [(str(row["total"]), row["n"]) for row in rows] == [("61.50", 2)]
@@ -200,7 +200,7 @@ def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_do
 ) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).execute(INSERT, boundary=_crash(boundary))
+        open_shop(root, spark_engine).observed(boundary=_crash(boundary)).execute(INSERT)
 
     open_shop(root, spark_engine).run_once()
 
@@ -215,7 +215,7 @@ def test_a_statement_killed_there_is_finished_by_whoever_comes_next_and_never_do
 def test_an_apply_replays_a_step_that_was_left_open_first(baseline: Path, tmp_path: Path, spark_engine: Engine) -> None:
     root = copy_of(baseline, tmp_path / "shop")
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).execute(INSERT, boundary=crash_at("table:effected"))
+        open_shop(root, spark_engine).observed(boundary=crash_at("table:effected")).execute(INSERT)
     open_shop(root, spark_engine).apply()
     assert (stored_rows(root, "changed") or [])[0][0] == 5
 
@@ -300,7 +300,7 @@ def test_tables_that_evolve_keep_their_rows_wherever_the_apply_is_killed(
     root = copy_of(evolving, tmp_path / "shop", EVOLVED, more=MOVED)
     before = contents(root)
     with pytest.raises(Crash):
-        open_shop(root, spark_engine).apply(boundary=_crash(boundary))
+        open_shop(root, spark_engine).observed(boundary=_crash(boundary)).apply()
     found = contents(root)
     for relation, rows in evolved["contents"].items():
         assert found.get(relation) in (before.get(relation), rows), relation

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from tests.acceptance.shop import open_shop, stored_columns, stored_rows
 
 pytestmark = pytest.mark.spark

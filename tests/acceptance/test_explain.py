@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.base.schema_files import validator
 from reconciler.cli.main import run
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

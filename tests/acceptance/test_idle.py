@@ -69,7 +69,7 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
     write_shop(tmp_path, PROGRAM, more=CONNECTORS.format(topic=topic, servers=kafka_broker.bootstrap))
     pipeline = open_shop(tmp_path, spark_engine)
     pipeline.apply()
-    target = pipeline._project.target
+    target = pipeline.target
     engine, stopping = Looking(spark_engine), threading.Event()
     running = Session(engine, tell=lambda message: None)  # type: ignore[arg-type]
     thread = threading.Thread(
@@ -83,12 +83,12 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
         settled = engine.looks + 4
         wait_until(lambda: engine.looks > settled, 60)
         before, seen, files = jobs(), engine.looks, files_below(tmp_path)
-        head = pipeline._project.target.registry.head("shop")
+        head = pipeline.target.registry.head("shop")
 
         wait_until(lambda: engine.looks >= seen + 2 * ROUNDS, 120)
 
         assert jobs() - before == 0
-        assert pipeline._project.target.registry.head("shop") == head
+        assert pipeline.target.registry.head("shop") == head
         assert (changed := files_below(tmp_path).items() - files.items()) == set(), changed
 
         # That it was alive all the time: what comes is seen, and a job that runs is counted.

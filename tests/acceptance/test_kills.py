@@ -40,7 +40,7 @@ def _killed_apply_ends_the_same(
     root = copy_of(baseline, tmp_path / "shop")
     killed = reconcile(root, "apply", "shop", crash_at=boundary)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    lease = open_shop(root, engine)._project.target.registry.lease("shop")
+    lease = open_shop(root, engine).target.registry.lease("shop")
     assert lease is not None
     assert not lease.value.released
 

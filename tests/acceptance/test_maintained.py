@@ -320,7 +320,7 @@ def test_what_was_kept_is_read_after_a_prune(maintained: Shop, first: First) -> 
 def test_an_apply_that_dies_is_finished_by_the_next(shop: Shop, first: First, point: str) -> None:
     shop.write(SECOND)
     with pytest.raises(Crash):
-        open_shop(shop.root, RecordingEngine(DeltaWriter())).apply(boundary=crash_at(point))
+        open_shop(shop.root, RecordingEngine(DeltaWriter())).observed(boundary=crash_at(point)).apply()
     shop("apply", "shop")
     assert stored_rows(shop.root, "total-v0") == first() != stored_rows(shop.root, "total")
     assert shop.states()["v0"] == "maintained"

@@ -25,7 +25,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.plan.model import Plan
 from reconciler.run.running import run_pipeline
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.state.events import LoggedEvent
 from tests.kafka.broker import Broker
 from tests.shops.lineitem import wait_until
@@ -147,7 +147,7 @@ class Shop:
 
     def rows(self, relation: str) -> list[str]:
         """What is published."""
-        stored = self.pipeline()._project.target.registry.head("shop")
+        stored = self.pipeline().target.registry.head("shop")
         assert stored is not None
         assert stored.value.published is not None
         placement = stored.value.published.relations[relation]
@@ -158,7 +158,7 @@ class Shop:
         return delta_rows(self.root / "out" / folder)
 
     def positions(self) -> dict[str, Any]:
-        stored = self.pipeline()._project.target.registry.head("shop")
+        stored = self.pipeline().target.registry.head("shop")
         assert stored is not None
         return dict(stored.value.positions)
 
@@ -463,7 +463,7 @@ def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_n
     shop.program = PROGRAM + "CREATE MATERIALIZED VIEW large AS SELECT id FROM notes WHERE id >= 2;\n"
     shop.connectors["large.to_lake"] = to_delta("large")
     stopping = threading.Event()
-    target = shop.pipeline()._project.target
+    target = shop.pipeline().target
     going = threading.Thread(
         target=lambda: run_pipeline(
             target, "shop", Session(shop.engine), once=False, interval_seconds=0.2, stop=stopping.is_set
@@ -487,7 +487,7 @@ def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_n
         shop.write()
         plan = shop.pipeline().plan()
         shop.pipeline().approve(plan.digest)
-        shop.pipeline().apply(boundary=while_it_builds)
+        shop.pipeline().observed(boundary=while_it_builds).apply()
         one_more_step()
         wait_until(lambda: shop.sink("large") == shop.rows("large"), 120)
     finally:

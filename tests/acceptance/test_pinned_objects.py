@@ -178,7 +178,7 @@ def test_a_crash_on_the_way(shop: Shop, boundary: str) -> None:
     pins = EVOLVE + "  tables: {orders: {version: v0}}\n  functions: {tax: {version: v0}}\n"
     shop.write(LAST, pins)
     with pytest.raises(Crash):
-        Project.open(shop.root, engine=shop.engine).pipeline("shop").apply(boundary=crash_at(boundary))
+        Project.open(shop.root, engine=shop.engine).pipeline("shop").observed(boundary=crash_at(boundary)).apply()
     shop("apply", "shop")
     assert shop.numbers() == {"orders": "v0 active", "tax": "v0 active", "total": "v0 active"}
     assert stored_rows(shop.root, "orders") == [(1, 10)]

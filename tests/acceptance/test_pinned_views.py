@@ -196,7 +196,7 @@ def test_a_pin_whose_apply_dies_anywhere_is_in_force_after_the_next(shop: Shop, 
     shop.pin("v1")
     pipeline = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
     with pytest.raises(Crash):
-        pipeline.apply(boundary=crash_at(name))
+        pipeline.observed(boundary=crash_at(name)).apply()
     shop("apply", "shop")
     assert shop.active() == "v1 active"
     assert len(shop("versions", "list", "total").splitlines()) == 2 + 3, "no number was given anew"

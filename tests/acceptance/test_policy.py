@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.base.errors import PlanRejected
 from reconciler.registry.protocol import History
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.git_shop import ONE, Shop
 from tests.acceptance.shop import write_shop

@@ -13,7 +13,7 @@ from reconciler import Project
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from tests.acceptance.shop import write_shop
 
 FIRST = """\
@@ -157,7 +157,7 @@ def test_the_command_says_as_of_which_step(root: Path, spark_engine: Engine, cap
 
 def test_rows_that_are_gone_are_said_to_be(copied: Path, spark_engine: Engine) -> None:
     shop = Project.open(copied, engine=spark_engine).pipeline("shop")
-    head = shop._project.target.registry.head("shop")
+    head = shop.target.registry.head("shop")
     assert head is not None
     assert head.value.published is not None
     folder = copied / "warehouse" / head.value.published.relations["total"].location

@@ -246,7 +246,7 @@ def test_a_crash_on_the_way_leaves_either_rows(shop: Shop, boundary: str) -> Non
     before = shop.read("total@v0")[0]
     pipeline = Project.open(shop.root, engine=shop.engine).pipeline("shop")
     with pytest.raises(Crash):
-        pipeline.refresh_version("total@v0", boundary=crash_at(boundary))
+        pipeline.observed(boundary=crash_at(boundary)).refresh_version("total@v0")
     is_done = boundary in ("refresh:recorded", "refresh:told")
     assert (shop.read("total@v0")[0] != before) is is_done
     assert "no changes" in shop("plan", "shop")

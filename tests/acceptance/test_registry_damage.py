@@ -13,7 +13,7 @@ from deltalake import QueryBuilder, write_deltalake
 
 from reconciler.cli.main import run
 from reconciler.delta.documents import DocumentTable
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

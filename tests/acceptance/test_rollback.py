@@ -536,9 +536,9 @@ def _places() -> list[Any]:
 def test_killed_anywhere_it_ends_the_same(shop: Shop, boundary: str, then: str) -> None:
     name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):
-        Project.open(shop.root, engine=shop.engine).pipeline("shop").rollback(
-            "total@v0", boundary=crash_at(name, int(occurrence or "1"))
-        )
+        Project.open(shop.root, engine=shop.engine).pipeline("shop").observed(
+            boundary=crash_at(name, int(occurrence or "1"))
+        ).rollback("total@v0")
     has_begun = boundary != "open:before"
     is_done = boundary in ("commit_snapshot:effected", "commit_snapshot:recorded")
     if then == "apply":

@@ -100,7 +100,7 @@ def test_killed_on_the_way_it_ends_the_same(
     name, _, occurrence = boundary.partition("#")
     ran, here = jobs(), Project.open(said.root, engine=spark_engine).pipeline("shop")
     with pytest.raises(Crash):
-        here.rollback("revenue", boundary=crash_at(name, int(occurrence or "1")))
+        here.observed(boundary=crash_at(name, int(occurrence or "1"))).rollback("revenue")
     assert "finished an earlier apply" in said("rollback", "revenue")
     assert contents(said.root) == before
     assert jobs() == ran

@@ -115,7 +115,7 @@ class River:
         return {name: netted_sink(given) for name, given in sorted(self.sinks.messages.items())}
 
     def withdrawn_steps(self) -> int:
-        rows = open_river(self.root, self.engine())._project.target.registry.history(History.STEPS, PIPELINE)
+        rows = open_river(self.root, self.engine()).target.registry.history(History.STEPS, PIPELINE)
         return sum(row["kind"] == "withdrawn" for row in rows)
 
 

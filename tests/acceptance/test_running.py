@@ -207,7 +207,7 @@ def test_a_statement_over_which_a_view_fails_is_put_back_whole(
     pipeline.apply()
     pipeline.execute("INSERT INTO kept VALUES (1, 4)")
     with pytest.raises(Crash if boundary else EngineError):
-        pipeline.execute("INSERT INTO kept VALUES (2, 0)", crash_at(boundary) if boundary else no_boundary)
+        pipeline.observed(boundary=crash_at(boundary) if boundary else no_boundary).execute("INSERT INTO kept VALUES (2, 0)")
     if boundary is None:
         assert len(stored_rows(tmp_path, "kept") or []) == 1
         assert len(stored_rows(tmp_path, "same") or []) == 1
@@ -269,7 +269,7 @@ def test_two_applies_at_once_one_applies_the_other_says_who_holds_the_lease(
             inside.set()
             assert go_on.wait(60)
 
-    first = threading.Thread(target=lambda: open_shop(root, spark_engine).apply(boundary=pause))
+    first = threading.Thread(target=lambda: open_shop(root, spark_engine).observed(boundary=pause).apply())
     first.start()
     assert inside.wait(60)
     with pytest.raises(LeaseHeld) as caught:
@@ -286,7 +286,7 @@ def test_a_live_run_hands_over_to_an_apply_at_a_step_boundary_and_goes_on(files:
     told: list[str] = []
 
     def live() -> None:
-        target = open_shop(files, spark_engine)._project.target
+        target = open_shop(files, spark_engine).target
         run_pipeline(
             target, "shop", Session(spark_engine, tell=told.append), once=False, interval_seconds=0.1, stop=stop.is_set
         )

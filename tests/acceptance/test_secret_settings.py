@@ -12,7 +12,7 @@ from reconciler.apply.applying import Desired, Wanted, apply_pipeline
 from reconciler.environment.session import Session
 from reconciler.environment.source import files_of
 from reconciler.project.snapshot.model import take_snapshot
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.applied import AppliedState
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import compile_desired

@@ -525,7 +525,9 @@ def test_two_who_stage_at_once_leave_one_of_them(shop: Shop) -> None:
     shop.write(SECOND)
     other = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
     boundary = once_at("stage_view:effected", other.stage)
-    first = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").stage(boundary=boundary)
+    first = (
+        Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").observed(boundary=boundary).stage()
+    )
     assert first.did_nothing
     assert shop.states("total") == {"v1": "staged", "v0": "active"}
     head = shop.head()
@@ -540,6 +542,8 @@ def test_an_apply_meanwhile_is_noticed(shop: Shop) -> None:
     shop.write(SECOND)
     other = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
     boundary = once_at("stage_view:effected", other.apply)
-    result = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").stage(boundary=boundary)
+    result = (
+        Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").observed(boundary=boundary).stage()
+    )
     assert result.staged is None
     is_right(shop)

@@ -201,7 +201,9 @@ def test_who_dies_while_staging_leaves_the_run_going(shop: Shop, point: str) -> 
         wait_until(lambda: shop.step() == 1)
         shop.write(SECOND)
         with pytest.raises(Crash):
-            Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").stage(boundary=crash_at(point))
+            Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").observed(
+                boundary=crash_at(point)
+            ).stage()
         ingested(shop, 2)
         shop("apply", "shop", "--no-promote")
         assert shop.states() == {"v1": "staged", "v0": "active"}
@@ -218,7 +220,7 @@ def test_a_step_between_promoting_s_parts_is_part_of_what_is_promoted(shop: Shop
         shop.write(SECOND)
         shop("apply", "shop", "--no-promote")
         boundary = once_at(point, lambda: shop.put(2))
-        Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").promote(boundary=boundary)
+        Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop").observed(boundary=boundary).promote()
         wait_until(lambda: shop.orders() == 2)
         ingested(shop, 3)
     assert shop.states() == {"v1": "active", "v0": ""}

@@ -2,19 +2,17 @@
 text otherwise plans nothing by itself, whatever a cache holds; a setting that decides results is seen with a warm cache."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import PIPELINE_YAML, write_shop
 from tests.engine.delta_writer import DeltaWriter
+from tests.shops.another_version import REPOSITORY, run_version, write_another_version
 
 PROGRAM = """\
 CREATE FUNCTION doubled(x BIGINT) RETURNS BIGINT AS x * 2;
@@ -25,8 +23,6 @@ CREATE MATERIALIZED VIEW v AS SELECT a FROM l GROUP BY a;
 CREATE MATERIALIZED VIEW w AS SELECT a.*, COUNT(*) OVER (PARTITION BY b) AS n FROM p AS a;
 CREATE MATERIALIZED VIEW days AS SELECT CAST(at AS DATE) AS day FROM t;
 """
-REPOSITORY = Path(__file__).parents[2]
-_COMMAND = "import sys; from reconciler.cli.main import main; main(sys.argv[1:])"
 
 
 @pytest.fixture(scope="module")
@@ -51,29 +47,13 @@ def root(applied: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Another version of reconciler: all of its canonical texts are written otherwise."""
-    folder = tmp_path_factory.mktemp("upgraded")
-    shutil.copytree(REPOSITORY / "reconciler", folder / "reconciler", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(REPOSITORY / "schemas", folder / "reconciler" / "schemas", dirs_exist_ok=True)
-    file = folder / "reconciler" / "sql" / "canonicalise.py"
-    before = file.read_text()
-    after = before.replace('return " ".join(without_redundant(', 'return "version 2 " + " ".join(without_redundant(')
-    assert after != before
-    file.write_text(after)
-    return folder
+    return write_another_version(tmp_path_factory.mktemp("upgraded"))
 
 
 def plans(root: Path, cache: str, version: Path = REPOSITORY) -> list[dict[str, Any]]:
     """All plans, by a process of its own, of the version of reconciler in a folder."""
-    done = subprocess.run(
-        [sys.executable, "-c", _COMMAND, "plan", "--repo", str(root), "--format", "json"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "RECONCILE_CACHE": cache, "PYTHONPATH": str(version)},
-        cwd=version,
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)["plans"]
+    said = run_version(version, "plan", "--repo", str(root), "--format", "json", cache=cache)
+    found: list[dict[str, Any]] = json.loads(said)["plans"]
     return found
 
 

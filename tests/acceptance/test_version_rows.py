@@ -10,7 +10,7 @@ from reconciler.base.errors import ReconcileError
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.query.rows import ChangedRow
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
 

@@ -264,7 +264,7 @@ def test_a_crash_while_a_function_changes_under_a_pin(shop: Shop, boundary: str)
     shop.write(program("x * 9"), PIN)
     pipeline = Project.open(shop.root, engine=shop.engine).pipeline("shop")
     with pytest.raises(Crash):
-        pipeline.apply(boundary=crash_at(boundary))
+        pipeline.observed(boundary=crash_at(boundary)).apply()
     shop("apply", "shop")
     assert {name: shop.active(name) for name in ("tax", "total")} == {"tax": "v2 active", "total": "v0 active"}
     assert NO_CHANGES in shop("plan", "shop")

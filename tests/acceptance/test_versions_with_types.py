@@ -127,7 +127,7 @@ def test_a_crash_gives_no_number_twice(tmp_path: Path, capsys: pytest.CaptureFix
     shop.types("bigint")
     shop.write(program("BIGINT"))
     with pytest.raises(Crash):
-        Project.open(shop.root, engine=shop.engine).pipeline("shop").apply(boundary=crash_at(boundary))
+        Project.open(shop.root, engine=shop.engine).pipeline("shop").observed(boundary=crash_at(boundary)).apply()
     shop("apply", "shop")
     assert shop.numbers() == WIDER
     assert len(shop.states("total")) == 2

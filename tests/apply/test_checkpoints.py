@@ -21,7 +21,7 @@ from reconciler.registry.protocol import History
 from reconciler.retention.keeping import _checkpoints
 from reconciler.run.replaying import program_in_force
 from reconciler.run.restoring import _outputs
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
 from reconciler.versions.history import list_applies
 from tests.cells import mostly_slow
@@ -217,7 +217,7 @@ def test_killed_anywhere_a_restore_is_finished_by_whoever_comes_next(
 ) -> None:
     name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):
-        open_project(shop).restore("good", boundary=crash_at(name, int(occurrence or 1)))
+        open_project(shop).observed(boundary=crash_at(name, int(occurrence or 1))).restore("good")
     (shop / "in/left/2.json").unlink()
     open_project(shop).run_once()
     if boundary == "restore_intent:before":
@@ -236,7 +236,7 @@ def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path, boundary
     applies = list_applies(Project.open(shop).target, ["shop"])
     name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):
-        open_project(shop).restore("good", boundary=crash_at(name, int(occurrence)))
+        open_project(shop).observed(boundary=crash_at(name, int(occurrence))).restore("good")
     assert list_applies(Project.open(shop).target, ["shop"]) == applies, "what is not in force yet is not told"
     registry = Project.open(shop).target.registry
     head, lease = registry.head("shop"), registry.lease("shop")
@@ -329,7 +329,7 @@ def test_a_takeover_of_anothers_checkpoint_is_finished_too(boundary: str, shop: 
     name, _, occurrence = boundary.partition("#")
     project = Project.open(shop, engine=recording())
     with pytest.raises(Crash):
-        project.new_pipeline("twin").restore("good", "shop", boundary=crash_at(name, int(occurrence or 1)))
+        project.new_pipeline("twin").observed(boundary=crash_at(name, int(occurrence or 1))).restore("good", "shop")
     folder = shop / "pipelines/twin"
     shutil.copytree(shop / "pipelines/shop", folder)
     (folder / "program.sql").write_text(PROGRAM)

@@ -10,7 +10,8 @@ from reconciler.apply.impact import impact_of, measure
 from reconciler.apply.planning import plan_between
 from reconciler.plan.impact import Impact, Measure, Measures, ReadImpact, TableImpact
 from reconciler.registry.model import Head
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.state.applied import read_applied
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import read_desired
@@ -33,17 +34,17 @@ def root(applied: Path, tmp_path: Path) -> Path:
 
 
 def head_of(shop: Pipeline) -> Head:
-    stored = shop._project.target.registry.head("shop")
+    stored = shop.target.registry.head("shop")
     assert stored is not None
     return stored.value
 
 
 def measures_of(shop: Pipeline, head: Head) -> Measures:
-    return measure(shop._project.target, head, ())
+    return measure(shop.target, head, ())
 
 
 def found(shop: Pipeline, head: Head) -> Impact:
-    target = shop._project.target
+    target = shop.target
     applied, desired = read_applied(target, "shop"), read_desired(target, "shop")
     plan = plan_between(target, "shop", applied, desired)
     before, after = (snapshot.program if snapshot else None for snapshot in (applied.snapshot, desired))
@@ -69,12 +70,12 @@ def test_the_figures_of_the_head_make_the_impact(root: Path) -> None:
 def test_the_figures_of_the_head_cost_no_look_at_any_table(root: Path) -> None:
     shop = shop_at(root)
     before = found(shop, head_of(shop))
-    applied, desired = read_applied(shop._project.target, "shop"), read_desired(shop._project.target, "shop")
-    plan = plan_between(shop._project.target, "shop", applied, desired)
+    applied, desired = read_applied(shop.target, "shop"), read_desired(shop.target, "shop")
+    plan = plan_between(shop.target, "shop", applied, desired)
     shutil.rmtree(root / "warehouse" / "shop")
     assert applied.snapshot is not None
     assert desired is not None
-    after = impact_of(shop._project.target, plan, head_of(shop), applied.snapshot.program, desired.program)
+    after = impact_of(shop.target, plan, head_of(shop), applied.snapshot.program, desired.program)
     assert after == before
 
 
@@ -96,7 +97,7 @@ def test_where_a_head_is_older_the_logs_are_read(root: Path) -> None:
     assert then.views[0].reads == now.views[0].reads == (ReadImpact("kept", 3, measures_of(shop, head)["kept"].bytes),)
     assert then.rows_read == now.rows_read
     assert then.seconds is None
-    measures = measure(shop._project.target, old, ["kept"])
+    measures = measure(shop.target, old, ["kept"])
     assert measures["kept"].bytes is not None
     assert measures["alter_me"].bytes is None, "nobody asked for it"
 
@@ -110,13 +111,13 @@ def test_a_table_that_is_gone_is_unknown_and_no_error(root: Path) -> None:
     log = root / "warehouse/shop/kept/_delta_log"
     for commit in log.glob("*.json"):
         commit.write_text("{ not json")
-    assert measure(shop._project.target, old, ["kept"])["kept"] == Measure(3, None, None, None)
+    assert measure(shop.target, old, ["kept"])["kept"] == Measure(3, None, None, None)
 
 
 def test_before_a_first_apply_nothing_is_known_and_tables_are_empty(tmp_path: Path) -> None:
     write_shop(tmp_path, AFTER)
     shop = Project.open(tmp_path, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
-    target = shop._project.target
+    target = shop.target
     desired = read_desired(target, "shop")
     assert desired is not None
     impact = impact_of(target, shop.plan(), None, None, desired.program)

@@ -13,7 +13,8 @@ from reconciler.delta.tables import statistics
 from reconciler.environment.session import Session
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -47,11 +48,11 @@ def shop(tmp_path: Path, engine: RecordingEngine) -> Pipeline:
 
 def apply(shop: Pipeline, engine: RecordingEngine, seconds: float) -> None:
     clock = ticking(seconds)
-    apply_pipeline(shop._project.target, "shop", Session(engine, clock=lambda: next(clock)))
+    apply_pipeline(shop.target, "shop", Session(engine, clock=lambda: next(clock)))
 
 
 def placements(shop: Pipeline) -> dict[str, Placement]:
-    stored = shop._project.target.registry.head("shop")
+    stored = shop.target.registry.head("shop")
     assert stored is not None
     assert stored.value.published is not None
     return dict(stored.value.published.relations)
@@ -73,7 +74,7 @@ def test_a_bootstrap_is_measured_by_the_clock_that_is_given(shop: Pipeline, engi
 
 def test_the_history_of_the_journal_has_the_figures(shop: Pipeline, engine: RecordingEngine) -> None:
     apply(shop, engine, 2.5)
-    rows = shop._project.target.registry.history(History.JOURNAL, "shop")
+    rows = shop.target.registry.history(History.JOURNAL, "shop")
     (result,) = [json.loads(row["result"]) for row in rows if json.loads(row["step"])["kind"] == "bootstrap_view"]
     assert (result["seconds"], result["rows_read"], result["rows"]) == (2.5, 0, 1)
 
@@ -93,7 +94,7 @@ def test_a_step_keeps_rows_and_bytes_of_what_it_writes(shop: Pipeline, engine: R
 
 def test_who_finds_a_build_complete_learns_no_time_from_it(shop: Pipeline, engine: RecordingEngine) -> None:
     with pytest.raises(Crash):
-        apply_pipeline(shop._project.target, "shop", Session(engine, boundary=crash_at("bootstrap_view:effected")))
+        apply_pipeline(shop.target, "shop", Session(engine, boundary=crash_at("bootstrap_view:effected")))
     apply(shop, engine, 2.5)
     found = placements(shop)["first"]
     assert (found.rows, found.seconds, found.rows_read) == (1, None, 0)
@@ -108,5 +109,5 @@ def test_a_refused_apply_leaves_no_figures(shop: Pipeline, engine: RecordingEngi
             raise EngineError("X731", "no")
 
     with pytest.raises(EngineError):
-        apply_pipeline(shop._project.target, "shop", Session(Refusing(DeltaWriter())))
+        apply_pipeline(shop.target, "shop", Session(Refusing(DeltaWriter())))
     assert placements(shop)["first"].seconds == 2.5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import PROGRAM

@@ -22,7 +22,8 @@ from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head
 from reconciler.run.running import run_pipeline
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.state.snapshots import read_snapshot
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
@@ -127,7 +128,7 @@ def opened(root: Path, engine: RecordingEngine | None = None) -> Pipeline:
 
 
 def head(root: Path) -> Head:
-    stored = opened(root)._project.target.registry.head("shop")
+    stored = opened(root).target.registry.head("shop")
     assert stored is not None
     return stored.value
 
@@ -148,7 +149,7 @@ def contents_at(root: Path, found: Head) -> dict[str, Contents]:
     """What readers of the published step read, having found that every view is what its query gives over the rest."""
     assert found.applied is not None
     assert found.published is not None
-    project = opened(root)._project
+    project = opened(root)
     assert found.applied.record is not None
     program = read_snapshot(project.target, "shop", found.applied.record).program
     placements, warehouse = found.published.relations, project.target.warehouse
@@ -184,7 +185,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
 
     def run() -> None:
         try:
-            target = opened(root)._project.target
+            target = opened(root).target
             engine = RecordingEngine(DeltaWriter())
             run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.02, stop=ended.is_set)
         except BaseException as error:
@@ -202,7 +203,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
 
 
 def is_held(root: Path) -> bool:
-    lease = opened(root)._project.target.registry.lease("shop")
+    lease = opened(root).target.registry.lease("shop")
     return lease is not None and lease.value.command == "run" and not lease.value.released
 
 
@@ -231,7 +232,7 @@ class Feeding:
 
 def apply(root: Path, engine: RecordingEngine, boundary: Boundary = no_boundary) -> tuple[ApplyResult, list[Progress]]:
     told: list[Progress] = []
-    target = opened(root)._project.target
+    target = opened(root).target
     return apply_pipeline(target, "shop", Session(engine, report=told.append, boundary=boundary)), told
 
 
@@ -402,7 +403,7 @@ def test_a_view_that_cannot_be_built_leaves_everything_as_it_was_and_the_run_alo
     with running(shop) as failures:
         with pytest.raises(EngineError):
             apply(shop, Hooked(refuse))
-        lease = opened(shop)._project.target.registry.lease("shop")
+        lease = opened(shop).target.registry.lease("shop")
         assert lease is not None
         assert (lease.value.command, lease.value.handover_to) == ("run", None)
     assert failures == []

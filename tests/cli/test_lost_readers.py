@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR
 from reconciler.cli.main import run
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.shops.emissions import OTHER_QUERY, Shop, lake

@@ -16,7 +16,7 @@ from pathlib import Path
 from reconciler import __version__
 from reconciler.environment.source import lock_path, write_text
 from reconciler.plan.lock import with_section
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.base.errors import EXIT_DONE, ReconcileError
 from reconciler.cli.main import run
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
 

@@ -11,7 +11,7 @@ from reconciler.environment.commits import Age, age_beside
 from reconciler.environment.merged import reach
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Reached, Stored
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
 from tests.consent.places import on_side
@@ -111,7 +111,7 @@ def test_what_was_undone_while_it_was_about_to_be_applied_is_not(cell: Cell, pip
 
     applied = newer.target.registry.head(pipeline)
     with pytest.raises(ApprovalRequired, match="older") as refusal:
-        older.pipeline(pipeline).apply(boundary=At("open:before", nothing_to_do))
+        older.pipeline(pipeline).observed(boundary=At("open:before", nothing_to_do)).apply()
     assert refusal.value.code == "A580"
     now = newer.target.registry.head(pipeline)
     assert applied is not None
@@ -128,9 +128,9 @@ def test_who_opened_a_journal_of_it_and_died_is_not_finished(cell: Cell, pipelin
         assert newer.pipeline(pipeline).apply().did_nothing
 
     with pytest.raises(Crash):
-        older.pipeline(pipeline).apply(boundary=At("open:before", nothing_to_do, crash="open:recorded"))
+        older.pipeline(pipeline).observed(boundary=At("open:before", nothing_to_do, crash="open:recorded")).apply()
     said: list[str] = []
-    assert newer.pipeline(pipeline).apply(tell=said.append).steps == ()
+    assert newer.pipeline(pipeline).observed(tell=said.append).apply().steps == ()
     assert "is not begun" in " ".join(said)
     assert newer.pipeline(pipeline).plan().changes_nothing
     assert newer.pipeline(pipeline).apply().did_nothing
@@ -145,7 +145,7 @@ def test_nothing_to_do_is_not_said_beside_a_journal_that_was_opened_meanwhile(ce
 
         def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
             with pytest.raises(Crash):
-                older.pipeline(pipeline).apply(boundary=At("", lambda: None, crash="commit_snapshot:intended"))
+                older.pipeline(pipeline).observed(boundary=At("", lambda: None, crash="commit_snapshot:intended")).apply()
             return super().replace_reached(pipeline, token, reached, write_id)
 
     target: Any = newer.target

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from reconciler.engine.protocol import Engine
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 
 ROOT = Path(__file__).parents[2]
 SCALE = "0.003"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import ReconcileError
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 
 _YAML = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: {0}}}\nspec: {{bootstrap_policy: allow}}\n"
 

@@ -18,7 +18,7 @@ from reconciler.plan.text_form import render_text
 from reconciler.project.program.settings import before_environments
 from reconciler.project.snapshot.model import take_snapshot
 from reconciler.registry.codec import head_to_json
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.applied import AppliedState
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.desired import compile_desired

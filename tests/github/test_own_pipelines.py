@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.engine.protocol import Engine
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from tests.github.host import ACTION, ROOT, WORKFLOW, Runner, read, step
 
 RECONCILE = Path(sys.executable).with_name("reconcile")

@@ -14,7 +14,8 @@ from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import contents, stored_columns, stored_rows
 from tests.cells import mostly_slow
@@ -89,7 +90,7 @@ def opened(root: Path, engine: RecordingEngine | None = None) -> Pipeline:
 
 
 def head(root: Path) -> Head:
-    stored = opened(root)._project.target.registry.head("shop")
+    stored = opened(root).target.registry.head("shop")
     assert stored is not None
     return stored.value
 
@@ -229,7 +230,7 @@ def test_an_apply_killed_there_and_applied_again_ends_the_same(
 ) -> None:
     name, _, occurrence = boundary.partition("#")
     with pytest.raises(Crash):
-        opened(shop).apply(boundary=crash_at(name, int(occurrence or "1")))
+        opened(shop).observed(boundary=crash_at(name, int(occurrence or "1"))).apply()
     opened(shop).apply()
     assert state(shop) == undisturbed["state"]
     assert contents(shop) == undisturbed["contents"]
@@ -265,7 +266,7 @@ def test_a_view_that_reads_a_column_to_come_reads_null_there(shop: Path) -> None
 
 def test_a_head_of_an_older_version_has_no_former_names(shop: Path) -> None:
     with pytest.raises(Crash):
-        opened(shop).apply(boundary=crash_at("create_table:before"))
+        opened(shop).observed(boundary=crash_at("create_table:before")).apply()
     found = head(shop)
     assert found.journal is not None
     assert dict(found.journal.formerly) == {"again_too.arriving": "again.files"}

@@ -29,7 +29,7 @@ from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.stored import Transaction as Ours
 from reconciler.materialize.withdrawing import ingest_transaction
 from reconciler.registry.intents import Writer
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.lease import Holder, hold_lease
 from reconciler.testing.recording import RecordingEngine
 from tests.cells import mostly_slow
@@ -243,7 +243,7 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path
             raise Gone
 
     with pytest.raises(Gone):
-        open_project(root).execute("INSERT INTO a VALUES (99)", leave)
+        open_project(root).observed(boundary=leave).execute("INSERT INTO a VALUES (99)")
     head = registry.head("shop")
     assert head is not None
     assert head.value.intent is not None
@@ -254,7 +254,7 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path
     expired = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host=elsewhere.host)
     registry.replace_lease("shop", lease.token, expired, "expired")
     told: list[str] = []
-    open_project(root).execute("INSERT INTO b VALUES (5, 'after')", tell=told.append)
+    open_project(root).observed(tell=told.append).execute("INSERT INTO b VALUES (5, 'after')")
     assert any("its writer was taken over" in message for message in told)
     assert [row for row in everything(root)["a"] if row[0] == 99] == []
     assert len(everything(root)["b"]) == len(before["b"]) + 1

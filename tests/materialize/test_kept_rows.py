@@ -11,7 +11,8 @@ from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import ViewBuild
 from reconciler.registry.model import Head
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.versioned_shop import held_by_a_run
@@ -51,7 +52,7 @@ class Shop:
         pipeline, engine = self.pipeline()
         crash = {"boundary": crash_at(boundary)} if boundary else {}
         try:
-            pipeline.apply(report=lambda one: self.told.append(one.detail), **crash)
+            pipeline.observed(report=lambda one: self.told.append(one.detail), **crash).apply()
         finally:
             built = [call.view for call in engine.calls if isinstance(call, ViewBuild)]
         return built
@@ -60,7 +61,7 @@ class Shop:
         self.pipeline()[0].execute(sql)
 
     def head(self) -> Head:
-        stored = self.pipeline()[0]._project.target.registry.head("shop")
+        stored = self.pipeline()[0].target.registry.head("shop")
         assert stored is not None
         return stored.value
 
@@ -146,7 +147,7 @@ def test_commits_that_change_no_data_leave_rows_current(shop: Shop) -> None:
 
 def _put_placement(shop: Shop, name: str, version: int) -> None:
     """The head as if a step had published that version of a table."""
-    registry = shop.pipeline()[0]._project.target.registry
+    registry = shop.pipeline()[0].target.registry
     stored = registry.head("shop")
     assert stored is not None
     assert stored.value.published is not None
@@ -271,7 +272,7 @@ def test_a_table_that_goes_once_others_are_published_is_computed_then(shop: Shop
 def test_beside_a_live_run_nothing_is_computed_either(shop: Shop) -> None:
     before = shop.rows()
     shop.apply(SQL.replace(*CHANGES["view"]))
-    registry = shop.pipeline()[0]._project.target.registry
+    registry = shop.pipeline()[0].target.registry
     with held_by_a_run(registry):
         assert shop.apply(SQL) == []
     assert shop.rows() == before

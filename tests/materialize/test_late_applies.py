@@ -19,7 +19,8 @@ from reconciler.materialize.effects import Builder, Effects
 from reconciler.materialize.taking_back import take_back
 from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Stored
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.state.journal import OpenJournal
 from reconciler.state.snapshots import read_snapshot
 from reconciler.testing.recording import RecordingEngine
@@ -53,7 +54,7 @@ def opened(root: Path, engine: RecordingEngine | None = None) -> Pipeline:
 
 
 def stored_head(root: Path) -> Stored[Head]:
-    stored = opened(root)._project.target.registry.head("shop")
+    stored = opened(root).target.registry.head("shop")
     assert stored is not None
     return stored
 
@@ -78,7 +79,7 @@ def shop(baseline: Path, tmp_path: Path) -> Path:
 
 
 def late_effects(root: Path, journal: Journal, head: Head) -> Effects:
-    target = opened(root)._project.target
+    target = opened(root).target
     assert journal.record is not None
     assert head.published is not None
     program = read_snapshot(target, "shop", journal.record).program
@@ -109,7 +110,7 @@ def test_an_effect_that_comes_late_changes_nothing(kind: str, shop: Path) -> Non
         write_shop(shop, AFTER)
     assert kind in {step.KIND for step in opened(shop).plan().steps}
     with pytest.raises(Crash):
-        opened(shop).apply(boundary=crash_at(f"{kind}:intended"))
+        opened(shop).observed(boundary=crash_at(f"{kind}:intended")).apply()
     head = stored_head(shop).value
     assert head.journal is not None
     effects, entry = late_effects(shop, head.journal, head), intended_of(head.journal, kind)
@@ -135,7 +136,7 @@ def test_taking_back_that_comes_late_removes_nothing(shop: Path) -> None:
     before = contents(shop)
     dies: Callable[[str], None] = crash_at("bootstrap_view:intended")
     with pytest.raises(Crash):
-        opened(shop).apply(boundary=dies)
+        opened(shop).observed(boundary=dies).apply()
     late = stored_head(shop)
     with pytest.raises(EngineError):
         opened(shop, Refusing(DeltaWriter())).apply()
@@ -145,7 +146,7 @@ def test_taking_back_that_comes_late_removes_nothing(shop: Path) -> None:
     opened(shop).execute("INSERT INTO fresh VALUES (1)")
     found = contents(shop)
 
-    target = opened(shop)._project.target
+    target = opened(shop).target
     assert late.value.journal is not None
     aborting = replace(late.value, journal=replace(late.value.journal, aborting=True))
     work = OpenJournal(target.registry, replace(late, value=aborting), lambda name: None)
@@ -186,7 +187,7 @@ def test_a_build_that_comes_late_writes_into_a_folder_that_nobody_else_uses(shop
 
 
 def expire_lease(root: Path) -> None:
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     lease = registry.lease("shop")
     assert lease is not None
     past = (datetime.now(UTC) - timedelta(seconds=5)).isoformat(timespec="milliseconds")

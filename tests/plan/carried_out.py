@@ -116,17 +116,22 @@ class Tally:
 
 
 def wrong_spares(
-    seed: int, compute: Compute, tally: Tally, plain: bool = False, names_are_data: bool = False
+    seed: int,
+    compute: Compute,
+    tally: Tally,
+    plain: bool = False,
+    names_are_data: bool = False,
+    about_spelling: bool = False,
 ) -> Iterator[str]:
     """Make the program and the edit of a seed, plan it, and tell what the plan leaves wrongly. `names_are_data`: letter
     case of names counts in it, whatever its queries hold."""
     chance = random.Random(seed)
-    before = replace(program(chance, plain), names_are_data=names_are_data)
+    before = replace(program(chance, plain, about_spelling), names_are_data=names_are_data)
     applied = snapshot_of(before.files)
     if applied is None:
         return
     for _ in range(3):
-        after, edit = edited(chance, before, plain)
+        after, edit = edited(chance, before, plain, about_spelling)
         desired = snapshot_of(after.files)
         if desired is not None and not resolve_moves(applied.program, desired.program).diagnostics:
             yield from _compared(seed, edit, before, after, applied, desired, chance, compute, tally)

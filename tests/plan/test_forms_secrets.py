@@ -33,7 +33,7 @@ from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.plan.test_forms import POLICIES
 

@@ -18,6 +18,7 @@ from tests.plan.wide_programs import SETTINGS
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SEEDS = 5200
+SPELLED_SEEDS = 600
 PLANS = 3000
 # Rows are few: what takes the time is to compile code and to schedule tasks.
 _SETTINGS = {
@@ -82,6 +83,14 @@ def computed(spark_engine: Engine) -> Compute:
 def _seeds() -> range:
     start, _, stop = os.environ.get("RECONCILE_SEEDS", f"0:{SEEDS}").partition(":")
     return range(int(start), int(stop))
+
+
+def test_what_a_plan_leaves_shows_names_as_they_are_spelled(computed: Compute) -> None:
+    tally, found = Tally(), []
+    for seed in range(SPELLED_SEEDS):
+        found += wrong_spares(seed, computed, tally, names_are_data=True, about_spelling=True)
+    assert found == [], "\n".join(found[:5])
+    assert tally.compared > SPELLED_SEEDS / 10
 
 
 def test_what_a_plan_leaves_is_what_its_query_gives(computed: Compute) -> None:

@@ -91,6 +91,7 @@ class _Maker:
     functions: Columns = ()
     plain: bool = False
     setting: str = ""
+    about_spelling: bool = False
 
     def relation(self) -> str:
         return self.chance.choice([*self.relations])
@@ -105,6 +106,7 @@ class _Maker:
 
     def query(self) -> tuple[str, Columns]:
         makers = _PLAIN if self.plain or self.chance.random() < 0.4 else _OF_SPARK
+        makers = _SHOWING_NAMES if self.about_spelling else makers
         query, columns = self.chance.choice(makers)(self)
         if self.setting == QUOTES:
             query = WORDS.sub(lambda found: f'"{found.group()}"' if self.chance.random() < 0.5 else found.group(), query)
@@ -386,8 +388,11 @@ _OF_SPARK: Final[tuple[_Make, ...]] = (
 )
 
 
-def program(chance: random.Random, plain: bool = False) -> WideProgram:
-    """A program of two or three tables and two to four views."""
+_SHOWING_NAMES: Final[tuple[_Make, ...]] = (*((_struct,) * 5), _star, _qualified_star, _plain_items, _two, _by_name, _pivot)
+
+
+def program(chance: random.Random, plain: bool = False, about_spelling: bool = False) -> WideProgram:
+    """A program of two or three tables and two to four views. `about_spelling`: its queries show names, or hand them on."""
     tables: list[WideTable] = []
     for name in ("t", "u", "w")[: chance.choice([2, 2, 3])]:
         columns = [(one, chance.choice(["INT", "INT", "BIGINT"])) for one in chance.sample(POOL, chance.choice([2, 3, 3]))]
@@ -397,7 +402,7 @@ def program(chance: random.Random, plain: bool = False) -> WideProgram:
     functions = (("f0", "x + 1"), ("f1", "f0(x) * 2"))[: chance.choice([1, 2])]
     setting = chance.choice(SETTINGS) if chance.random() < 0.25 else ""
     columns_of = {t.name: tuple(n for n, _ in t.columns) for t in tables}
-    maker = _Maker(chance, columns_of, tuple(n for n, _ in functions), plain, setting)
+    maker = _Maker(chance, columns_of, tuple(n for n, _ in functions), plain, setting, about_spelling)
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
         query, columns = maker.query()
@@ -417,11 +422,13 @@ _EDITS: Final = (
 )
 
 
-def edited(chance: random.Random, before: WideProgram, plain: bool = False) -> tuple[WideProgram, str]:
-    """The program after one or two edits, and the name of the last."""
+def edited(
+    chance: random.Random, before: WideProgram, plain: bool = False, about_spelling: bool = False
+) -> tuple[WideProgram, str]:
+    """The program after one or two edits, and the name of the last. `about_spelling`: only names are spelled otherwise."""
     after, edit = before, ""
     for number in range(chance.choice([1, 1, 1, 2])):
-        edit = chance.choice(_EDITS)
+        edit = "letter case" if about_spelling else chance.choice(_EDITS)
         after = _edited(chance, before, after, edit, number, plain)
     return after, edit
 

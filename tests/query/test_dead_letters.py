@@ -8,7 +8,8 @@ import pytest
 
 from reconciler.base.errors import ReconcileError
 from reconciler.query.dead_letters import _asked
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from tests.shops.lineitem import PROGRAM, YAML, make, opened, put
 from tests.shops.runs import Reconcile
 

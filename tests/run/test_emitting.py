@@ -101,7 +101,7 @@ def test_a_crash_at_a_boundary_repeats_the_same_emission(shop: Shop, name: str, 
 
 def without_id(shop: Shop) -> None:
     """Put what is pinned as an earlier version has pinned it."""
-    registry = shop.pipeline._project.target.registry
+    registry = shop.pipeline.target.registry
     stored = registry.head("shop")
     assert stored is not None
     outputs = dict(stored.value.outputs)
@@ -603,7 +603,7 @@ def test_a_removed_pipeline_has_no_outputs(shop: Shop) -> None:
     pipeline = shop.pipeline
     shutil.rmtree(shop.root / "pipelines" / "shop")
     pipeline.apply()
-    stored = pipeline._project.target.registry.head("shop")
+    stored = pipeline.target.registry.head("shop")
     assert stored is not None
     assert stored.value.outputs == {}
     assert shop.lake() == [1], "what was written stays"

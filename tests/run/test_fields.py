@@ -17,9 +17,9 @@ def told(root: Path) -> list[tuple[str, str, object]]:
 def test_a_field_that_no_column_takes_is_told_once_and_counted(root: Path, reconcile: Reconcile) -> None:
     put(root, "log", "1.json", {"line": "a", "Text": "x"}, {"line": "b"})
     messages: list[str] = []
-    opened(root).run_once(messages.append)
+    opened(root).observed(tell=messages.append).run_once()
     put(root, "log", "2.json", {"line": "c", "Text": "y", "more\x1b[31m": 1})
-    opened(root).run_once(messages.append)
+    opened(root).observed(tell=messages.append).run_once()
 
     assert told(root) == [
         ("fields without a column", "log.lines", {"fields": ["Text"], "rows": {"Text": 1}}),
@@ -76,7 +76,7 @@ def test_what_was_rejected_stands_in_the_message_of_its_step(root: Path) -> None
     opened(root).run_once()
     messages: list[str] = []
     put(root, "live", "2.json", {"id": 2, "part": "new"}, {"id": "no number"}, {"id": None})
-    opened(root).run_once(messages.append)
+    opened(root).observed(tell=messages.append).run_once()
 
     assert any("lineitem.live 1 rows (2 rejected)" in message for message in messages)
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler import Project
 from reconciler.base.errors import EngineError
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

@@ -30,7 +30,7 @@ def test_a_step_that_stumbles_is_put_back(root: Path) -> None:
     with pytest.raises(ValueError, match="nobody thought of that"):
         opened(root, Mistaken(DeltaWriter())).run_once()
 
-    stored = opened(root)._project.target.registry.head("shop")
+    stored = opened(root).target.registry.head("shop")
     assert stored is not None
     assert stored.value.intent is None
     assert (rows(root), rows(root, "parts")) == before
@@ -42,7 +42,7 @@ def test_a_step_that_stumbles_is_put_back(root: Path) -> None:
 
 def test_a_step_that_was_left_open_and_stumbles_is_put_back(root: Path) -> None:
     opened(root).run_once()
-    target = opened(root)._project.target
+    target = opened(root).target
     head = target.registry.head("shop")
     assert head is not None
     sql = "INSERT INTO lineitem VALUES (9, 'y')"

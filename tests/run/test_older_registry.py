@@ -10,7 +10,7 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import RegistryError
 from reconciler.delta.tables import table_version
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from tests.shops.recorded import PROGRAM, feed, head_of, open_project, rows_of, write_project
 
 REGISTRY = "warehouse/_registry"
@@ -97,7 +97,7 @@ def test_nothing_is_made_with_a_registry_that_is_older_than_the_tables(
 def test_nor_is_a_step_finished_that_was_left_open_in_it(shop: Path) -> None:
     feed(shop, "left", "2", {"id": 2})
     with pytest.raises(Crash):
-        open_project(shop).run_once(boundary=crash_at("step:intended"))
+        open_project(shop).observed(boundary=crash_at("step:intended")).run_once()
 
     def twice(root: Path) -> None:
         open_project(root).run_once()
@@ -112,7 +112,7 @@ def test_nor_is_a_step_finished_that_was_left_open_in_it(shop: Path) -> None:
 def test_a_step_that_was_done_since_is_found_done(shop: Path) -> None:
     feed(shop, "left", "2", {"id": 2})
     with pytest.raises(Crash):
-        open_project(shop).run_once(boundary=crash_at("step:intended"))
+        open_project(shop).observed(boundary=crash_at("step:intended")).run_once()
     went_on_and_came_back(shop, lambda root: run(open_project(root)))
     open_project(shop).run_once()
     assert rows_of(shop, "a") == [(1,), (2,)]
@@ -122,7 +122,7 @@ def test_a_step_that_was_done_since_is_found_done(shop: Path) -> None:
 def test_a_step_that_was_put_back_is_no_sign_of_it(shop: Path, boundary: str) -> None:
     feed(shop, "left", "2", {"id": 2})
     with pytest.raises(Crash):
-        open_project(shop).run_once(boundary=crash_at(boundary))
+        open_project(shop).observed(boundary=crash_at(boundary)).run_once()
     open_project(shop).run_once()
     open_project(shop).restore("good")
     open_project(shop).run_once()

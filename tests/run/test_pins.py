@@ -81,7 +81,7 @@ def test_a_step_pins_in_the_commit_that_publishes_it(shop: Path, engine: LooksAt
         if boundary == "step:recorded":
             at_publication.append(pinned(shop))
 
-    target = open_project(shop, engine)._project.target
+    target = open_project(shop, engine).target
     run_pipeline(target, PIPELINE, Session(engine, boundary=look), once=True)
     (first, second) = engine.looked
     assert first[0] == first[1]

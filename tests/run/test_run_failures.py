@@ -97,7 +97,7 @@ class Unreachable:
 
 def test_a_registry_that_can_not_be_reached_holds_a_live_run_up_and_does_not_end_it(root: Path) -> None:
     engine = RecordingEngine(DeltaWriter())
-    target = opened(root, engine)._project.target
+    target = opened(root, engine).target
     registry, looks = Unreachable(target.registry, 0), 0
     told: list[str] = []
 
@@ -148,7 +148,7 @@ def test_a_run_says_when_a_connector_fails_for_another_reason(root: Path, monkey
     engine, told = Answers(DeltaWriter()), list[str]()
     reasons = [("X714", "a.csv"), ("X714", "a.csv"), ("X714", "b.csv"), ("X713", "b.csv")]
     engine.problems = [EngineError(code, message) for code, message in reasons]
-    target = opened(root, engine)._project.target
+    target = opened(root, engine).target
     deadline = time.monotonic() + 30
     stop = lambda: (not engine.problems and "log.lines" in str(told[-1:])) or time.monotonic() > deadline  # noqa: E731
     put(root, "log", "1.json", {"line": "hello"})
@@ -213,7 +213,7 @@ def test_an_output_that_fails_lags_and_catches_up_and_inputs_go_on(tmp_path: Pat
     stopping = threading.Event()
 
     def go() -> None:
-        target = opened(root, engine)._project.target
+        target = opened(root, engine).target
         run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.1, stop=stopping.is_set)
 
     going = threading.Thread(target=go)
@@ -256,7 +256,7 @@ def test_what_was_sent_before_the_registry_was_lost_is_neither_sent_nor_counted_
     """That it was sent is written with the next commit; until then only the run knows."""
     root = make(tmp_path / "shop", WITH_OUTPUT)
     engine, told = AfterAnEmission(DeltaWriter()), list[str]()
-    target = opened(root, engine)._project.target
+    target = opened(root, engine).target
     engine.registry = Unreachable(target.registry, 0, "replace_head")
     flaky = replace(target, registry=cast(Registry, engine.registry))
     deadline = time.monotonic() + 60

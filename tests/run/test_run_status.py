@@ -186,7 +186,7 @@ def test_a_long_apply_says_what_it_is_doing(root: Path) -> None:
         if name == "bootstrap_view:intended":
             seen.append(status(root).detail)
 
-    opened(root).apply(boundary=look)
+    opened(root).observed(boundary=look).apply()
     assert len(seen) == 1
     assert re.search(r"; 1 of \d+: .*more", seen[0]), seen
 

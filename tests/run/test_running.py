@@ -75,7 +75,7 @@ def test_an_input_that_has_ended_is_not_looked_at_again(root: Path) -> None:
 
 def test_an_idle_run_writes_nothing_and_asks_the_engine_for_nothing_but_what_is_new(root: Path) -> None:
     opened(root).run_once()
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     engine, looks = RecordingEngine(DeltaWriter()), 0
     tokens = []
 
@@ -85,7 +85,7 @@ def test_an_idle_run_writes_nothing_and_asks_the_engine_for_nothing_but_what_is_
         tokens.append(registry.head("shop"))
         return looks > 40
 
-    target = opened(root, engine)._project.target
+    target = opened(root, engine).target
     run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.05, stop=stop)
     assert {call[0] for call in engine.calls if isinstance(call, tuple)} == {"discover"}
     assert len({stored.token for stored in tokens if stored}) == 1
@@ -207,7 +207,7 @@ def test_a_pause_outlives_every_way_to_end_a_run(root: Path, reconcile: Reconcil
 
 
 def test_who_pauses_or_resumes_takes_back_no_stop(root: Path) -> None:
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     ask_to_stop(registry, "shop", "ada", forced=True)
     pause(registry, "shop", "bob")
     assert (read_controls(registry, "shop").stops, read_controls(registry, "shop").forced) == (True, True)
@@ -266,7 +266,7 @@ def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, re
         if suspended:
             # It can't hear: it is killed.
             process.send_signal(signal.SIGSTOP)
-            assert stop_run(opened(root)._project.target, "shop", "somebody", force=True, patience_seconds=0.5)
+            assert stop_run(opened(root).target, "shop", "somebody", force=True, patience_seconds=0.5)
         else:
             assert "shop is stopped" in reconcile("stop", "shop", "--force")
         assert process.wait(30) == (-signal.SIGKILL if suspended else 0)
@@ -279,7 +279,7 @@ def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, re
     assert found.state.value == "Stopped"
     assert "the next run replays it" in found.detail
     assert events(root)[-1].details["forced"] is True
-    head = opened(root)._project.target.registry.head("shop")
+    head = opened(root).target.registry.head("shop")
     assert head is not None
     assert head.value.intent is not None
     opened(root).run_once()
@@ -292,7 +292,7 @@ def test_a_run_on_another_host_is_known_to_have_ended_when_its_lease_ran_out(
     root: Path, held_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECONCILE_LEASE_SECONDS", "2")
-    target = opened(root)._project.target
+    target = opened(root).target
     hold_elsewhere(target, held_seconds)
     if held_seconds < 2:
         assert stop_run(target, "shop", "somebody", force=True, patience_seconds=0.1)
@@ -308,7 +308,7 @@ def test_a_run_on_another_host_is_known_to_have_ended_when_its_lease_ran_out(
 def test_a_run_that_ended_in_good_order_while_it_was_stopped_by_force_has_told_so_itself(
     root: Path, told: str, more: list[str]
 ) -> None:
-    target = opened(root)._project.target
+    target = opened(root).target
     hold_elsewhere(target, seconds=1)
     target.registry.replace_report("shop", {"process": "1:1", "host": "elsewhere", "state": told})
     before = happened(root)
@@ -339,7 +339,7 @@ def test_one_process_at_a_time_runs_a_pipeline_and_a_dead_one_is_told(root: Path
         assert "without saying so" in found.detail
     opened(root).run_once()
     assert state(root) == "Stopped"
-    assert live_run(opened(root)._project.target.registry, "shop") is None
+    assert live_run(opened(root).target.registry, "shop") is None
 
 
 def test_a_live_run_waits_for_an_apply_that_died_and_goes_on_when_it_is_finished(root: Path, reconcile: Reconcile) -> None:
@@ -368,5 +368,5 @@ import os, sys
 from pathlib import Path
 from reconciler.base.boundaries import boundary_from_environment
 from tests.shops.lineitem import opened
-opened(Path(sys.argv[1])).apply(boundary=boundary_from_environment(os.environ))
+opened(Path(sys.argv[1])).observed(boundary=boundary_from_environment(os.environ)).apply()
 """

@@ -118,4 +118,4 @@ def test_a_live_run_in_another_process_fills_a_sink_that_was_wiped_and_leaves_ou
 def test_the_api_puts_outputs_as_well(tmp_path: Path) -> None:
     root = make(tmp_path / "shop", WITH_LAKE)
     opened(root).run_once()
-    assert opened(root).seek_connector("parts.lake", "latest") is True
+    assert opened(root).seek_connector("parts.lake", "latest").done

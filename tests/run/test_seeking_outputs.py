@@ -283,7 +283,7 @@ def test_what_was_left_open_is_finished_first(sea: Sea) -> None:
     lagging(sea, "v.topic")
     sea.rows(8)
     with pytest.raises(Crash):
-        sea.pipeline.execute("INSERT INTO t VALUES (99)", crash_at("view:before"))
+        sea.pipeline.observed(boundary=crash_at("view:before")).execute("INSERT INTO t VALUES (99)")
     put = sea.seek("v.topic", "snapshot")
     assert (put.done, put.live) == (False, False)
     assert "v.topic" in read_controls(sea.target.registry, "shop").seeks

@@ -44,7 +44,7 @@ def test_a_file_that_changed_is_skipped_by_name_and_shown(root: Path, reconcile:
 def test_a_file_that_was_never_read_is_skipped_too(root: Path, reconcile: Reconcile) -> None:
     put(root, "log", "1.json", *({"line": None, "x": 1} for _ in range(2)))
     put(root, "log", "2.json", {"line": "b"})
-    assert opened(root).skip_file("log.lines", "source/log/1.json")
+    assert opened(root).skip_file("log.lines", "source/log/1.json").done
     opened(root).run_once()
     assert rows(root, "log") == [("b",)]
     assert "log.lines: goes on without 1 file(s): source/log/1.json" in reconcile("status", "shop")
@@ -74,7 +74,7 @@ def test_a_file_is_named_by_any_path_that_leads_to_it(named: str, root: Path) ->
     put(root, "log", "1.json", {"line": "wrong"})
     put(root, "log", "2.json", {"line": "b"})
     (root / "inbox").symlink_to(root / "source/log")
-    assert opened(root).skip_file("log.lines", named.format(root=root))
+    assert opened(root).skip_file("log.lines", named.format(root=root)).done
     opened(root).run_once()
     assert rows(root, "log") == [("b",)]
 
@@ -120,8 +120,8 @@ def test_a_step_that_was_left_open_with_the_file_is_put_back(dies_at: str, root:
     put(root, "log", "3.json", {"line": "c"})
 
     with pytest.raises(Crash):
-        opened(root).run_once(boundary=crash_at(dies_at))
-    assert not opened(root).skip_file("log.lines", "source/log/2.json")
+        opened(root).observed(boundary=crash_at(dies_at)).run_once()
+    assert not opened(root).skip_file("log.lines", "source/log/2.json").done
     opened(root).run_once()
     opened(root).run_once()
     assert rows(root, "log") == [("a",), ("c",)]

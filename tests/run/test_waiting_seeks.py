@@ -44,10 +44,10 @@ def test_it_is_the_same_whether_a_step_was_open_or_not(
     put(root, "log", "2.json", {"line": "b"})
     if left_open:
         with pytest.raises(Crash):
-            opened(root).run_once(boundary=crash_at("step:intended"))
+            opened(root).observed(boundary=crash_at("step:intended")).run_once()
     else:
         opened(root).run_once()
-    assert opened(root).seek_connector("log.lines", "earliest") is not left_open
+    assert opened(root).seek_connector("log.lines", "earliest").done is not left_open
     do(root)
     assert not read_controls(open_target(root, None).registry, "shop").seeks
     opened(root).run_once()

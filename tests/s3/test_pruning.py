@@ -15,7 +15,8 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -122,7 +123,7 @@ with Project.open(root) as project:
     build(root, Bucket(None, sys.argv[1]), shop)
     tell(kept(shop), gone(shop))
     try:
-        shop.prune(boundary=crash_at("vacuum:before"))
+        shop.observed(boundary=crash_at("vacuum:before")).prune()
     except Crash:
         tell(kept(shop), gone(shop))
     done, again = shop.prune(), shop.prune()
@@ -205,7 +206,7 @@ def test_who_is_killed_leaves_what_the_next_prune_finishes(tmp_path: Path, bucke
         assert all(isinstance(one, list) for one in before)
         for place in ("prune:intended", "prune:told", "prune:recorded", "vacuum:before", "vacuum:effected"):
             with pytest.raises(Crash):
-                shop.prune(boundary=crash_at(place))
+                shop.observed(boundary=crash_at(place)).prune()
             assert gone(shop) == (before if place == "prune:intended" else ["X735", "X736"])
             # The first folder that loses files is that of orders.
             assert (stored(bucket, "orders") == all_of_it) == (place != "vacuum:effected")

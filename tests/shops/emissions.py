@@ -11,7 +11,8 @@ from reconciler.plan.model import Outcome
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.run.emitting import EmissionResult, emit_pinned, pin_emissions
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.state.snapshots import read_snapshot
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.recording_sinks import Message
@@ -83,7 +84,7 @@ class Shop:
         self.pipeline.execute(f"INSERT INTO t VALUES ({self._inserted})")
 
     def head(self) -> Head:
-        stored = self.pipeline._project.target.registry.head("shop")
+        stored = self.pipeline.target.registry.head("shop")
         assert stored is not None
         return stored.value
 
@@ -91,7 +92,7 @@ class Shop:
         applied = self.head().applied
         assert applied is not None
         assert applied.record is not None
-        return read_snapshot(self.pipeline._project.target, "shop", applied.record).program
+        return read_snapshot(self.pipeline.target, "shop", applied.record).program
 
     def emit(
         self,
@@ -100,7 +101,7 @@ class Shop:
         check: Callable[[], None] = lambda: None,
     ) -> dict[str, EmissionResult]:
         """Write what is pinned, then what may be pinned after that, as a run does step by step."""
-        target = self.pipeline._project.target
+        target = self.pipeline.target
         stored = target.registry.head("shop")
         assert stored is not None
         pinned = pin_emissions(stored.value, self.program())

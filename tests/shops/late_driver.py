@@ -22,7 +22,7 @@ from reconciler.environment.target import Target
 from reconciler.registry.intents import Ingest, ReadInputs
 from reconciler.run.replaying import program_in_force
 from reconciler.run.stepping import carry_out, write_intent
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter

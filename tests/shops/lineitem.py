@@ -19,7 +19,8 @@ from deltalake import write_deltalake
 from reconciler.base.digest import JsonObject
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Available, Ingestion, Written
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.service.status import ConnectorStatus
 from reconciler.state.events import LoggedEvent, read_events
 from reconciler.testing.recording import RecordingEngine
@@ -107,7 +108,7 @@ def put(root: Path, folder: str, name: str, *rows: dict[str, Any]) -> None:
 
 def events(root: Path) -> tuple[LoggedEvent, ...]:
     """The event log."""
-    return read_events(opened(root)._project.target.registry, "shop")
+    return read_events(opened(root).target.registry, "shop")
 
 
 def happened(root: Path) -> list[str]:

@@ -7,7 +7,8 @@ from typing import Any
 from reconciler.engine.protocol import Ingestion
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 

@@ -73,7 +73,7 @@ class Sea(Shop):
 
     @property
     def target(self) -> Any:
-        return self.pipeline._project.target
+        return self.pipeline.target
 
     def run(self, boundary: Boundary = no_boundary) -> str:
         """A run until nothing is new; the code that it ended with, if it did."""

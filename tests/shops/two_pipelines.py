@@ -10,7 +10,8 @@ from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.environment.session import Session
 from reconciler.registry.model import Head
 from reconciler.run.running import run_pipeline
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 

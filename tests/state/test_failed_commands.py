@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
@@ -46,13 +46,13 @@ def staged(root: Path) -> None:
 
 
 COMMANDS: dict[str, tuple[Callable[[Path], None], Callable[[Pipeline], object]]] = {
-    "apply": (change, lambda shop: shop.apply(boundary=fails)),
-    "rollback": (with_versions, lambda shop: shop.rollback("parts", boundary=fails)),
-    "promote": (staged, lambda shop: shop.promote(boundary=fails)),
-    "apply --no-promote": (change, lambda shop: shop.stage(boundary=fails)),
+    "apply": (change, lambda shop: shop.observed(boundary=fails).apply()),
+    "rollback": (with_versions, lambda shop: shop.observed(boundary=fails).rollback("parts")),
+    "promote": (staged, lambda shop: shop.observed(boundary=fails).promote()),
+    "apply --no-promote": (change, lambda shop: shop.observed(boundary=fails).stage()),
     "checkpoint restore": (
         lambda root: opened(root).checkpoint("good") and None,
-        lambda shop: shop.restore("good", boundary=fails),
+        lambda shop: shop.observed(boundary=fails).restore("good"),
     ),
 }
 
@@ -143,7 +143,7 @@ def test_beside_a_live_run_it_stands_in_the_events_only(root: Path) -> None:
 def test_a_command_that_was_killed_is_told(command: str, root: Path) -> None:
     """Killed before it wrote anything but its lease, after a run that ended well."""
     opened(root).run_once()
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process(command)):
         found = registry.lease("shop")
         assert found is not None
@@ -161,7 +161,7 @@ def test_a_command_that_was_killed_is_told(command: str, root: Path) -> None:
 def test_a_command_that_was_killed_is_told_no_more_once_one_succeeds_that_has_nothing_to_do(
     command: str, root: Path
 ) -> None:
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process(command)):
         found = registry.lease("shop")
         assert found is not None
@@ -178,7 +178,7 @@ def test_a_command_that_was_killed_is_told_no_more_once_one_succeeds_that_has_no
 
 
 def test_a_command_that_has_nothing_to_do_leaves_who_is_at_work_alone(root: Path) -> None:
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process("apply")) as held:
         assert opened(root).apply().did_nothing
         found = registry.lease("shop")
@@ -201,7 +201,7 @@ def test_a_mistake_of_ours_is_told_of_a_run(root: Path) -> None:
 
 
 def test_a_registry_that_can_not_be_written_does_not_hide_the_error(root: Path) -> None:
-    registry = opened(root)._project.target.registry
+    registry = opened(root).target.registry
 
     class Unwritable:
         def __getattr__(self, name: str) -> object:

@@ -14,7 +14,7 @@ from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import StoredSource, ViewBuild
 from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.steps import next_step, read_step, record_step, record_withdrawal
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
@@ -89,7 +89,7 @@ def test_steps_that_never_were_are_told_from_those_that_are_to_come(shop: Path) 
 @pytest.mark.parametrize("boundary", ["step:before", "history:recorded", "step:recorded"])
 def test_a_step_that_is_replayed_is_recorded_once(shop: Path, boundary: str) -> None:
     with pytest.raises(Crash):
-        open_project(shop).execute("INSERT INTO a VALUES (1)", crash_at(boundary))
+        open_project(shop).observed(boundary=crash_at(boundary)).execute("INSERT INTO a VALUES (1)")
     open_project(shop).run_once()
     assert steps_recorded(shop) == [(0, "apply"), (1, "statement")]
     assert ids(shop, 1) == [1]
@@ -260,7 +260,7 @@ def test_a_time_is_that_of_the_last_step_by_then(shop: Path, capsys: pytest.Capt
     pipeline = open_project(shop)
     for number in (5, 6):
         pipeline.execute(f"INSERT INTO a VALUES ({number})")
-    states = [read_step(pipeline._project.target.registry, head_of(shop), step) for step in (0, 1, 2)]
+    states = [read_step(pipeline.target.registry, head_of(shop), step) for step in (0, 1, 2)]
     moments = [datetime.fromisoformat(state.at) for state in states]
     assert [pipeline.step_at(moment) for moment in moments] == [0, 1, 2]
     assert pipeline.step_at(moments[1] - timedelta(milliseconds=1)) == 0

@@ -9,7 +9,7 @@ import pytest
 from reconciler import Project
 from reconciler.base.errors import ReconcileError
 from reconciler.cli.main import run
-from reconciler.service.api import Pipeline
+from reconciler.service.pipeline import Pipeline
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.aliases import alias_moves, put_alias, take_alias_away
 from reconciler.versions.looking import FoundObject, VersionedName, find_object, read_version
@@ -35,7 +35,7 @@ def shop(tmp_path: Path) -> Pipeline:
 
 
 def found(shop: Pipeline, name: str = "v") -> FoundObject:
-    return find_object(shop._project.target, VersionedName("shop", name, None))
+    return find_object(shop.target, VersionedName("shop", name, None))
 
 
 def test_an_alias_is_put_moved_and_taken_away(shop: Pipeline) -> None:
@@ -49,7 +49,7 @@ def test_an_alias_is_put_moved_and_taken_away(shop: Pipeline) -> None:
     with pytest.raises(ReconcileError) as caught:
         shop.version("v@stable")
     assert (caught.value.code, caught.value.hint) == ("A522", "there are v0, v1, v2, other")
-    moves = alias_moves(shop._project.target, found(shop))
+    moves = alias_moves(shop.target, found(shop))
     assert [(move.alias, move.before, move.after) for move in moves] == [
         ("stable", None, 0),
         ("stable", 0, 2),
@@ -62,13 +62,13 @@ def test_an_alias_is_put_moved_and_taken_away(shop: Pipeline) -> None:
 def test_what_it_stands_for_already_is_no_move(shop: Pipeline) -> None:
     shop.put_alias("v@stable", "v1")
     shop.put_alias("v@stable", "v1")
-    assert len(alias_moves(shop._project.target, found(shop))) == 1
+    assert len(alias_moves(shop.target, found(shop))) == 1
 
 
 @pytest.mark.parametrize("alias", ["v1", "V1", "latest", "Active", "1st", "a-b", "a.b", "ä", "x" * 65, " "])
 def test_what_can_be_no_alias(shop: Pipeline, alias: str) -> None:
     with pytest.raises(ReconcileError) as caught:
-        put_alias(shop._project.target, found(shop), alias, "v0", "somebody")
+        put_alias(shop.target, found(shop), alias, "v0", "somebody")
     assert caught.value.code == "U820"
 
 
@@ -91,7 +91,7 @@ def test_objects_have_aliases_of_their_own_and_keep_them_when_renamed(shop: Pipe
 
 
 def test_of_many_who_move_at_once_none_is_lost(shop: Pipeline) -> None:
-    target, one = shop._project.target, found(shop)
+    target, one = shop.target, found(shop)
 
     def move(number: int) -> None:
         for version in ("v0", "v1", "v2"):
@@ -111,10 +111,10 @@ def test_of_many_who_move_at_once_none_is_lost(shop: Pipeline) -> None:
 
 def test_an_alias_that_was_taken_away_is_there_for_nobody(shop: Pipeline) -> None:
     shop.put_alias("v@stable", "v1")
-    take_alias_away(shop._project.target, found(shop), "STABLE", "one")
+    take_alias_away(shop.target, found(shop), "STABLE", "one")
     with pytest.raises(ReconcileError):
-        take_alias_away(shop._project.target, found(shop), "stable", "two")
-    assert read_version(shop._project.target, found(shop), None).summary.number == 2
+        take_alias_away(shop.target, found(shop), "stable", "two")
+    assert read_version(shop.target, found(shop), None).summary.number == 2
 
 
 def test_the_command_takes_a_version_of_the_same_object_only(

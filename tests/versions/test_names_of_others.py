@@ -7,7 +7,8 @@ import pytest
 
 from reconciler.base.errors import ReconcileError
 from reconciler.diff.model import MeaningChanged, ReadsChanged
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from reconciler.registry.protocol import History
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -27,7 +27,7 @@ import json, sys, time
 from pathlib import Path
 from reconciler.testing.recording import RecordingEngine
 from reconciler.base.errors import LeaseHeld
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
 from tests.versions.test_object_versions_concurrent import program, share

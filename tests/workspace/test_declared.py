@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.base.errors import Declared, EngineError
 from reconciler.engine.protocol import Built, Rows, Selection, ViewBuild
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +19,12 @@ from reconciler.plan.text_form import render_text
 from reconciler.project.program.model import Program
 from reconciler.registry.codec import head_to_json
 from reconciler.registry.protocol import Registry
-from reconciler.sql.canonicalise import alter_for_tests
 from reconciler.state.steps import read_step
 from reconciler.workspace.foreign import read_applied_state
 from reconciler.workspace.pipeline_order import apply_order
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter
+from tests.shops.another_version import run_version, write_another_version
 from tests.shops.two_pipelines import GRADES, SALES, Pair, RefusingEngine, two_pipelines
 
 CENTS = SALES.replace("SUM(price) AS total", "SUM(price) * 100 AS total")
@@ -528,7 +527,7 @@ def test_an_apply_that_is_finished_by_another_reads_what_the_first_one_pinned(pa
     pair.sell((1, "Ada", 30))
     pair.write("grades", GRADES.replace("r.total >= l.least", "r.total > l.least"))
     with pytest.raises(Crash):
-        pair.pipeline("grades").apply(boundary=crash_at(boundary))
+        pair.pipeline("grades").observed(boundary=crash_at(boundary)).apply()
     pair.sell((2, "Bob", 5))
     pair.apply("grades")
     # Nothing was pinned before the journal was open.
@@ -546,22 +545,15 @@ def test_an_apply_that_is_finished_by_another_reads_what_the_first_one_pinned(pa
     assert pair.run() == []
 
 
-@pytest.fixture
-def another_version() -> Iterator[None]:
-    """Another version of reconciler, which writes every canonical text otherwise."""
-    yield alter_for_tests("version 2 ")
-    alter_for_tests("")
-
-
-def test_another_version_of_reconciler_takes_no_reader_s_relations_for_others(pair: Pair, request: Any) -> None:
-    before = pair.head()
-    request.getfixturevalue("another_version")
-    assert "no changes" in planned(pair)
+def test_another_version_of_reconciler_takes_no_reader_s_relations_for_others(pair: Pair, tmp_path: Path) -> None:
+    before, version = pair.head(), write_another_version(tmp_path / "another")
+    repository = ("--repo", str(pair.root))
+    assert "no changes" in run_version(version, "plan", "grades", *repository)
     pair.sell((1, "Ada", 30))
-    assert len(pair.run()) == 1
+    assert "grades: 1 step(s)" in run_version(version, "run", "grades", "--once", *repository)
     assert pair.head().applied == before.applied
     pair.write("sales", CENTS)
-    assert "whose query changed" in planned(pair)
+    assert "whose query changed" in run_version(version, "plan", "grades", *repository)
 
 
 def test_a_pipeline_may_be_called_like_a_format(pair: Pair) -> None:

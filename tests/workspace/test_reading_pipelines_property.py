@@ -79,11 +79,11 @@ def test_what_is_published_agrees_with_what_was_read(tmp_path: Path, seed: int) 
                     pair.apply("sales")
                 case "grades":
                     pair.write("grades", random.choice(GRADES_PROGRAMS))
-                    pair.pipeline("grades").apply(boundary=boundary)
+                    pair.pipeline("grades").observed(boundary=boundary).apply()
                 case "apply sales":
                     pair.apply("sales")
                 case "apply grades":
-                    pair.pipeline("grades").apply(boundary=boundary)
+                    pair.pipeline("grades").observed(boundary=boundary).apply()
                 case "run":
                     pair.run(boundary=boundary)
                 case "limit":

@@ -7,7 +7,7 @@ import pytest
 
 from reconciler.base.errors import EXIT_ERROR, ManifestInvalid
 from reconciler.cli.main import run
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from tests.acceptance.shop import write_shop
 from tests.shops.emissions import PROGRAM, Shop, connector, lake, topic
 

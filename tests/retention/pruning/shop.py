@@ -10,7 +10,8 @@ from reconciler.delta.opening import open_table
 from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Head
 from reconciler.retention.pruning import Pruning
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -56,7 +57,7 @@ class Shop:
 
     def prune(self, days: float = 2, boundary: Boundary = no_boundary, dry_run: bool = False) -> Pruning:
         now = datetime.now(UTC) + timedelta(days=days)
-        return self.pipeline.prune(dry_run=dry_run, boundary=boundary, now=lambda: now)
+        return self.pipeline.observed(boundary=boundary).prune(dry_run=dry_run, now=lambda: now)
 
     def rows(self, relation: str, step: int | None = None) -> list[tuple[Any, ...]]:
         return list(self.pipeline.select(f"SELECT * FROM {relation}", step).rows)

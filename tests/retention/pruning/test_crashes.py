@@ -147,7 +147,7 @@ def test_rows_that_were_recorded_are_not_taken_back_though_their_files_are_there
 def test_nothing_is_pruned_while_an_apply_is_open_and_its_staging_stays(shop: Shop) -> None:
     write_shop(shop.root, SECOND, more=SHORT)
     with pytest.raises(Crash):
-        shop.pipeline.apply(boundary=crash_at("publish_view:before"))
+        shop.pipeline.observed(boundary=crash_at("publish_view:before")).apply()
     staged = [path for path in shop.files() if path.startswith("v-")]
     for path in shop.folder().rglob("*"):
         os.utime(path, (0, 0))

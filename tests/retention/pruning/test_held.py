@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.registry.model import OutputState, Sending
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.state.pruned import Left
 from tests.retention.pruning.shop import FIRST, SECOND, SHORT, THIRD, Shop, kept, pruned, remaining
 from tests.shops.two_pipelines import GRADES, SALES, two_pipelines

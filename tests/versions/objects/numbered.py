@@ -6,7 +6,8 @@ from typing import Any
 from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
-from reconciler.service.api import Pipeline, Project
+from reconciler.service.pipeline import Pipeline
+from reconciler.service.project import Project
 from reconciler.state.histories import published_rows
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop

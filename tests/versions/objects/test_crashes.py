@@ -42,7 +42,7 @@ def test_a_row_beyond_the_published_step_is_none(shop: Path) -> None:
     copy = shop.parent / "copy"
     shutil.copytree(shop, copy)
     with pytest.raises(Crash):
-        open_shop(copy).apply(boundary=crash_at("commit_snapshot:effected"))
+        open_shop(copy).observed(boundary=crash_at("commit_snapshot:effected")).apply()
     rows = [row for row in target_of(copy).registry.history(History.VERSIONS, "shop") if row["number"] == "1"]
     assert len(rows) == 1
     late = [{**row, "step": str(head.published.step + 9)} for row in rows]
@@ -156,5 +156,5 @@ def test_killed_anywhere_and_applied_again_each_is_recorded_once(
 def test_what_was_begun_is_what_is_finished_though_the_files_changed(shop: Path) -> None:
     write_shop(shop, OTHER, more=EVOLVE)
     with pytest.raises(Crash):
-        open_shop(shop).apply(boundary=crash_at("publish_view:effected"))
+        open_shop(shop).observed(boundary=crash_at("publish_view:effected")).apply()
     assert apply(shop, THIRD, more=EVOLVE) == numbers(v=2)

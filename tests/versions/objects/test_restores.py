@@ -9,7 +9,7 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.registry.intents import Writer
 from reconciler.registry.model import Lease, ObjectVersions
 from reconciler.registry.protocol import History
-from reconciler.service.api import Project
+from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.history import program_at, time_of
 from reconciler.versions.looking import find_object, list_versions, read_version, versioned_name
@@ -102,7 +102,7 @@ def test_a_restore_that_was_put_back_leaves_no_version(shop: Path) -> None:
     open_shop(shop).checkpoint("other")
     twin = project.new_pipeline("twin")
     with pytest.raises(Crash):
-        twin.restore("other", "shop", replaces=True, boundary=crash_at("history:recorded"))
+        twin.observed(boundary=crash_at("history:recorded")).restore("other", "shop", replaces=True)
     registry = target_of(shop).registry
     head, lease = registry.head("twin"), registry.lease("twin")
     assert head is not None

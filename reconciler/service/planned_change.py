@@ -1,0 +1,34 @@
+"""A change other than the files': a promotion or a rollback, planned, to be looked at and carried out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reconciler.apply.applying import ApplyResult
+from reconciler.apply.approvals import Given, give_approval
+from reconciler.apply.impact import impact_of_planned
+from reconciler.apply.planning import Planned
+from reconciler.environment.target import Target
+from reconciler.plan.impact import Impact
+from reconciler.plan.model import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """See the module. `carry_out` raises ApprovalRequired or PlanRejected, with nothing touched."""
+
+    target: Target
+    planned: Planned
+    carry_out: Callable[[], ApplyResult]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan: what would change, and why."""
+        return self.planned.plan
+
+    def impact(self) -> Impact:
+        """What it reads and writes, and how long it may take."""
+        return impact_of_planned(self.target, self.planned)
+
+    def approve(self, by: str, comment: str = "") -> Given:
+        """Record an approval of the plan. Raises ReconcileError (A582)."""
+        return give_approval(self.target, self.plan, by, comment)
