@@ -94,7 +94,8 @@ class _Maker:
     about_spelling: bool = False
 
     def relation(self) -> str:
-        return self.chance.choice([*self.relations])
+        known = [*self.relations]
+        return known[-1] if self.about_spelling and self.chance.random() < 0.8 else self.chance.choice(known)
 
     def number(self, relation: str) -> str:
         """A column of numbers of a relation, or a name that may be none."""
@@ -106,7 +107,8 @@ class _Maker:
 
     def query(self) -> tuple[str, Columns]:
         makers = _PLAIN if self.plain or self.chance.random() < 0.4 else _OF_SPARK
-        makers = _SHOWING_NAMES if self.about_spelling else makers
+        if self.about_spelling:
+            makers = _SHOWING_NAMES if any(name.startswith("v") for name in self.relations) else _NAMING
         query, columns = self.chance.choice(makers)(self)
         if self.setting == QUOTES:
             query = WORDS.sub(lambda found: f'"{found.group()}"' if self.chance.random() < 0.5 else found.group(), query)
@@ -388,7 +390,8 @@ _OF_SPARK: Final[tuple[_Make, ...]] = (
 )
 
 
-_SHOWING_NAMES: Final[tuple[_Make, ...]] = (*((_struct,) * 5), _star, _qualified_star, _plain_items, _two, _by_name, _pivot)
+_NAMING: Final[tuple[_Make, ...]] = (_star, _star, _plain_items, _two, _by_name)
+_SHOWING_NAMES: Final[tuple[_Make, ...]] = (*((_struct,) * 5), _star, _qualified_star, _pivot)
 
 
 def program(chance: random.Random, plain: bool = False, about_spelling: bool = False) -> WideProgram:
@@ -406,7 +409,9 @@ def program(chance: random.Random, plain: bool = False, about_spelling: bool = F
     views: list[WideView] = []
     for number in range(chance.choice([1, 2, 2, 3])):
         query, columns = maker.query()
-        listed = tuple(chance.sample(POOL, len(columns))) if len(columns) <= len(POOL) and chance.random() < 0.35 else ()
+        share = 0.8 if about_spelling and not number else 0.35
+        is_listed = len(columns) <= len(POOL) and chance.random() < share
+        listed = tuple(chance.sample(POOL, len(columns))) if is_listed else ()
         columns = listed or columns
         views.append(WideView(f"v{number}", chance.choice(KINDS), query, columns, listed))
         if columns:
