@@ -10,9 +10,10 @@
 import uuid
 from dataclasses import replace
 
-from reconciler.apply.applying import ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import ApplyResult, apply_pipeline
 from reconciler.apply.planning import Planned, planned_between
 from reconciler.apply.staging import HANDOVER_WAIT_SECONDS, audit, remove_folders, require_closed
+from reconciler.apply.wanted import Desired, Wanted
 from reconciler.base.boundaries import BEFORE, RECORDED
 from reconciler.base.errors import NotFound
 from reconciler.base.names import fold

@@ -15,8 +15,9 @@
 import json
 from dataclasses import asdict, replace
 
-from reconciler.apply.applying import ApplyResult, Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import ApplyResult, apply_pipeline
 from reconciler.apply.planning import Planned, planned_between
+from reconciler.apply.wanted import Desired, Wanted
 from reconciler.base.declarations import Held
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.digest import JsonObject, canonical_json

@@ -30,7 +30,7 @@ from reconciler.base.printing import printable, printable_json, printable_lines
 from reconciler.base.redaction import masked_in_code, masked_within
 
 if TYPE_CHECKING:
-    from reconciler.apply.applying import Progress
+    from reconciler.environment.progress import Progress
 
 _ENDS: Final = "reconciler.ends_unread"
 _STYLES: dict[str, dict[str, Any]] = {

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.applying import Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import apply_pipeline
+from reconciler.apply.wanted import Desired, Wanted
 from reconciler.environment.session import Session
 from reconciler.environment.source import files_of
 from reconciler.project.snapshot.model import take_snapshot

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.apply.applying import ApplyResult, Progress, apply_pipeline
+from reconciler.apply.applying import ApplyResult, apply_pipeline
 from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
 from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.engine.protocol import Built, TableBuild, ViewBuild
+from reconciler.environment.progress import Progress
 from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head

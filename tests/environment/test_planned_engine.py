@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.applying import Desired, Wanted, apply_pipeline
+from reconciler.apply.applying import apply_pipeline
+from reconciler.apply.wanted import Desired, Wanted
 from reconciler.base.errors import EngineError
 from reconciler.engine.installed import installed_spark
 from reconciler.engine.resources import process_settings
