@@ -269,6 +269,7 @@ def _open_journal(
             fold(item.connector): fold(item.renamed_from) for item in plan.connectors if item.renamed_from is not None
         },
         outputs=planned_starts(plan),
+        back=tuple(sorted(fold(item.connector) for item in plan.connectors if item.goes_back)),
         entries=entries,
         versions=versions_after(target.registry, head, before, desired, plan.diff),
         foreign=pinned.foreign,

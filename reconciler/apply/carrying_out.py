@@ -41,6 +41,7 @@ from reconciler.registry.entry_codec import intent_to_json, result_to_json
 from reconciler.registry.model import Applied, Head, Journal, Published
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import outputs_after
+from reconciler.run.left_outputs import left_after_change, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.events import Event, EventLog
 from reconciler.state.journal import OpenJournal
@@ -161,12 +162,15 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
         foreign=journal.foreign,
     )
     versions = with_types(target.registry, head, journal.versions, desired, published.relations)
+    applied_program = _applied_program(target, head, program)
+    left = left_after_change(head, applied_program, program, journal.formerly) if journal.record is not None else ()
     kept = {name: journal.formerly.get(name, name) for name in sorted(map(fold, journal.resumes))}
     closed = replace(
         with_program(head, applied, program if journal.record is not None else None, versions),
         published=published if journal.record is not None else None,
         positions={key: head.positions[former] for key, former in kept.items() if former in head.positions},
-        outputs=outputs_after(head, journal, program, published),
+        outputs=outputs_after(head, journal, applied_program, program, published),
+        left=still_known(target, left, program, published.relations),
         journal=None,
         last_step=published.step,
     )
@@ -192,6 +196,13 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     details = {"apply_id": journal.apply_id, "summary": journal.summary}
     EventLog(target.registry, head.pipeline, session.tell).record(Event.APPLY_SWITCHED, "", published.step, details)
     session.boundary(f"commit_snapshot:{RECORDED}")
+
+
+def _applied_program(target: Target, head: Head, program: Program) -> Program:
+    """What is applied until now; nothing, where that is so."""
+    if head.applied is None or head.applied.record is None:
+        return empty_program(program.settings)
+    return read_snapshot(target, head.pipeline, head.applied.record).program
 
 
 def _record_journal(target: Target, pipeline: str, journal: Journal, now: str) -> None:

@@ -31,6 +31,7 @@ from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
+from reconciler.run.left_outputs import known_after_change, outputs_of
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
 from reconciler.state.staged import with_staged
@@ -73,7 +74,9 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     follows = last.follows if last else None
     environment = target.environment.name
     diff = diff_between(applied.snapshot, desired, foreign)
-    beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback)
+    head = applied.head.value if applied.head is not None else None
+    back = _outputs_back(head, applied.snapshot, desired, diff)
+    beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback, back=back)
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, diff, beside)
     try:
         _require_vacant(target, plan, applied)
@@ -83,7 +86,6 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
             message = f"somebody else applies {pipeline} for the first time"
             raise LeaseHeld("A503", message, "plan again when that is done") from None
         raise
-    head = applied.head.value if applied.head is not None else None
     if head is not None and desired is not None and (desired.program.settings.pins or desired.program.settings.held):
         from reconciler.versions.column_types import require_other_columns
 
@@ -102,6 +104,23 @@ def what_is_beside(target: Target, pipeline: str, applied: Snapshot | None, desi
     outputs = touched_outputs(diff, desired.program) if desired is not None else ()
     writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}
     return Beside(readers, writers)
+
+
+def _outputs_back(head: Head | None, applied: Snapshot | None, desired: Snapshot | None, diff: Diff) -> frozenset[str]:
+    """The outputs that write again where one of this pipeline wrote before, of which is known what was sent there."""
+    if head is None or head.published is None or applied is None or desired is None or not diff.connectors:
+        return frozenset()
+    renames = resolve_moves(applied.program, desired.program).renames
+    # What is made in place of what goes is another table in the same folder.
+    going = {fold(change.name) for change in diff.relations if change.action is Action.REMOVED}
+    placements = {key: placement for key, placement in head.published.relations.items() if key not in going}
+    locations = {
+        fold(one.relation): placements[before].location
+        for one in outputs_of(desired.program).values()
+        if (before := renames.applied_key(fold(one.relation))) in placements
+    }
+    formerly = {key: renames.applied_connector(key) for key in outputs_of(desired.program)}
+    return frozenset(known_after_change(head, applied.program, desired.program, formerly, locations))
 
 
 def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping[str, Sequence[ForeignReader]]:

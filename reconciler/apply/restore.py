@@ -6,10 +6,11 @@ Rules:
   next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that changes
   the program, or its settings, is a plan itself (`restore_plans`). A plan that was approved before serves no more: a digest
   covers what was applied before, and a restore is part of that.
-- Outputs are not put back, since what was sent is out: each goes on from what it sent last, and the next emission is the
-  difference between that and the view as restored.
+- Outputs are not put back, since what was sent is out. Where this pipeline knows what it sent to the place that one writes
+  to, the next emission is the difference between that and the view as restored (`run.left_outputs`); else it begins anew.
+  What each does is told before (`restored_outputs`).
 - Another pipeline's checkpoint is taken over with copies of its tables' rows; views are computed from them. That pipeline is
-  left as it is. Outputs begin anew.
+  left as it is. Its outputs' sinks hold its rows, so outputs begin with what changes from then on.
 - Whatever could be missing is looked at first: a version that was pruned, or that a vacuum took, is X730, and nothing was
   touched then.
 """
@@ -29,6 +30,7 @@ from reconciler.apply.restore_plans import (
     require_consent,
     require_merged,
 )
+from reconciler.apply.restored_outputs import RestoredOutput, restored_outputs, taken_over_folders
 from reconciler.base.boundaries import BEFORE
 from reconciler.base.digest import digest_json
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
@@ -43,7 +45,6 @@ from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
 from reconciler.registry.model import Head, Stored
-from reconciler.registry.placements import Placement
 from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.replaying import replay_intent
 from reconciler.run.restoring import is_kept
@@ -51,7 +52,6 @@ from reconciler.run.stepping import carry_out, write_intent
 from reconciler.state.checkpoints import Checkpoint, find_checkpoint
 from reconciler.state.events import Event
 from reconciler.state.failed_commands import RESTORING, telling_of_failure
-from reconciler.state.folders import folder_for
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.state.pruned import require_kept
 from reconciler.state.snapshots import read_snapshot
@@ -62,13 +62,14 @@ _PIPELINE = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a restore did: the step that it published."""
+    """What a restore did: the step that it published, and what becomes of outputs."""
 
     pipeline: str
     checkpoint: str
     source: str
     step: int
     relations: tuple[str, ...]
+    outputs: tuple[RestoredOutput, ...] = ()
 
 
 def restore_checkpoint(
@@ -115,12 +116,17 @@ def restore_checkpoint(
         require_consent(target, plan, restore, restored)
         # What was refused until here touched nothing.
         remember_commit(target, plan, restore)
+        locations = {key: one.location for key, one in work.restored.items()}
+        head = stored.value if stored else Head(pipeline)
+        outputs = restored_outputs(target, head, source, restored.program, locations)
+        for output in outputs:
+            session.tell(output.words)
         with telling_of_failure(target.registry, pipeline, RESTORING, Event.RESTORE_FAILED, session.tell):
             session.boundary(f"restore_intent:{BEFORE}")
             stored = write_intent(target, stored if stored else _new_head(target, pipeline), work)
             program = restored.program
             stored, result = carry_out(target, stored, program, session)
-    return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(work.restored)))
+    return Restored(pipeline, checkpoint.name, source, result.step, tuple(sorted(work.restored)), outputs)
 
 
 def _ready(target: Target, pipeline: str, session: Session) -> Stored[Head] | None:
@@ -177,14 +183,9 @@ def _others_work(
     their_head = target.registry.head(source)
     wanted = {key: place for key, place in checkpoint.relations.items() if key in theirs.tables}
     gone = removed_since(target.registry, their_head.value, checkpoint.step, wanted) if their_head else frozenset()
-    known = dict(head.published.relations) if head.published else {}
     restored: dict[str, RestoredRelation] = {}
-    for key in ours.order:
-        if not is_kept(ours, key):
-            continue
-        folder = folder_for(pipeline, key, known)
+    for key, folder in taken_over_folders(pipeline, ours, head.published.relations if head.published else {}).items():
         expected = table_version(join_location(target.warehouse, folder))
-        known[key] = Placement(folder, 0)
         if key in ours.tables:
             placement = checkpoint.relations[key]
             location = join_location(target.warehouse, placement.location)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.apply.approving import awaiting, not_of_the_branch, recorded_approvals, require_approval
 from reconciler.apply.planning import policies_for, require_apart, what_is_beside
+from reconciler.apply.restored_outputs import restored_outcomes, restored_outputs, taken_over_folders
 from reconciler.base.digest import canonical_json, digest_json
 from reconciler.base.errors import ApprovalRequired
 from reconciler.base.moments import this_moment
@@ -30,10 +31,12 @@ from reconciler.environment.merged import outdated, reach, unmerged
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.plan.make import diff_between, make_plan
-from reconciler.plan.model import Plan
+from reconciler.plan.model import ConnectorOutcome, Plan
 from reconciler.project.snapshot.model import Snapshot
+from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import History
 from reconciler.state.applied import read_applied
+from reconciler.state.checkpoints import find_checkpoint
 from reconciler.state.snapshots import read_snapshot
 from reconciler.workspace.desired import compile_desired
 
@@ -74,8 +77,24 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
             rows_of=restore.source if restore.source != restore.pipeline else "",
         ),
     )
+    plan = replace(plan, connectors=_outcomes(target, restore, restored, plan, applied.head))
     said = {"plan": plan.digest, "checkpoint": restore.checkpoint, "source": restore.source, "record": restore.record}
     return replace(plan, digest=digest_json(said))
+
+
+def _outcomes(
+    target: Target, restore: Restore, restored: Snapshot, plan: Plan, stored: Stored[Head] | None
+) -> tuple[ConnectorOutcome, ...]:
+    """What becomes of connectors; of outputs, what the restore does."""
+    head = stored.value if stored is not None else Head(restore.pipeline)
+    if restore.source == restore.pipeline:
+        checkpoint = find_checkpoint(target, restore.source, restore.checkpoint)
+        locations = {key: placement.location for key, placement in checkpoint.relations.items()}
+    else:
+        placements = head.published.relations if head.published is not None else {}
+        locations = taken_over_folders(restore.pipeline, restored.program, placements)
+    outputs = restored_outputs(target, head, restore.source, restored.program, locations)
+    return restored_outcomes(plan.connectors, outputs, restored.program)
 
 
 def require_merged(target: Target, plan: Plan, restore: Restore) -> None:

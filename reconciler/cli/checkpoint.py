@@ -64,7 +64,11 @@ def command(
         )
     if form == "json":
         values = {"pipeline": pipeline, "checkpoint": restored.checkpoint, "from": restored.source, "step": restored.step}
-        show_json({**values, "relations": list(restored.relations)})
+        outputs = [
+            {"name": one.connector, "address": one.address, "outcome": one.outcome, "reason": one.reason}
+            for one in restored.outputs
+        ]
+        show_json({**values, "relations": list(restored.relations), "outputs": outputs})
     else:
         whose = f" of {restored.source}" if restored.source != pipeline else ""
         say(f"{pipeline} stands at checkpoint {restored.checkpoint}{whose} again, as step {restored.step}")

@@ -146,10 +146,11 @@ def place(settings: JsonObject) -> tuple[object, ...]:
     transport = transport_of(settings)
     config = config_of(settings)
     parts = (config.get(name) for name in (transport.address if transport is not None else ()))
-    return (*(_plain_place(part) if isinstance(part, str) else part for part in parts), servers(settings))
+    return (*(place_text(part) if isinstance(part, str) else part for part in parts), servers(settings))
 
 
-def _plain_place(text: str) -> str:
+def place_text(text: str) -> str:
+    """An address in one spelling."""
     scheme, sign, rest = text.partition("://")
     # Hadoop's name of S3 and everybody's.
     return f"{'s3' if scheme == 's3a' else scheme}{sign}{rest.rstrip('/')}" if sign else posixpath.normpath(text)

@@ -16,11 +16,12 @@ design lifts: declared renames, rows that outlive a change of their table, `on_b
 | output, modified | view unchanged | resumes: goes on from what it sent last; its full contents with `send_snapshot` |
 | output, unchanged | view unchanged | resumes |
 | output, removed | any | detached |
+| output, writing where an output of its view wrote before | any | as one that was there: goes on from what was sent there |
 
 A connector or relation that was only renamed (`moved`) is unchanged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from reconciler.base.names import fold
@@ -48,8 +49,10 @@ _OF_A_SINK_THAT_GROWS = {
 }
 
 
-def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: Renames) -> tuple[ConnectorOutcome, ...]:
-    """One outcome for each connector of either program, sorted by qualified name."""
+def connector_outcomes(
+    diff: Diff, applied: Program, desired: Program, renames: Renames, back: Collection[str] = ()
+) -> tuple[ConnectorOutcome, ...]:
+    """One outcome for each connector of either program, sorted by qualified name. `back` as in `Beside`."""
     changes = {fold(change.name): change for change in diff.connectors if change.action is not Action.REMOVED}
     relations = {fold(change.name): change for change in diff.relations if change.action is not Action.REMOVED}
     outcomes = []
@@ -61,11 +64,14 @@ def connector_outcomes(diff: Diff, applied: Program, desired: Program, renames: 
         if old is not None and (change is None or change.action is not Action.ADDED):
             went_on.add(old_key)
         renamed_from = old.qualified_name if old is not None and old_key != key and old_key in went_on else None
-        outcome, reason = _outcome(old, connector, change, relations.get(fold(connector.relation)))
+        relation, goes_back = relations.get(fold(connector.relation)), key in back
+        outcome, reason = (
+            _outcome_of_one_that_is_back(relation, connector) if goes_back else _outcome(old, connector, change, relation)
+        )
         if old is not None and old_key in went_on and connector.direction is Direction.INPUT:
             fields = describe_fields(field_changes(applied, desired, renames, old, connector))
             reason += f"; {fields}" if fields else ""
-        outcomes.append(ConnectorOutcome(connector.qualified_name, outcome, reason, renamed_from))
+        outcomes.append(ConnectorOutcome(connector.qualified_name, outcome, reason, renamed_from, goes_back))
     outcomes += [_detached(connector, desired) for key, connector in applied.connectors.items() if key not in went_on]
     return tuple(sorted(outcomes, key=lambda outcome: (fold(outcome.connector), outcome.outcome)))
 
@@ -126,6 +132,22 @@ def _outcome(
     return Outcome.RESUMES, UNCHANGED_REASONS["input"]
 
 
+def _outcome_of_one_that_is_back(relation: RelationChange | None, connector: Connector) -> tuple[Outcome, str]:
+    what = "writes where an output of its view wrote before, and goes on from what was sent there"
+    if relation is None or (relation.action is not Action.ADDED and relation.fate is Fate.KEPT):
+        return Outcome.RESUMES, what
+    outcome, reason = _of_a_bootstrap(connector)
+    return outcome, f"{what}; view {connector.relation} is {_newness(relation.action is Action.ADDED)}, {reason}"
+
+
+def _of_a_bootstrap(connector: Connector) -> tuple[Outcome, str]:
+    """What an output that was there does when its view is computed anew."""
+    outcome, reason = _OF_A_BOOTSTRAP[on_bootstrap(connector.settings)]
+    if not sink_can_delete(connector.settings):
+        reason = _OF_A_SINK_THAT_GROWS.get((outcome, "on_bootstrap" in connector.settings), reason)
+    return outcome, reason
+
+
 def _output_outcome(
     old: Connector | None,
     connector: Connector,
@@ -139,9 +161,7 @@ def _output_outcome(
     if relation is not None and relation.fate is not Fate.KEPT:
         if added or modified:
             return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}, and view {connector.relation} is modified"
-        outcome, reason = _OF_A_BOOTSTRAP[on_bootstrap(connector.settings)]
-        if not sink_can_delete(connector.settings):
-            reason = _OF_A_SINK_THAT_GROWS.get((outcome, "on_bootstrap" in connector.settings), reason)
+        outcome, reason = _of_a_bootstrap(connector)
         return outcome, f"view {connector.relation} is modified; {reason}"
     if (added or modified) and connector.settings.get("send_snapshot"):
         return Outcome.SENDS_FULL_CONTENTS, f"it is {_newness(added)}; send_snapshot: true"

@@ -80,7 +80,7 @@ def make_plan(
         diff=diff,
         steps=plan_steps(diff, before.program, after.program),
         connectors=say_what_is_sent_again(
-            connector_outcomes(diff, before.program, after.program, renames),
+            connector_outcomes(diff, before.program, after.program, renames, beside.back),
             before.program,
             after.program,
             renames,
@@ -100,7 +100,8 @@ def make_plan(
             _beyond_content(diff, renames, hazards)
             | _guards_of_new(before.program, after.program, renames)
             | _held_changes(before.program, after.program)
-            | _settings_of_connectors(before.program, after.program, renames),
+            | _settings_of_connectors(before.program, after.program, renames)
+            | ({"back": sorted(beside.back)} if beside.back else {}),
         ),
         rolled_back=_rolled_back(after.program) if desired is not None else (),
         rollback=beside.rollback,

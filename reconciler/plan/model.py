@@ -31,12 +31,14 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ConnectorOutcome:
     """A connector (`relation.name`), what becomes of it, and why. `renamed_from` is its applied qualified name where that
-    is another: positions are kept under it."""
+    is another: positions are kept under it. `goes_back`: an output that goes on from what was sent before to where it writes
+    now."""
 
     connector: str
     outcome: Outcome
     reason: str
     renamed_from: str | None = None
+    goes_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

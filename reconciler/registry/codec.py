@@ -23,6 +23,7 @@ from reconciler.registry.model import (
     Head,
     Journal,
     Lease,
+    LeftOutput,
     ObjectVersions,
     OutputState,
     Published,
@@ -53,6 +54,8 @@ def head_to_json(head: Head) -> JsonObject:
     if not head.refreshed:
         del value["refreshed"]
     _put_results(value.get("refreshed", {}), head.refreshed)
+    if not head.left:
+        del value["left"]
     if head.intent is not None:
         value["intent"] = intent_to_json(head.intent)
     if head.published is not None:
@@ -62,6 +65,8 @@ def head_to_json(head: Head) -> JsonObject:
         value["journal"]["entries"] = [entry_to_json(entry) for entry in head.journal.entries]
         value["journal"]["versions"] = _versions_to_json(head.journal.versions)
         _put_foreign(value["journal"], head.journal.foreign)
+        if not head.journal.back:
+            del value["journal"]["back"]
     return {"format": FORMAT, **value, "versions": _versions_to_json(head.versions)}
 
 
@@ -113,6 +118,7 @@ def head_from_json(value: JsonObject, where: str) -> Head:
             held=value.get("held", {}),
             staged=_staged(value["staged"]) if "staged" in value else None,
             refreshed={key: _with_result(Refreshed, one) for key, one in value.get("refreshed", {}).items()},
+            left=tuple(LeftOutput(**{**one, "state": _output(one["state"])}) for one in value.get("left", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
@@ -237,5 +243,6 @@ def _journal(value: Mapping[str, Any]) -> Journal:
         "versions": _versions(value.get("versions", {})),
         "foreign": foreign_from_json(value.get("foreign", {})),
         "home": home_from_json(value.get("home")),
+        "back": tuple(value.get("back", ())),
     }
     return Journal(**{**value, **parts})

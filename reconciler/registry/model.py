@@ -121,6 +121,19 @@ class OutputState:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutput:
+    """What an output has sent to a place that none writes to any more: `state` is of when it left, `connector` its folded
+    name then. `location` is the folder of its view, whose versions the state tells; `settings` are those that say where it
+    wrote. `removed`: somebody took the output out of the pipeline, and did not just have it write elsewhere."""
+
+    connector: str
+    location: str
+    settings: JsonObject
+    state: OutputState
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectVersions:
     """Of one object (a table, view or function; by `kind:folded name`): `id` is its key when it was first recorded, which
     stays when it is renamed; `active` the number of its version in force (None: it is not there any more); `last` the
@@ -144,7 +157,8 @@ class Journal:
     `digest` and `record` are those of the desired snapshot (None: the pipeline is removed); `follows` is what
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
-    another now kept it until now. `outputs` says where each output (folded) goes on (`run.emitting.Start`).
+    another now kept it until now. `outputs` says where each output (folded) goes on (`run.emitting.Start`), `back` names
+    those among them that write again where an output wrote before, and go on from what was sent there.
     `aborting`: the apply is being taken back. `versions` are those of all objects once it is done. `foreign` is what is read
     of other pipelines, `home` what `Applied.home` will be.
     """
@@ -168,6 +182,7 @@ class Journal:
     versions: Mapping[str, ObjectVersions] = field(default_factory=dict)
     foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
     home: Home | None = None
+    back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +262,7 @@ class Head:
     held: Mapping[str, int | None] = field(default_factory=dict)
     staged: Staged | None = None
     refreshed: Mapping[str, Refreshed] = field(default_factory=dict)
+    left: tuple[LeftOutput, ...] = ()
 
 
 class Wish(StrEnum):

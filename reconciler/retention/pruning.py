@@ -45,11 +45,12 @@ from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import remove
 from reconciler.materialize.older_registry import require_newest_registry
-from reconciler.registry.model import Head, Stored
+from reconciler.registry.model import Head, LeftOutput, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.retention.keeping import read_known
 from reconciler.retention.references import kept_staging_folders
 from reconciler.retention.rules import Decision, Known, KnownVersion, decide
+from reconciler.run.left_outputs import versions_of
 from reconciler.run.replaying import program_in_force
 from reconciler.state.events import Event, EventLog
 from reconciler.state.lease import hold_lease, somebody_holds, this_process
@@ -175,7 +176,9 @@ def _record(target: Target, pipeline: str, run: PruneRun, cared_for: set[str], c
     check()
     gone = {refreshed_key(one.object, one.number) for one in found.decision.pruned}
     left = {key: one for key, one in stored.value.refreshed.items() if key not in gone}
-    registry.replace_head(stored.token, replace(stored.value, refreshed=left), str(uuid.uuid4()))
+    # No difference can be told any more from what goes.
+    known = tuple(one for one in stored.value.left if _stays_readable(one, found.decision.left))
+    registry.replace_head(stored.token, replace(stored.value, refreshed=left, left=known), str(uuid.uuid4()))
     for location in sorted(cared_for & set(found.decision.left)):
         check()
         keep_log(join_location(target.warehouse, location), _first(found.decision.left[location]))
@@ -201,6 +204,11 @@ def _rows(found: Pruning, cared_for: set[str], run: PruneRun) -> Iterator[Mappin
         left = found.decision.left[location]
         own = {"location": location, "since": str(left.since), "versions": canonical_json(list(left.versions))}
         yield {**same, "what": FOLDER, **own, "retention": f"steps: {found.steps}"}
+
+
+def _stays_readable(one: LeftOutput, left: Mapping[str, Left]) -> bool:
+    """Whether the versions are left that what was sent is told by."""
+    return one.location not in left or all(left[one.location].has(version) for version in versions_of(one.state))
 
 
 def _remove(target: Target, location: str, found: Pruning, run: PruneRun) -> PrunedFolder:

@@ -23,6 +23,9 @@ How an output goes on after an apply, and from what it sent before:
 | new: sends only new changes | the view's version at the switch, which is told as left out | nothing |
 | new: sends full contents | nothing | nothing |
 
+One that writes where an output wrote before that was moved away goes on so from what was sent there (`left_outputs`), not
+from what it sent elsewhere.
+
 A new output has an `id` of its own, which the transactions of its sinks carry: no sink takes what it sends for what an
 earlier one of the same name has sent already. One that was renamed or modified keeps its `id`: what it had to send goes out
 under its new settings, and a sink that has it already, since only an option changed, knows it again. What it was to empty
@@ -39,7 +42,6 @@ from reconciler.base.boundaries import BEFORE, EFFECTED
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError, ReconcileError
 from reconciler.base.names import fold
-from reconciler.connectors.transport import Direction
 from reconciler.delta.opening import join_location
 from reconciler.diff.model import Action
 from reconciler.engine.protocol import Emission, StoredSource, Transaction
@@ -48,7 +50,8 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.model import Outcome, Plan
 from reconciler.project.program.model import Connector, Program
-from reconciler.registry.model import Head, Journal, OutputState, Published, Sending
+from reconciler.registry.model import Head, Journal, LeftOutput, OutputState, Published, Sending
+from reconciler.run.left_outputs import known_after_change, outputs_of
 from reconciler.workspace.declared import places_told
 
 EMIT_TRANSACTION = "reconcile/emit"
@@ -65,6 +68,14 @@ class Start(StrEnum):
     SILENT = "silent"
     ANEW_WITH_CHANGES = "anew_with_changes"
     ANEW_IN_FULL = "anew_in_full"
+
+
+class Beginning(StrEnum):
+    """How an output begins at a sink of which nothing is known."""
+
+    EMPTIED = "emptied"
+    IN_FULL = "in_full"
+    WITH_CHANGES = "with_changes"
 
 
 class Place(StrEnum):
@@ -174,7 +185,10 @@ def ticked_off(head: Head, sent: Mapping[str, Sending]) -> Head:
             return state
         return replace(state, sent=pinned.after, sending=None)
 
-    return replace(head, outputs={key: known(key, state) for key, state in head.outputs.items()})
+    outputs = {key: known(key, state) for key, state in head.outputs.items()}
+    # What has an id may have gone to where an output wrote until now.
+    left = tuple(replace(one, state=known("", one.state)) for one in head.left)
+    return replace(head, outputs=outputs, left=left)
 
 
 def planned_starts(plan: Plan) -> dict[str, str]:
@@ -184,16 +198,24 @@ def planned_starts(plan: Plan) -> dict[str, str]:
     return {key: start.value for key, start in sorted(starts.items()) if start is not None}
 
 
-def outputs_after(head: Head, journal: Journal, program: Program, published: Published) -> dict[str, OutputState]:
+def outputs_after(
+    head: Head, journal: Journal, applied: Program, program: Program, published: Published
+) -> dict[str, OutputState]:
     """The state of every output once the journal is done, and `published` what its last commit publishes. What they are to
     write is not pinned yet (`pin_emissions`)."""
     after: dict[str, OutputState] = {}
+    known: Mapping[str, LeftOutput] = {}
+    if journal.back:
+        locations = {key: placement.location for key, placement in published.relations.items()}
+        known = known_after_change(head, applied, program, journal.formerly, locations)
     for key, connector in _outputs(program):
         version = _version(published, connector)
         if version is None:
             continue
         former = journal.formerly.get(key, key)
         state, before = head.outputs.get(former), _former_version(head, former)
+        if key in journal.back and key in known:
+            state, before = going_back(known[key], state), _version_at(head.published, known[key].location)
         identity = _identity(head.pipeline, key, journal.apply_id)
         start = Start(journal.outputs.get(key, Start.ANEW_WITH_CHANGES if state is None else Start.RESUMES))
         if state is None and start in (Start.RESUMES, Start.SILENT):
@@ -201,6 +223,33 @@ def outputs_after(head: Head, journal: Journal, program: Program, published: Pub
             state = _anew(identity, version if before is None else before, journal.serial)
         after[key] = _going_on(state, start, identity, before, version, journal.serial)
     return dict(sorted(after.items()))
+
+
+def going_back(known: LeftOutput, now: OutputState | None) -> OutputState:
+    """The state of an output that goes on from what was sent to where it writes; `now` is the one that it had until now."""
+    return replace(known.state, sought=now.sought) if now is not None else known.state
+
+
+def begun(connector: Connector, identity: str, version: int, serial: int, *, is_silent: bool) -> OutputState:
+    """The state of an output whose sink nothing is known of, at a version of its view; `is_silent` as in `beginning`."""
+    match beginning(connector, is_silent=is_silent):
+        case Beginning.EMPTIED:
+            return replace(_anew(identity, None, serial), replaces=True)
+        case Beginning.IN_FULL:
+            return _anew(identity, None, serial)
+        case Beginning.WITH_CHANGES:
+            return _anew(identity, version, serial)
+        case other:
+            assert_never(other)
+
+
+def beginning(connector: Connector, *, is_silent: bool) -> Beginning:
+    """How an output begins whose sink nothing is known of. `is_silent`: with what changes, whatever its settings say."""
+    if is_silent:
+        return Beginning.WITH_CHANGES
+    if connector.settings.get("on_bootstrap") == "truncate":
+        return Beginning.EMPTIED
+    return Beginning.IN_FULL if connector.settings.get("send_snapshot") else Beginning.WITH_CHANGES
 
 
 def put_output(
@@ -334,7 +383,13 @@ def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> 
 
 
 def _outputs(program: Program) -> list[tuple[str, Connector]]:
-    return [(key, one) for key, one in sorted(program.connectors.items()) if one.direction is Direction.OUTPUT]
+    return list(outputs_of(program).items())
+
+
+def _version_at(published: Published | None, location: str) -> int | None:
+    """The version of the table in a folder."""
+    placements = published.relations.values() if published is not None else ()
+    return next((placement.version for placement in placements if placement.location == location), None)
 
 
 def _version(published: Published | None, connector: Connector) -> int | None:

@@ -16,12 +16,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED
-from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.digest import canonical_json
 from reconciler.base.errors import RegistryError
 from reconciler.base.moments import moment_after
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
-from reconciler.connectors.catalogue import canonical_settings
 from reconciler.delta.opening import join_location
 from reconciler.delta.restoring import restore as restore_version
 from reconciler.delta.tables import publish, statistics
@@ -34,7 +33,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.effects import staging_folder
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import view_transaction
-from reconciler.project.program.model import Connector, Program
+from reconciler.project.program.model import Program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.query.reading import (
     foreign_placements,
@@ -44,9 +43,11 @@ from reconciler.query.reading import (
 )
 from reconciler.registry.intent_codec import kind_of
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
-from reconciler.registry.model import Applied, Approval, Head, ObjectVersions, OutputState, Published, Stored
+from reconciler.registry.model import Applied, Approval, Head, LeftOutput, ObjectVersions, OutputState, Published, Stored
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
+from reconciler.run.emitting import begun, going_back
+from reconciler.run.left_outputs import outputs_of, sent_by, states_known, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.numbering import Switch, record_versions, versions_restored
@@ -78,11 +79,14 @@ def carry_out_restore(target: Target, stored: Stored[Head], session: Session) ->
     now = moment_after(head.applied.at if head.applied is not None else None)
     versions = _versions(target, head, restore, snapshot)
     applied = _applied(restore, head.applied, now)
+    placements = _with_those_in_the_way(head, work.placements)
+    outputs, left = _outputs(target, stored, restore, program, work.placements)
     done = replace(
         with_program(head, applied, program, versions),
-        published=Published(intent.step, now, _with_those_in_the_way(head, work.placements), work.foreign),
+        published=Published(intent.step, now, placements, work.foreign),
         positions=dict(sorted(restore.positions.items())),
-        outputs=_outputs(head, _connectors_now(target, head), program, work.placements),
+        outputs=outputs,
+        left=still_known(target, left, program, placements),
         intent=None,
         last_step=intent.step,
     )
@@ -177,41 +181,44 @@ def _with_those_in_the_way(head: Head, placements: Mapping[str, Placement]) -> d
     return dict(sorted(after.items()))
 
 
-def _connectors_now(target: Target, head: Head) -> Mapping[str, Connector]:
-    """The connectors that are applied, by folded name."""
-    if head.applied is None or head.applied.record is None:
-        return {}
-    return read_snapshot(target, head.pipeline, head.applied.record).program.connectors
-
-
 def _outputs(
-    head: Head, now: Mapping[str, Connector], program: Program, placements: Mapping[str, Placement]
-) -> dict[str, OutputState]:
-    """What outputs have sent, for those that the program has, of views that stand where they stood.
+    target: Target,
+    stored: Stored[Head],
+    restore: RestoreCheckpoint,
+    program: Program,
+    placements: Mapping[str, Placement],
+) -> tuple[dict[str, OutputState], tuple[LeftOutput, ...]]:
+    """Every output of the restored program with its state, and what those have sent that it does not have."""
+    head = stored.value
+    locations = {key: placement.location for key, placement in placements.items()}
+    known, left = known_at_restore(target, head, program, locations)
+    outputs = {}
+    for key, connector in outputs_of(program).items():
+        placement = placements.get(fold(connector.relation))
+        if placement is None:
+            continue
+        identity = f"{head.pipeline}/{key}/{restore.apply_id}"
+        is_silent = restore.source != head.pipeline
+        outputs[key] = (
+            going_back(known[key], head.outputs.get(key))
+            if key in known
+            else begun(connector, identity, placement.version, stored.token + 1, is_silent=is_silent)
+        )
+    return outputs, left
 
-    One that had another name since, or whose view had, is known by where its view stands and what it writes to; one that
-    was changed since by its name.
-    """
-    before = head.published.relations if head.published else {}
-    there = {key: _stands(one, before) for key, one in now.items() if key in head.outputs}
-    wanted = {key: _stands(one, placements) for key, one in program.connectors.items()}
-    former = {key: key for key, stands in wanted.items() if stands is not None and there.get(key) == stands}
-    for key, stands in wanted.items():
-        alike = [other for other, stood in there.items() if stood == stands and other not in former.values()]
-        if key not in former and stands is not None and len(alike) == 1:
-            former[key] = alike[0]
-    for key, stands in wanted.items():
-        stood = there.get(key)
-        is_free = key not in former and key not in former.values()
-        if is_free and stands is not None and stood is not None and stands[0] == stood[0]:
-            former[key] = key
-    return {key: head.outputs[one] for key, one in sorted(former.items())}
 
-
-def _stands(connector: Connector, placements: Mapping[str, Placement]) -> tuple[str, JsonObject] | None:
-    """Where an output's view stands, and what it writes to; None of a view that is not stored."""
-    placement = placements.get(fold(connector.relation))
-    return (placement.location, canonical_settings(connector.settings)) if placement is not None else None
+def known_at_restore(
+    target: Target, head: Head, program: Program, locations: Mapping[str, str]
+) -> tuple[Mapping[str, LeftOutput], tuple[LeftOutput, ...]]:
+    """Of a restored program: the outputs (folded) of which is known what was sent to where they write, and what was sent to
+    where none writes then. `locations` are the folders of views by folded name."""
+    applied = None
+    if head.applied is not None and head.applied.record is not None:
+        applied = read_snapshot(target, head.pipeline, head.applied.record).program
+    everything = (*head.left, *sent_by(head, applied))
+    known = states_known(outputs_of(program), locations, everything)
+    used = known.values()
+    return known, tuple(one for one in everything if one not in used)
 
 
 def _applied(restore: RestoreCheckpoint, before: Applied | None, now: str) -> Applied:

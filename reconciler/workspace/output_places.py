@@ -7,17 +7,21 @@ tell (a secret in the address, a link that changes, what lies on a store) the en
 Two outputs in one folder or table undo each other: one that is emptied first removes the other's rows, a view with other
 columns overwrites them. A topic of Kafka may have many writers. Of outputs of other pipelines in the warehouse a plan tells
 (H939).
+
+What an output has sent is known by the place that it was sent to (`run.left_outputs`), so this also says when two outputs
+surely write to one (`sure_places`), and when they may (`possible_places`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.diagnostics import Diagnostic
-from reconciler.base.digest import JsonObject
+from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
 from reconciler.base.names import fold
-from reconciler.connectors.catalogue import servers
-from reconciler.delta.opening import is_relative
+from reconciler.connectors.catalogue import place_text, servers, transport_of
+from reconciler.connectors.transport import config_of
+from reconciler.delta.opening import is_relative, with_plain_scheme
 from reconciler.delta.same_places import as_written, on_this_disk
 from reconciler.delta.warehouse_places import warehouse_around
 from reconciler.environment.locations import written_address, written_place
@@ -110,6 +114,47 @@ def _applied_places(target: Target, pipeline: str, *, with_relative: bool) -> It
         address = written_address(one.settings)
         if address is not None and (with_relative or not is_relative(address)):
             yield one.qualified_name, _keys(one.settings, as_written(address))
+
+
+def sure_places(settings: JsonObject) -> frozenset[str]:
+    """What the place of an output is surely known by, the same on every machine: two that share any of these write to one
+    place, by one transport. A relative address is taken for the same place whoever has the repository; letter case tells
+    two places apart."""
+    transport, config = settings["transport"]["name"], config_of(settings)
+    address = written_address(settings)
+    if address is not None:
+        plain = address if is_relative(address) else with_plain_scheme(address)
+        # What an escaped sign means in a path differs by who reads it.
+        plain = plain.removeprefix("file://") if "%" not in plain else plain
+        asked = sorted(servers(settings))
+        return frozenset({f"{transport} {canonical_json([place_text(plain), asked])}"})
+    topic, servers_of = config.get("topic"), config.get("bootstrap.servers")
+    if topic is None or servers_of is None:
+        return frozenset({f"{transport} {canonical_json(config)}"})
+    # A server is one of one cluster, however many of it are named.
+    brokers = {one.strip().lower() for one in str(servers_of).split(",")} - {""}
+    return frozenset(f"{transport} {topic} at {broker}" for broker in brokers)
+
+
+def possible_places(target: Target, settings: JsonObject) -> frozenset[str]:
+    """What the place of an output may be known by, here and now: two that share none of these write to two places. What a
+    secret hides is not known, nor which cluster a topic is of, nor where a link will lead."""
+    place = written_place(settings, target.root)
+    if place is None:
+        topic = config_of(settings).get("topic")
+        return frozenset({f"topic {topic}"}) if topic is not None else sure_places(settings)
+    address = written_address(settings) or place
+    return frozenset(as_written(address) | as_written(place) | on_this_disk(place))
+
+
+def place_settings(settings: JsonObject) -> JsonObject:
+    """The settings of an output that say where it writes, and no others."""
+    transport = transport_of(settings)
+    config = config_of(settings)
+    if transport is None:
+        return {"transport": settings["transport"]}
+    told = {key: value for key, value in sorted(config.items()) if key in transport.address or key.endswith("endpoint")}
+    return {"transport": {"name": transport.name, "config": told}}
 
 
 def _keys(settings: JsonObject, places: frozenset[str]) -> frozenset[str]:

@@ -16,11 +16,9 @@ from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import TableBuild, ViewBuild
 from reconciler.environment.target import open_target
 from reconciler.registry.intents import Writer
-from reconciler.registry.model import Lease, OutputState
+from reconciler.registry.model import Lease
 from reconciler.registry.protocol import History
 from reconciler.retention.keeping import _checkpoints
-from reconciler.run.replaying import program_in_force
-from reconciler.run.restoring import _outputs
 from reconciler.service.project import Project
 from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
 from reconciler.versions.history import list_applies
@@ -276,19 +274,6 @@ def test_a_checkpoint_of_a_table_that_was_dropped_since_says_so(shop: Path) -> N
     open_project(shop).apply()
     with pytest.raises(EngineError, match="what c held then is gone: its folder was removed"):
         open_project(shop).restore("with-c")
-
-
-def test_outputs_go_on_from_what_they_sent(shop: Path) -> None:
-
-    stored, program = program_in_force(Project.open(shop).target, "shop")
-    assert stored.value.published is not None
-    key = next(iter(program.connectors))
-    sent = replace(stored.value, outputs={key: OutputState(sent=7, serial=3), "over_a.gone": OutputState(sent=1)})
-    places = dict(stored.value.published.relations)
-    assert _outputs(sent, program.connectors, program, places) == {key: OutputState(sent=7, serial=3)}
-    relation = program.connectors[key].relation
-    moved = {**places, relation: replace(places[relation], location="shop/elsewhere")}
-    assert _outputs(sent, program.connectors, program, moved) == {}
 
 
 def test_another_pipelines_checkpoint_is_taken_over_with_copies(shop: Path, past: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ from reconciler.registry.model import (
     Home,
     Journal,
     Lease,
+    LeftOutput,
     ObjectVersions,
     OutputState,
     Published,
@@ -67,6 +68,10 @@ FULL_HEAD = Head(
         "v.lake": OutputState(2, Sending(2, 3, False, 4, 8, "its id"), 7, False, "an id", ((3, 4), (5, 6)), "a seek"),
         "v.topic": OutputState(None, None, 0, replaces=True),
     },
+    left=(
+        LeftOutput("v.lake", "shop/v", {"transport": {"name": "file_output", "config": {"path": "A"}}}, OutputState(2)),
+        LeftOutput("v.gone", "shop/v", {}, OutputState(2, Sending(2, 3, False, 4, 8), 8, skips=((3, 4),)), removed=True),
+    ),
     positions={"t.history": {"version": 3, "complete": True}},
     intent=Intent(5, ReadInputs(()), "2026-01-01"),
     journal=Journal(
@@ -85,6 +90,7 @@ FULL_HEAD = Head(
         (JournalEntry("0001", ClearTable("t"), EntryState.INTENDED, TableIntent("shop/t", 7)),),
         versions={"view:v": ObjectVersions("view:v", 3, 3), "table:u": ObjectVersions("table:t", None, 1, {"a": "b"})},
         home=Home("", "prod"),
+        back=("v.lake",),
     ),
     last_step=5,
     versions={
