@@ -206,9 +206,9 @@ def _compare_table(key: str, before: Program, after: Program, renames: Renames, 
         found.extents[key] = ANY_ROW
         return
     spelling = max(before.spelling, after.spelling)
-    if table_content(old, spelling) == table_content(table, spelling):
+    if table_content(old, before.settings, spelling) == table_content(table, after.settings, spelling):
         return
-    causes = table_causes(old, table, spelling, renames.columns.get(key))
+    causes = table_causes(old, table, (before.settings, after.settings), spelling, renames.columns.get(key))
     fate = judge_rows(causes, table, after.evolution_of(key))
     renamed_from = old.name if fold(old.name) != key else None
     found.changes[key] = RelationChange(Action.MODIFIED, RelationKind.TABLE, table.name, causes, fate, renamed_from)

@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
-from reconciler.base.declarations import ColumnDeclaration, Evolution, TableDeclaration
+from reconciler.base.declarations import ColumnDeclaration, Evolution, Settings, TableDeclaration
 from reconciler.base.names import fold
 from reconciler.diff.extent import ANY_ROW, Extent, OnlyColumns
 from reconciler.diff.model import (
@@ -38,15 +38,21 @@ from reconciler.diff.model import (
     RelationRenamed,
     TableCause,
 )
+from reconciler.project.program.defaults import settled_default, zone_of_default
 from reconciler.project.program.model import Table
 from reconciler.sql.spelling import Spelling
 
 
 def table_causes(
-    applied: Table, desired: Table, spelling: Spelling = Spelling.EVENED_OUT, renamed: Mapping[str, str] | None = None
+    applied: Table,
+    desired: Table,
+    settings: tuple[Settings, Settings],
+    spelling: Spelling = Spelling.EVENED_OUT,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[TableCause, ...]:
-    """Every way in which a table's declaration differs. `spelling`: letter case of column names counts; `renamed`: the
-    applied names of columns that were moved, by desired name, both folded."""
+    """Every way in which a table's declaration differs, or what it says under the `settings` of both sides. `spelling`:
+    letter case of column names counts; `renamed`: the applied names of columns that were moved, by desired name, both
+    folded."""
     moved = renamed or {}
     key_of = _spelling(spelling)
 
@@ -65,7 +71,7 @@ def table_causes(
     causes += [ColumnAdded(column.name, column.type, column.nullable, column.default) for column in added]
     kept = [key for key in after if key in before]
     for key in kept:
-        causes += _column_causes(before[key], after[key])
+        causes += _column_causes(before[key], after[key], settings)
     if [key for key in before if key in after] != kept:
         causes.append(ColumnsReordered(tuple(c.name for c in applied.columns), tuple(c.name for c in desired.columns)))
     keys = [fold(name) for name in applied.primary_key], [moved.get(fold(n), fold(n)) for n in desired.primary_key]
@@ -74,13 +80,19 @@ def table_causes(
     return (*causes, *_property_causes(applied.declaration, desired.declaration))
 
 
-def _column_causes(applied: ColumnDeclaration, desired: ColumnDeclaration) -> list[TableCause]:
+def _column_causes(
+    applied: ColumnDeclaration, desired: ColumnDeclaration, settings: tuple[Settings, Settings]
+) -> list[TableCause]:
     causes: list[TableCause] = []
     if applied.type != desired.type:
         causes.append(ColumnRetyped(desired.name, applied.type, desired.type))
     if applied.nullable != desired.nullable:
         causes.append(NullabilityChanged(desired.name, applied.nullable, desired.nullable))
-    if applied.default != desired.default:
+    zones = zone_of_default(applied, settings[0]), zone_of_default(desired, settings[1])
+    if None not in zones and zones[0] != zones[1]:
+        settled = settled_default(applied, settings[0]), settled_default(desired, settings[1])
+        causes.append(DefaultChanged(desired.name, *settled))
+    elif applied.default != desired.default:
         causes.append(DefaultChanged(desired.name, applied.default, desired.default))
     if applied.lateness != desired.lateness:
         causes.append(LatenessChanged(desired.name, applied.lateness, desired.lateness))

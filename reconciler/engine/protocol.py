@@ -130,7 +130,8 @@ class TableTarget:
     """A table to write to. `columns` have the types that are declared: text of bounded length is stored as a STRING, and a
     row with a longer one does not fit, at any depth. `primary_key` empty: a multiset, rows are appended and a delete takes
     one equal row; else rows replace or delete those of equal key. `append_only`: nothing may be deleted or replaced.
-    `defaults`: what a column gets in rows that don't have it, by folded name, as a literal of Spark SQL; else it is NULL."""
+    `defaults`: what a column gets in rows that don't have it, by folded name, as a literal of Spark SQL; else it is NULL. A
+    moment has its zone (`program.defaults`)."""
 
     name: str
     location: str

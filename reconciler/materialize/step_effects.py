@@ -249,7 +249,7 @@ class StepEffects:
             join_location(self._target.warehouse, self._before[key].location),
             declared_columns(table),
             table.primary_key,
-            table_defaults(table),
+            table_defaults(table, self._program.settings),
             table.declaration.append_only,
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from reconciler.base.declarations import FunctionDeclaration, PythonBody, SqlBody
+from reconciler.base.declarations import FunctionDeclaration, PythonBody, Settings, SqlBody
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.base.names import fold, is_foreign, is_version, without_version
 from reconciler.delta.opening import join_location
@@ -23,6 +23,7 @@ from reconciler.engine.protocol import (
     Source,
     StoredSource,
 )
+from reconciler.project.program.defaults import settled_default
 from reconciler.project.program.model import Program, Table, View
 from reconciler.project.program.order import topological
 from reconciler.project.snapshot.functions import called_closely
@@ -47,9 +48,10 @@ def declared_columns(table: Table) -> tuple[ColumnType, ...]:
     return tuple(replace(one, type=column.type) for one, column in zip(stored, table.columns, strict=True))
 
 
-def table_defaults(table: Table) -> dict[str, str]:
+def table_defaults(table: Table, settings: Settings) -> dict[str, str]:
     """What columns get in rows that lack them, by folded name."""
-    return {fold(column.name): column.default for column in table.columns if column.default is not None}
+    settled = {fold(column.name): settled_default(column, settings) for column in table.columns}
+    return {key: default for key, default in settled.items() if default is not None}
 
 
 def sources_for(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
 
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
@@ -246,6 +247,10 @@ def _time(value: Any) -> datetime:
     if found is None or _TOO_FINE.search(value):
         raise ValueError(value)
     year, month, day = map(int, found.groups())
+    clock, _, zone = value[found.end() :].rstrip().rpartition(" ")
+    if clock and zone[:1].isalpha():
+        read = datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{clock}")
+        return read.replace(tzinfo=ZoneInfo(zone))
     return datetime.fromisoformat(f"{year:04}-{month:02}-{day:02}{value[found.end() :].rstrip()}")
 
 

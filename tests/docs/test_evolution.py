@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.declarations import Evolution
+from reconciler.base.declarations import Evolution, Settings
 from reconciler.diff.model import Fate
 from reconciler.diff.tables import judge_rows, table_causes, widens
 from reconciler.project.manifest.check import check_pipeline
@@ -54,7 +54,7 @@ def test_the_table_of_changes_is_what_a_plan_does() -> None:
     for change, clear, evolve in rows:
         applied, desired = map(table, CHANGES[change])
         renamed = {"c": "b"} if change.startswith("a column renamed") else None
-        causes = table_causes(applied, desired, renamed=renamed)
+        causes = table_causes(applied, desired, (Settings("p"), Settings("p")), renamed=renamed)
         for evolution, words in ((Evolution.CLEAR, clear), (Evolution.EVOLVE, evolve)):
             fate = judge_rows(causes, desired, evolution)
             # Kept and extended are alike for rows.

@@ -151,7 +151,7 @@ def test_a_table_without_defaults_means_what_it_always_meant() -> None:
     from reconciler.project.snapshot.fingerprint import table_content
 
     def content(sql: str) -> object:
-        return table_content(snapshot(sql).program.tables["t"])["columns"]
+        return table_content(snapshot(sql).program.tables["t"], snapshot(sql).program.settings)["columns"]
 
     assert content(T) == [["a", "INT", True], ["b", "STRING", True]]
     assert content(T.replace("STRING", "STRING COMMENT 'x' DEFAULT NULL")) == content(T)

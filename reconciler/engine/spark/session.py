@@ -127,6 +127,7 @@ def stop(session: SparkSession) -> None:
         SparkSession._instantiatedSession = None
 
 
+_IN_UTC = {"spark.sql.session.timeZone": "UTC"}
 _FETCHED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles", "spark.jars.repositories")
 _FOR_CONTEXTS = ("spark.hadoop.", "spark.ssl.", "spark.executorEnv.", "spark.executor.")
 """Settings that Spark's process has no use for before there is a context."""
@@ -141,7 +142,7 @@ def session_settings(
     defaults = _defaults(master, given)
     if is_local(master):
         defaults |= _local_defaults(given, place, java, lives_long)
-    chosen = defaults | given
+    chosen = defaults | given | _IN_UTC
     chosen[_EXTENSIONS] = _joined(",", _EXTENSION, given.get(_EXTENSIONS))
     # What serves S3 is no part of the class-data archive, so its jars stand on no class path that has to agree with one.
     jars = place.jars_for_s3
@@ -166,7 +167,8 @@ def submitted_settings(
     given = {name: text for name, text in settings.items() if name.startswith("spark.") and name not in _OF_THE_JVM}
     master = told.get(_MASTER) or given.get(_MASTER, _DEFAULT_MASTER)
     ours = _log_stores({**given, **told}, log_stores)
-    chosen = {**_defaults(master, {**given, **told}), **ours, **given, **told}
+    # Inputs and outputs read and write moments without a zone in UTC, whatever the session was told.
+    chosen = {**_defaults(master, {**given, **told}), **ours, **given, **told, **_IN_UTC}
     chosen[_EXTENSIONS] = _joined(",", _joined(",", _EXTENSION, given.get(_EXTENSIONS)), told.get(_EXTENSIONS))
     return chosen
 
@@ -176,7 +178,7 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         _MASTER: master,
         "spark.app.name": "reconcile",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
+        **_IN_UTC,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.catalog.spark_catalog": _CATALOG,
         # Every call has a session of its own; none adds files or classes, so Spark need not isolate them.

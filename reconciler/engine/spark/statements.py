@@ -20,6 +20,13 @@ from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement
 
 _ROWS = "reconcile_deleted"
+_AS_SPARK_READS_BY_ITSELF = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""How SQL is read that is not the author's: types of columns, defaults, messages."""
 
 
 def execute(sessions: Sessions, statement: Statement) -> Written:
@@ -50,6 +57,9 @@ def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> Dat
     if len(set(named)) != len(named):
         raise EngineError("X720", "the INSERT names a column twice")
     frame = session.sql(insert.query)
+    # What is analysed means what it meant. What is added from here on is ours.
+    for name, text in _AS_SPARK_READS_BY_ITSELF.items():
+        session.conf.set(name, text)
     if len(frame.columns) != len(named):
         raise EngineError("X720", f"the INSERT gives {len(frame.columns)} value(s) a row for {len(named)} column(s)")
     # By position: the query's own names may repeat or be expressions.

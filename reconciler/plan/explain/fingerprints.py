@@ -28,7 +28,7 @@ def _content(relation: Table | View | None, program: Program | None, spelling: S
         return {}
     content: dict[str, Any]
     if isinstance(relation, Table):
-        content = table_content(relation, spelling)
+        content = table_content(relation, program.settings, spelling)
     else:
         view = replace(relation, canonical=_canonical(relation, program, spelling))
         content = view_content(view, program.settings, spelling)

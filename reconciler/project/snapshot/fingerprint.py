@@ -1,7 +1,7 @@
 """What of a definition is its meaning: the content that fingerprints are taken of.
 
 - table: name, columns in order (name, type, nullability, and where there are: default, lateness), primary key,
-  materialized, append_only.
+  materialized, append_only; of a default that is a moment without a zone also the session's, where that is not UTC.
 - view: name, kind, names of output columns, canonical query, the Spark settings that change results, which recorded
   versions of functions it calls instead of today's.
 - function: name, parameters, what it returns, its body: the canonical expression, or the module with all that it imports
@@ -25,8 +25,9 @@ from reconciler.base.declarations import ColumnDeclaration, FunctionBody, Python
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version
 from reconciler.connectors.catalogue import canonical_settings
+from reconciler.project.program.defaults import ZONE, zone_of_default
 from reconciler.project.program.model import Connector, Function, Table, View
-from reconciler.project.program.settings import decisive_settings
+from reconciler.project.program.settings import DEFAULTS, decisive_settings
 from reconciler.project.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
 from reconciler.sql.spelling import Spelling
@@ -36,20 +37,21 @@ def _spelled(name: str, spelling: Spelling) -> str:
     return name if spelling else fold(name)
 
 
-def table_content(table: Table, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
+def table_content(table: Table, settings: Settings, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
     """The meaning of a table."""
     return {
         "name": fold(table.name),
-        "columns": [_column_content(column, spelling) for column in table.columns],
+        "columns": [_column_content(column, settings, spelling) for column in table.columns],
         "primary_key": [fold(column) for column in table.primary_key],
         "materialized": table.declaration.materialized,
         "append_only": table.declaration.append_only,
     }
 
 
-def _column_content(column: ColumnDeclaration, spelling: Spelling) -> list[Any]:
+def _column_content(column: ColumnDeclaration, settings: Settings, spelling: Spelling) -> list[Any]:
     # What is absent is left out, so that tables without it mean what they always meant.
-    optional = {"default": column.default, "lateness": column.lateness}
+    zone = zone_of_default(column, settings)
+    optional = {"default": column.default, "lateness": column.lateness, "zone": None if zone == DEFAULTS[ZONE] else zone}
     given = {key: text for key, text in optional.items() if text is not None}
     return [_spelled(column.name, spelling), column.type, column.nullable, *([given] if given else [])]
 

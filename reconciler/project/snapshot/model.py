@@ -32,7 +32,9 @@ def take_snapshot(program: Program, record: str | None = None) -> Snapshot:
     """The snapshot of a compiled program. `record`: its record digest, where that is known."""
     spelling = program.spelling
     settings = canonical_json(decisive_settings(program.settings))
-    fingerprints = {f"table:{key}": digest_json(table_content(one, spelling)) for key, one in program.tables.items()}
+    fingerprints = {
+        f"table:{key}": digest_json(table_content(one, program.settings, spelling)) for key, one in program.tables.items()
+    }
     for key, view in program.views.items():
         fingerprints[f"view:{key}"] = view_fingerprint(view, settings, spelling)
     for key, connector in program.connectors.items():

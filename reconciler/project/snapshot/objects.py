@@ -28,8 +28,9 @@ from typing import Any, TypeAlias
 from reconciler.base.declarations import Pin
 from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.names import fold, is_version, without_version
+from reconciler.project.program.defaults import ZONE, zone_of_default
 from reconciler.project.program.model import Function, Program, Table, View
-from reconciler.project.program.settings import decisive_settings
+from reconciler.project.program.settings import DEFAULTS, decisive_settings
 from reconciler.project.snapshot.codec import encode_definition
 from reconciler.project.snapshot.fingerprint import function_content, table_content, view_content
 from reconciler.project.snapshot.functions import called_closely, closures
@@ -168,7 +169,7 @@ def _alone(meaning: JsonObject) -> JsonObject:
 def _own_meaning(program: Program, kind: str, key: str, spelling: Spelling) -> JsonObject:
     match kind:
         case "table":
-            return _without_name(table_content(program.tables[key], spelling))
+            return _without_name(table_content(program.tables[key], program.settings, spelling))
         case "view":
             view = program.views[key]
             if spelling is not program.spelling:
@@ -186,6 +187,9 @@ def _own_meaning(program: Program, kind: str, key: str, spelling: Spelling) -> J
 
 def _around(program: Program, kind: str, key: str) -> JsonObject:
     """What besides its definition decides what an object means."""
+    if kind == "table":
+        zones = [zone_of_default(column, program.settings) for column in program.tables[key].columns]
+        return {"zone": zone} if (zone := next(filter(None, zones), DEFAULTS[ZONE])) != DEFAULTS[ZONE] else {}
     if kind != "view":
         return {}
     settings = dict(sorted(decisive_settings(program.settings).items()))
