@@ -283,6 +283,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X754": "an output's view lacks a column that it names",
     "X755": "an output writes into a warehouse",
     "X756": "an output's sink has what somebody else sent under its number",
+    "X757": "the system refuses a place of a connector",
     "X780": "another Spark, Python or setting than was planned for",
 }
 

@@ -5,6 +5,9 @@ its own. The message is made from the innermost one that has an error class, sin
 about. Checks that this project builds into its own expressions raise with a marker in front; they keep their own code.
 """
 
+import errno
+import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +34,7 @@ _FULL_DISK = "_FULL_DISK"
 # What our log store says around what the disk says.
 _NEEDS_LINKS = re.compile(r"a commit needs a hard link, .*", re.DOTALL)
 _NO_LINKS = "_NO_LINKS"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SQL_STATE = re.compile(r" SQLSTATE: \w+")
 _LONGEST = 600
 
@@ -70,6 +74,16 @@ _HINTS = {
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _IF_DETERMINISTIC,
     "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": _IF_DETERMINISTIC,
 }
+_MAY_NOT = "let the user that reconciler runs as read there and, for an output, write"
+_LOOK_THERE = "look what stands at that place, and mend it, or give the connector another one"
+_HINTS_OF_THE_SYSTEM = {
+    errno.ENOTDIR: "a file stands where a folder should be: move it away, or give the connector another place",
+    errno.EISDIR: "a folder stands where a file should be: move it away, or give the connector another place",
+    errno.ELOOP: "links on the way there lead round in a circle: put them right, or give the connector another place",
+    errno.ENAMETOOLONG: "give the connector a place with a shorter name",
+    errno.EACCES: _MAY_NOT,
+    errno.EPERM: _MAY_NOT,
+}
 # What gives NULL in a query, by the class of what stops it.
 _HINTS_OF_QUERIES = {
     "MALFORMED_RECORD_IN_PARSING": "parse_json stops at a text that is no JSON; try_parse_json gives NULL there",
@@ -105,7 +119,8 @@ def refusal(code: str, message: str) -> AnalysisException:
 @contextmanager
 def translated(doing: str, about: Declared | None = None, *, of_connector: bool = False) -> Iterator[None]:
     """Whatever Spark raises inside becomes an EngineError whose message starts with `doing`, and which is about `about`.
-    `of_connector`: what is read are files and records of a connector, and not what a query computes."""
+    `of_connector`: what is read are files and records of a connector, and not what a query computes. Then what the system
+    refuses there, whatever it was asked, becomes one, too: it is the failure of this connector alone."""
     try:
         yield
     except EngineError as error:
@@ -123,6 +138,26 @@ def translated(doing: str, about: Declared | None = None, *, of_connector: bool 
         if _was_answered(error):
             raise
         raise _ended(f"{doing}: ") from error
+    except OSError as error:
+        if not of_connector:
+            raise
+        raise refused_by_system(doing, error) from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        if not of_connector:
+            raise
+        message = f"{doing}: a file of it is malformed: {without_secrets(str(error))}"
+        raise EngineError("X714", _readable(message)) from error
+
+
+def refused_by_system(doing: str, error: OSError, place: str | None = None) -> EngineError:
+    """The error for what the system says of a place of a connector: of the file that it names, unless `place` is given."""
+    if place is None and error.filename is not None:
+        place = os.fsdecode(error.filename)
+    said = error.strerror or str(error) or type(error).__name__
+    message = _readable(without_secrets(f"{doing}: {said if place is None else f'{place}: {said}'}"))
+    if error.errno in _FULL:
+        return EngineError("X709", message, _HINTS[_FULL_DISK])
+    return EngineError("X757", message, _HINTS_OF_THE_SYSTEM.get(error.errno or 0, _LOOK_THERE))
 
 
 @contextmanager

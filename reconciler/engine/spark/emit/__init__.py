@@ -10,11 +10,17 @@
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.engine.spark.emit import delta_table, files, kafka
+from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
 
 
 def emit(sessions: Sessions, emission: Emission) -> Emitted:
     """Write one emission. Raises EngineError; then it may be asked for again."""
+    with translated(f"connector {emission.connector}", of_connector=True):
+        return _emit(sessions, emission)
+
+
+def _emit(sessions: Sessions, emission: Emission) -> Emitted:
     match emission.settings["transport"]["name"]:
         case "delta_table_output":
             return delta_table.emit(sessions, emission)

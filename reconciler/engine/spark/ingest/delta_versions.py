@@ -1,11 +1,10 @@
 """What the log of a Delta table says, read as text: which table it is, and which files were only added.
 
-Nothing here starts a Spark job, and nothing a JVM where the table is local. Log clean-up may have taken what is asked for;
-then the answer is None, and whoever asks has to do without or ask Delta itself.
+Nothing here starts a Spark job, and nothing a JVM where the table is local. Log clean-up may have taken what is asked for,
+or it is malformed; then the answer is None, and whoever asks has to do without or ask Delta itself.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from reconciler.base.digest import json_lines
@@ -20,9 +19,8 @@ def table_id(table: Folder, version: int, since: int = -1, known: str | None = N
 
     `known` is the id as of the version `since`, if that is known: it holds until a commit gives another.
     """
-    checksum = table.read_text(f"{_LOG}/{version:020d}.crc")
-    if checksum is not None:
-        found = json.loads(checksum).get("metadata") or {}
+    for checksum in _read(table, f"{_LOG}/{version:020d}.crc") or ():
+        found = checksum.get("metadata") or {}
         if "id" in found:
             return str(found["id"])
     for at in range(version, max(since, version - _MOST_COMMITS, -1), -1):
@@ -56,8 +54,14 @@ def only_added(table: Folder, first: int, last: int) -> list[str] | None:
     return found
 
 
-def _actions(table: Folder, version: int) -> Iterator[dict[str, Any]] | None:
-    text = table.read_text(f"{_LOG}/{version:020d}.json")
-    if text is None:
+def _actions(table: Folder, version: int) -> list[dict[str, Any]] | None:
+    return _read(table, f"{_LOG}/{version:020d}.json")
+
+
+def _read(table: Folder, name: str) -> list[dict[str, Any]] | None:
+    try:
+        text = table.read_text(name)
+        found = None if text is None else list(json_lines(text))
+    except ValueError:
         return None
-    return json_lines(text)
+    return found if found is not None and all(isinstance(one, dict) for one in found) else None
