@@ -284,6 +284,7 @@ _EXECUTION: Final[dict[str, str]] = {
     "X755": "an output writes into a warehouse",
     "X756": "an output's sink has what somebody else sent under its number",
     "X757": "the system refuses a place of a connector",
+    "X758": "an append-only table can't follow columns that changed",
     "X780": "another Spark, Python or setting than was planned for",
 }
 

@@ -6,10 +6,11 @@ the difference of two multisets, over the columns that the target has. So OPTIMI
 and changed back neither, and an overwrite touches the rows that really differ.
 
 - Where commits only added files, just these are read, as plain rows: no comparison, no shuffle, no `deletes`.
-- Columns are matched by name. Where the versions differ in the target's columns in a way that changes rows which no
-  commit wrote (a column was dropped, renamed or retyped, or came where the target had put its default), all rows of both
-  versions are compared. Values of a column whose type changed are compared, and made to fit, as texts: of the type that
-  Spark would make of the two, values need not be, and then no row could be read.
+- Columns are matched by name. Where a name of the target, or one that the filter reads, means another column now, rows
+  changed that no commit wrote (`delta_columns`): all rows of both versions are compared. Rows of an append-only table can't
+  change; where they would have to, that is X758.
+- Values of a column whose type changed are compared, and made to fit, as texts: of the type that Spark would make of the
+  two, values need not be, and then no row could be read.
 - What can't be read any more (a vacuum or log clean-up went past it) is X747, another table in the same place X748.
 """
 
@@ -33,6 +34,7 @@ from reconciler.base.names import fold
 from reconciler.engine.protocol import Ingestion, TableTarget
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.copies import COPIES, net, repeated
+from reconciler.engine.spark.ingest.delta_columns import HIGHEST_ID, MODE, Columns, changed_everywhere, columns_of, same
 from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
@@ -63,12 +65,15 @@ class ChangedTable:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """One version of the table: Delta's snapshot, of its columns, by folded name, those that the target has, and the names
-    of all of them."""
+    """One version of the table: Delta's snapshot, its columns, and those of them, by folded name, that the target has."""
 
     snapshot: Any
+    all_columns: Columns
     columns: Mapping[str, JsonObject]
-    names: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(str(column["name"]) for column in self.all_columns.fields.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,9 @@ class _Difference:
     def _compared(self, newest: Any) -> Incoming:
         before, after = self._version(self._first, newest), self._version(self._last, newest)
         self._check_required(after)
-        whole = _rows_changed_everywhere(before.columns, after.columns, self._target)
+        wanted = [fold(column.name) for column in self._target.columns]
+        columns_changed = changed_everywhere(before.all_columns, after.all_columns, wanted, self._target.defaults)
+        whole = columns_changed or self._filter_changed(before, after)
         removed = self._files(before, None if whole else after)
         added = self._files(after, None if whole else before)
         self._check_files(removed)
@@ -135,6 +142,8 @@ class _Difference:
             rows = self._frame(added, columns)
             return with_fields(Incoming(rows, by_name(rows), self._origin()), after.names, self._target)
         rows = _difference(self._frame(removed, columns), self._frame(added, columns), self._target)
+        if columns_changed and self._target.append_only and not rows.where(f.col(quoted(DELETES))).isEmpty():
+            raise self._can_not_follow()
         given = by_name(rows, hidden=(DELETES, ORDER))
         changed = Incoming(rows, given, self._origin(), kept=(ORDER,), deletes=quoted(DELETES))
         return with_fields(changed, after.names, self._target)
@@ -148,10 +157,31 @@ class _Difference:
             schema = json.loads(snapshot.metadata().schemaString())
         except (PySparkException, Py4JJavaError) as error:
             raise self._gone(f"version {number} is not in its log any more") from error
+        properties = snapshot.metadata().configuration()
+        mode, highest = (properties.get(name) for name in (MODE, HIGHEST_ID))
+        found = columns_of(schema, *(str(one.get()) if one.isDefined() else None for one in (mode, highest)))
         wanted = {fold(column.name) for column in self._target.columns}
-        fields = schema["fields"]
-        columns = {fold(c["name"]): c for c in fields if fold(c["name"]) in wanted}
-        return _Version(snapshot, columns, tuple(str(c["name"]) for c in fields))
+        return _Version(snapshot, found, {name: one for name, one in found.fields.items() if name in wanted})
+
+    def _filter_changed(self, before: _Version, after: _Version) -> bool:
+        """Whether the filter may say something else, for the version after, of rows that both versions have."""
+        if self._table.filter is None:
+            return False
+        names = [self._read_by_filter(version, self._table.filter) for version in (before, after)]
+        if None in names:
+            return True
+        read = {name for found in names if found is not None for name in found}
+        return not all(same(name, before.all_columns, after.all_columns) for name in read)
+
+    def _read_by_filter(self, version: _Version, condition: str) -> set[str] | None:
+        """The columns that the filter reads in a version, as Spark understands it there; None where that can't be told."""
+        plan = self._rows(_Files(version, self._jvm.java.util.ArrayList())).where(f.expr(condition))
+        analysed = plan._jdf.queryExecution().analyzed()
+        if str(analysed.nodeName()) != "Filter":
+            return None
+        found = analysed.condition().references().toSeq()
+        names = {fold(str(found.apply(at).name())) for at in range(found.length())}
+        return names if names <= version.all_columns.fields.keys() else None
 
     def _files(self, of: _Version, without: _Version | None) -> _Files:
         """All files of a version, or those that another lacks."""
@@ -166,12 +196,14 @@ class _Difference:
 
     def _frame(self, files: _Files, columns: Mapping[str, JsonObject]) -> DataFrame:
         """The rows of some files, with these columns: one that the files' version lacks is what the target had got."""
-        actions = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(files.actions)
-        found = self._log.createDataFrame(files.version.snapshot, actions, False, self._none())
-        rows = DataFrame(found, self._session)
+        rows = self._rows(files)
         if self._table.filter is not None:
             rows = rows.where(f.expr(self._table.filter))
         return rows.select(*(self._column(name, files.version.columns, columns) for name in sorted(columns)))
+
+    def _rows(self, files: _Files) -> DataFrame:
+        actions = self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(files.actions)
+        return DataFrame(self._log.createDataFrame(files.version.snapshot, actions, False, self._none()), self._session)
 
     def _column(self, name: str, own: Mapping[str, JsonObject], all_columns: Mapping[str, JsonObject]) -> Column:
         if name in own:
@@ -235,6 +267,16 @@ class _Difference:
             f"changed from version {self._first + 1} up to there is never read",
         )
 
+    def _can_not_follow(self) -> EngineError:
+        return EngineError(
+            "X758",
+            f"columns of the Delta table at {self._table.uri} changed between its versions {self._first} and {self._last}, "
+            f"so rows that are there may have other values now: table {self._target.name} is append-only and can't follow",
+            "to keep the rows that are there as they are: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to "
+            f"a version; then what changed from version {self._first + 1} up to there is never read. Or let the table not "
+            "be append-only",
+        )
+
     def _origin(self) -> str:
         return literal(json.dumps({"table": self._table.uri, "from": self._first, "to": self._last}))
 
@@ -256,21 +298,9 @@ class _Difference:
                 sessions.clearActiveSession()
 
 
-def _rows_changed_everywhere(before: Mapping[str, JsonObject], after: Mapping[str, JsonObject], target: TableTarget) -> bool:
-    """Whether rows differ between two versions by their columns alone. A new column is NULL in the rows that are there,
-    and that is what the target has, unless it put its default."""
-    if any(name not in after or _shape(column) != _shape(after[name]) for name, column in before.items()):
-        return True
-    return any(name in target.defaults for name in after.keys() - before.keys())
-
-
 def _store(path: str) -> str:
     where = urlsplit(path)
     return f"{where.scheme}://{where.netloc}"
-
-
-def _shape(column: JsonObject) -> Any:
-    return column["type"], (column.get("metadata") or {}).get("delta.columnMapping.physicalName")
 
 
 def _alike(rows: DataFrame, other: DataFrame, target: TableTarget) -> DataFrame:
@@ -296,17 +326,22 @@ def _is_nested(kind: DataType) -> bool:
     return isinstance(kind, StructType | ArrayType | MapType | VariantType)
 
 
+def _kinds(rows: DataFrame) -> list[str]:
+    return [part.dataType.simpleString() for part in rows.schema.fields]
+
+
 def _difference(removed: DataFrame, added: DataFrame, target: TableTarget) -> DataFrame:
     """The rows that only one side has, as often as it has them more: deletes first."""
     names = removed.columns
-    kinds = [part.dataType.simpleString() for part in removed.schema.fields]
-    if kinds == [part.dataType.simpleString() for part in added.schema.fields] and not any("variant" in k for k in kinds):
+    if _kinds(removed) != _kinds(added):
+        removed, added = _alike(removed, added, target), _alike(added, removed, target)
+    kinds = _kinds(removed)
+    if kinds == _kinds(added) and not any("variant" in kind for kind in kinds):
         rows = repeated(net(removed, added)).withColumn(DELETES, f.col(quoted(COPIES)) < 0).drop(COPIES)
     else:
         # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
-        removed, added = _alike(removed, added, target), _alike(added, removed, target)
         rows = removed.withColumn(DELETES, f.lit(True)).unionByName(added.withColumn(DELETES, f.lit(False)))
-        kinds = [part.dataType.simpleString() for part in rows.drop(DELETES).schema.fields]
+        kinds = _kinds(rows.drop(DELETES))
     comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]
     order = f.struct((~f.col(quoted(DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
     return rows.withColumn(ORDER, order)
