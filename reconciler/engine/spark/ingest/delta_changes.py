@@ -165,7 +165,7 @@ class _Difference:
 
     def _filter_changed(self, before: _Version, after: _Version) -> bool:
         """Whether the filter may say something else, for the version after, of rows that both versions have."""
-        if self._table.filter is None:
+        if self._table.filter is None or before.all_columns == after.all_columns:
             return False
         names = [self._read_by_filter(version, self._table.filter) for version in (before, after)]
         if None in names:
