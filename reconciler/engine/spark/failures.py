@@ -142,11 +142,20 @@ def translated(doing: str, about: Declared | None = None, *, of_connector: bool 
         if not of_connector:
             raise
         raise refused_by_system(doing, error) from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        if not of_connector:
+    except ValueError as error:
+        told = _malformed(doing, error) if of_connector else None
+        if told is None:
             raise
-        message = f"{doing}: a file of it is malformed: {without_secrets(str(error))}"
-        raise EngineError("X714", _readable(message)) from error
+        raise told from error
+
+
+def _malformed(doing: str, error: ValueError) -> EngineError | None:
+    """The error where what a connector reads, or its address, holds signs that nothing may hold."""
+    if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
+        return EngineError("X714", _readable(without_secrets(f"{doing}: a file of it is malformed: {error}")))
+    if "null byte" in str(error) or "null character" in str(error):
+        return EngineError("X757", f"{doing}: its address holds the character NUL", "no path can: give it another one")
+    return None
 
 
 def refused_by_system(doing: str, error: OSError, place: str | None = None) -> EngineError:
