@@ -422,13 +422,13 @@ def test_a_file_in_the_place_of_a_folder_stays_and_is_told(versions: Versions, t
     with pytest.raises(EngineError) as caught:
         versions.engine.emit(first)
 
-    assert caught.value.code == "X757"
+    assert caught.value.code == "X700"
     assert caught.value.message == f"connector v.lake: {folder}: Not a directory"
     assert folder.read_text() == "of somebody else"
 
 
 @pytest.mark.parametrize(
-    ("is_full", "code", "says"), [(True, "X709", "No space left"), (False, "X757", "Read-only file system")]
+    ("is_full", "code", "says"), [(True, "X709", "No space left"), (False, "X700", "Read-only file system")]
 )
 def test_a_disk_that_takes_nothing_more_is_told_and_the_emission_goes_out_later(
     versions: Versions, sink: Sink, is_full: bool, code: str, says: str

@@ -141,7 +141,7 @@ def translated(doing: str, about: Declared | None = None, *, of_connector: bool 
     except OSError as error:
         if not of_connector:
             raise
-        raise refused_by_system(doing, error) from error
+        raise _refused_by_system(doing, error) from error
     except ValueError as error:
         told = _malformed(doing, error) if of_connector else None
         if told is None:
@@ -158,12 +158,11 @@ def _malformed(doing: str, error: ValueError) -> EngineError | None:
     return None
 
 
-def refused_by_system(doing: str, error: OSError, place: str | None = None) -> EngineError:
-    """The error for what the system says of a place of a connector: of the file that it names, unless `place` is given."""
-    if place is None and error.filename is not None:
-        place = os.fsdecode(error.filename)
+def _refused_by_system(doing: str, error: OSError) -> EngineError:
+    """The error for what the system says of a place of a connector."""
+    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
     said = error.strerror or str(error) or type(error).__name__
-    message = _readable(without_secrets(f"{doing}: {said if place is None else f'{place}: {said}'}"))
+    message = _readable(without_secrets(f"{doing}: {place}{said}"))
     if error.errno in _FULL:
         return EngineError("X709", message, _HINTS[_FULL_DISK])
     return EngineError("X757", message, _HINTS_OF_THE_SYSTEM.get(error.errno or 0, _LOOK_THERE))

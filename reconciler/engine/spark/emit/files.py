@@ -48,7 +48,7 @@ from reconciler.engine.spark.emit.changes import Changes, changes, computed
 from reconciler.engine.spark.emit.lines import lines
 from reconciler.engine.spark.emit.messages import require_texts_for_both, require_writable, texts
 from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
-from reconciler.engine.spark.failures import refused_by_system, translated
+from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
 
 _MARKER = "_SUCCESS"
@@ -365,9 +365,11 @@ class _Local(_Place):
         try:
             yield
         except OSError as error:
-            told = refused_by_system(f"connector {self._emission.connector}", error, str(path))
-            told.hint = _HINT if error.errno == errno.ENOENT else told.hint
-            raise told from error
+            # As Hadoop's file systems tell it of a store.
+            code = "X709" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "X700"
+            hint = _HINT if error.errno == errno.ENOENT else None
+            message = f"connector {self._emission.connector}: {path}: {error.strerror}"
+            raise EngineError(code, message, hint) from error
 
 
 class _Store(_Place):
