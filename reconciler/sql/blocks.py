@@ -208,6 +208,10 @@ class Analyser(Walker):
                     self.read_all(scope, key)
         for column in using:
             self._using(column, left, right, scope)
+            if join.side == "RIGHT":
+                key = fold(column.name)
+                names = (source.by_key[key].name for source in right if key in source.by_key)
+                scope.kept_as[key] = next(names, None) or column.name
         condition = join.args.get("on")
         if condition is not None:
             self.condition(condition, scope, named, "ON")

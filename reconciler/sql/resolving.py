@@ -106,9 +106,9 @@ class Resolver:
         if not plain or (len(sources) > 1 and scope.natural):
             return None
         merged = scope.merged if len(sources) > 1 else set()
-        return self._expanded(sources, merged, inner)
+        return self._expanded(sources, merged, inner, scope.kept_as)
 
-    def _expanded(self, sources: list[Source], merged: set[str], star: exp.Expr) -> list[Output]:
+    def _expanded(self, sources: list[Source], merged: set[str], star: exp.Expr, kept_as: Mapping[str, str]) -> list[Output]:
         """Columns joined by USING come first and once, as in Spark."""
         dropped = {fold(one.name) for one in star.args.get("except_") or []}
         for one in star.args.get("except_") or []:
@@ -121,7 +121,7 @@ class Resolver:
             for column in source.columns or ():
                 key = fold(column.name) if column.name is not None else None
                 if key is not None and key in merged:
-                    first.setdefault(key, Output(column.name, column.type))
+                    first.setdefault(key, Output(kept_as.get(key, column.name), column.type))
                 elif key is None or key not in dropped:
                     rest.append(column)
         return [*(column for key, column in first.items() if key not in dropped), *rest]

@@ -41,7 +41,8 @@ class Source:
 
 @dataclass(slots=True)
 class Scope:
-    """The sources in sight, the names joined by USING, names of the select list, parameters of lambdas."""
+    """The sources in sight, the names joined by USING, names of the select list, parameters of lambdas. `kept_as` has joined
+    names of which a RIGHT JOIN keeps the column on its right, by key, as that spells them."""
 
     parent: "Scope | None" = None
     sources: list[Source] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Scope:
     natural: bool = False
     aliases: dict[str, str | None] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
+    kept_as: dict[str, str] = field(default_factory=dict)
     _named: dict[str | None, Source] = field(init=False, default_factory=dict)
     _counted: list[Source] = field(init=False, default_factory=list)
 
