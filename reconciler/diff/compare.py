@@ -69,12 +69,13 @@ from reconciler.diff.model import (
     Spared,
     TableCause,
     ViewCause,
+    WrittenNamesChanged,
 )
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
-from reconciler.diff.views import has_the_same_text, own_causes, own_extent, under_desired_names
+from reconciler.diff.views import has_the_same_text, may_be_respelled, own_causes, own_extent, under_desired_names
 from reconciler.project.program.model import Program, Read, View
 from reconciler.project.snapshot.fingerprint import table_content
 from reconciler.project.snapshot.model import Snapshot
@@ -92,6 +93,8 @@ class _Found:
     computed_again: dict[str, frozenset[str]] = field(default_factory=dict)
     """Of views that are computed anew: the columns that nothing changed, and that need not come out the same."""
     spared: list[Spared] = field(default_factory=list)
+    respelled: set[str] = field(default_factory=set)
+    """The views whose columns only Spark knows how to spell, where it may spell them otherwise than before."""
 
 
 def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignChange] = MappingProxyType({})) -> Diff:
@@ -152,6 +155,9 @@ def _told(
         changed=frozenset(fold(change.name) for change in changes),
         new_or_gone=frozenset(fold(change.name) for change in changes if change.action is not Action.MODIFIED),
         renamed={old: new for new, old in renames.relations.items()},
+        read=frozenset(
+            fold(cause.relation) for change in relations for cause in change.causes if isinstance(cause, ReadsChanged)
+        ),
     )
 
 
@@ -231,6 +237,10 @@ def _compare_view(
         found.changes[key] = RelationChange(Action.ADDED, RelationKind.VIEW, view.name)
         found.extents[key] = ANY_ROW
         return
+    if may_be_respelled(old, view, renames) or (
+        view.spelled_names is not None and any(fold(read.relation) in found.respelled for read in view.reads)
+    ):
+        found.respelled.add(key)
     old = under_desired_names(old, renames, after)
     own = own_causes(old, view, before, after, renames, calls)
     spelling = max(before.spelling, after.spelling)
@@ -239,6 +249,11 @@ def _compare_view(
     same_text = bool(upstream) and has_the_same_text(old, view, before, after)
     reads, spared, any_row = _read_causes(old, view, after, upstream, found, written_anew=written_anew, same_text=same_text)
     causes: tuple[ViewCause, ...] = (*own, *reads)
+    is_computed = any(not isinstance(cause, RelationRenamed) for cause in causes)
+    if key in found.respelled and old.is_stored and view.is_stored and not is_computed:
+        # Whatever else changes it has it computed again, too.
+        own = (*own, WrittenNamesChanged())
+        causes = (*causes, own[-1])
     if not causes:
         found.spared += spared
         return

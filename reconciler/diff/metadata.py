@@ -10,10 +10,11 @@ from reconciler.base.names import fold
 from reconciler.connectors.columns import COLUMNS, canonical_columns
 from reconciler.diff.model import MetadataChange
 from reconciler.diff.moves import Renames
-from reconciler.diff.recorded import Told, untold_changes
+from reconciler.diff.recorded import LETTER_CASE, Told, untold_changes
 from reconciler.diff.settings import compare_settings
 from reconciler.diff.weights import NOT_SET, told_values
 from reconciler.project.program.model import Program
+from reconciler.project.program.written_names import respelled_columns
 
 
 def compare_metadata(applied: Program, desired: Program, told: Told, renames: Renames) -> tuple[MetadataChange, ...]:
@@ -82,6 +83,12 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
             skipped = {name for name in {*old, *new} if old.get(name) != new.get(name)} - elsewhere
             name = connector.qualified_name
             found += [MetadataChange(name, one, *told_values(old, new, one)) for one in sorted(skipped)]
+    for key, pairs in respelled_columns(applied, desired).items():
+        if key in told.changed or key in told.read:
+            continue
+        relation = desired.relation(key)
+        name = relation.name if relation is not None else desired.foreign[key].qualified_name
+        found += [MetadataChange(f"{name}.{new}", LETTER_CASE, old, new) for old, new in pairs]
     found += untold_changes(applied, desired, told, found)
     return tuple(sorted(found, key=lambda change: (fold(change.subject), change.what)))
 

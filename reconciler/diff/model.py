@@ -141,6 +141,11 @@ class ColumnNamesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenNamesChanged:
+    """Names of a view's columns, which an output writes as Spark spells them, may be spelled otherwise in letter case."""
+
+
+@dataclass(frozen=True, slots=True)
 class KindChanged:
     """MATERIALIZED (or LOCAL) was added to or removed from a view."""
 
@@ -231,6 +236,7 @@ TableCause: TypeAlias = (
 ViewCause: TypeAlias = (
     QueryChanged
     | ColumnNamesChanged
+    | WrittenNamesChanged
     | KindChanged
     | StorageChanged
     | SettingsChanged

@@ -25,6 +25,7 @@ from reconciler.diff.model import (
     RelationChange,
     RelationRenamed,
     SettingsChanged,
+    WrittenNamesChanged,
 )
 from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.functions import closures
@@ -32,7 +33,7 @@ from reconciler.project.snapshot.objects import object_key, object_keys
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 
-_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
+_OF_A_VIEW = (QueryChanged, ColumnNamesChanged, WrittenNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import encode_program
 
 _TEXTS: Final = frozenset({"sql", "query", "body"})
+_NAMING: Final = frozenset({"columns", "column_names"})
+LETTER_CASE: Final = "letter case"
+"""What is told of a column whose name is spelled otherwise."""
 _WORDS: Final[Mapping[str, str]] = {
     "checkpoint_interval_seconds": "checkpoint_interval",
     "descriptions": "description",
@@ -38,11 +41,13 @@ _TOLD_WHOLE: Final = frozenset({"spark", "spark_version", "environment"})
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the rest of a diff tells of, by folded names of relations and functions, and `relation.connector`: `changed` by
-    themselves, and of these `new_or_gone`. `renamed` maps the keys of relations that were renamed to what they are now."""
+    themselves, and of these `new_or_gone`. `renamed` maps the keys of relations that were renamed to what they are now;
+    `read` are the relations that something told reads, and that changed."""
 
     changed: frozenset[str]
     new_or_gone: frozenset[str]
     renamed: Mapping[str, str]
+    read: frozenset[str] = frozenset()
 
 
 def untold_changes(
@@ -57,7 +62,11 @@ def untold_changes(
             continue
         if kind == "settings":
             yield from _of_settings(desired, former, definition, told, known)
-        elif name not in told.changed and kind != "foreign":
+        elif kind == "foreign":
+            # What it means to the views that read it is told with these, if it means anything to them.
+            if name not in told.read and not any(_is_of(one, name) for one, _ in known):
+                yield MetadataChange(desired.foreign[name].qualified_name, "definition")
+        elif name not in told.changed:
             subject = _subject(desired, kind, name)
             yield from _of_object(subject, former, definition, {what for one, what in known if _is_of(one, name)})
 
@@ -98,7 +107,7 @@ def _of_object(
                 if inner not in known:
                     known = known | {inner}
                     yield MetadataChange(subject, inner)
-        elif part not in known and not (part == "columns" and "comment" in known):
+        elif part not in known and not (part in _NAMING and not known.isdisjoint({"comment", LETTER_CASE})):
             known = known | {part}
             yield MetadataChange(subject, part)
     if texts and not known:

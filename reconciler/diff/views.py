@@ -23,12 +23,14 @@ from reconciler.diff.model import (
     SettingsChanged,
     StorageChanged,
     ViewCause,
+    WrittenNamesChanged,
 )
 from reconciler.diff.moves import Renames
 from reconciler.project.manifest.spark_settings import is_harmless
 from reconciler.project.manifest.spark_values import shown_value
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import DEFAULTS, SPARK, differing_settings, minor
+from reconciler.project.program.written_names import respelled
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names
@@ -145,6 +147,28 @@ def has_the_same_text(applied: View, desired: View, before: Program, after: Prog
     return _canonical(applied, before, spelling) == _canonical(desired, after, spelling)
 
 
+def may_be_respelled(applied: View, desired: View, renames: Renames) -> bool:
+    """Whether names of the view's columns that only Spark knows, and which an output may write, may be spelled otherwise
+    than before, by the view's own text or by known names of what it reads. `applied` has its own names."""
+    before, after = applied.spelled_names, desired.spelled_names
+    if after is None:
+        return False
+    if before is None:
+        # No output wrote them, or they were known.
+        return bool(applied.column_names)
+    if before.text != after.text:
+        relations = {old: new for new, old in renames.relations.items()}
+        columns = {old: new for moved in renames.columns.values() for new, old in moved.items()}
+        followed = renamed_query(applied.query, relations, columns) if relations or columns else None
+        if followed is None or canonical_text(followed, Spelling.CASE_OF_NAMES) != after.text:
+            return True
+    return any(
+        True
+        for key, names in after.columns.items()
+        for _ in respelled(before.columns.get(renames.applied_key(key), ()), names)
+    )
+
+
 def _follows_renames(applied: View, desired: View, before: Program, renames: Renames, spelling: Spelling) -> bool:
     """Whether the desired query is the applied one with declared renames carried out: then it reads the same columns of
     the same relations, its columns descend from the same ones and have the same names."""
@@ -200,7 +224,7 @@ def own_extent(causes: tuple[ViewCause, ...], spelling: Spelling) -> Extent:
                 extent = union(extent, OnlyColumns(frozenset(columns or ())))
             case ColumnNamesChanged():
                 extent = union(extent, _names_extent(cause, spelling))
-            case KindChanged() | StorageChanged() | RelationRenamed() | ReadsChanged():
+            case WrittenNamesChanged() | KindChanged() | StorageChanged() | RelationRenamed() | ReadsChanged():
                 pass
     return extent
 

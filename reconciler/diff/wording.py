@@ -34,6 +34,7 @@ from reconciler.diff.model import (
     SettingsChanged,
     Spared,
     StorageChanged,
+    WrittenNamesChanged,
 )
 
 
@@ -76,6 +77,8 @@ def _describe_cause(cause: Cause) -> str:
             return _describe_call(cause)
         case ColumnNamesChanged():
             return f"names of columns changed from {_key(cause.applied)} to {_key(cause.desired)}"
+        case WrittenNamesChanged():
+            return "names of columns, as an output writes them, may be spelled otherwise"
         case KindChanged():
             return f"was {cause.applied.value}, is now {cause.desired.value}"
         case StorageChanged():

@@ -58,6 +58,7 @@ from reconciler.project.program.model import Function, Program, Read, Table, Vie
 from reconciler.project.program.moves import check_moves
 from reconciler.project.program.order import cycles, topological
 from reconciler.project.program.settings import are_read_plainly
+from reconciler.project.program.written_names import with_spelled_names
 from reconciler.sql.limits import (
     HINT_OF_BROUGHT_BY_PIPELINE,
     MAXIMUM_BROUGHT,
@@ -143,6 +144,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
     views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
+    views = with_spelled_names(tables, views, foreign)
     check_moves(manifest.moves, tables, views, connectors, diagnostics)
     program = Program(
         manifest.settings,

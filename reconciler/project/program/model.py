@@ -68,11 +68,21 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
+class SpelledNames:
+    """What decides how Spark spells the names of a view's columns, where these are not known (`program.written_names`): the
+    query's text with the letter case of names, and the columns of what it reads, by key, as far as they are known."""
+
+    text: str
+    columns: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """A view. `canonical` is its query's canonical text, `reads` what it reads (sorted by relation), `column_names`
     its output columns in order (empty when they can't be known without Spark), `lineage` where each comes from (None:
     from anything that is read), `calls` the keys of the pipeline's functions that it calls, sorted (as in `Function`).
-    `has_output`: a connector writes out what changes in it. `joins_crosswise`: its query surely joins each row with each."""
+    `has_output`: a connector writes out what changes in it. `joins_crosswise`: its query surely joins each row with each.
+    `spelled_names`: what decides the names of its columns, where an output may write them and only Spark knows them."""
 
     declaration: ViewDeclaration
     canonical: str
@@ -82,6 +92,7 @@ class View:
     calls: tuple[str, ...] = ()
     has_output: bool = False
     joins_crosswise: bool = False
+    spelled_names: SpelledNames | None = None
 
     @property
     def name(self) -> str:

@@ -28,6 +28,7 @@ from reconciler.connectors.catalogue import canonical_settings
 from reconciler.project.program.defaults import ZONE, zone_of_default
 from reconciler.project.program.model import Connector, Function, Table, View
 from reconciler.project.program.settings import DEFAULTS, decisive_settings
+from reconciler.project.program.written_names import spelled_content
 from reconciler.project.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
 from reconciler.sql.spelling import Spelling
@@ -69,11 +70,11 @@ def view_content(view: View, settings: Settings, spelling: Spelling = Spelling.E
 
 
 def _besides(view: View) -> dict[str, Any]:
-    """What few views have: functions that are bound to a version, and names that an output writes, where they are spelled
-    otherwise than they are looked up."""
+    """What few views have: functions that are bound to a version, and names that an output writes, or what decides them,
+    where they are spelled otherwise than they are looked up."""
     functions = [list(one) for one in view.declaration.functions]
     names = list(view.column_names) if view.has_output else []
-    bound = {"functions": functions} if functions else {}
+    bound = {**({"functions": functions} if functions else {}), **spelled_content(view)}
     return {**bound, "written_as": names} if names != [fold(name) for name in names] else bound
 
 

@@ -1,0 +1,86 @@
+"""What decides how the columns of a view are spelled that an output writes, where nobody but Spark knows how.
+
+Names in JSON or in a header are spelled as Spark spells them. Where the columns of a view are known (`View.column_names`),
+that is how. Where they are not, Spark makes the names of whatever the query says: of `CAST(A AS STRING)`, `arr[A]`,
+`PIVOT (max(x) AS Last …)`, `|> SET ID = 1`, or of the columns of what is read. Then the text decides, as it is spelled, and
+the names of the columns of all that it reads, as they are spelled; and where such a view reads another one, what decides
+those of that one.
+
+So each such view that an output writes, or from which names come through to one, has `SpelledNames`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from reconciler.base.declarations import ForeignRelation
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.project.program.model import Program, SpelledNames, Table, View
+from reconciler.sql.canonicalise import canonical_text
+from reconciler.sql.spelling import Spelling
+
+
+def with_spelled_names(
+    tables: Mapping[str, Table], views: Mapping[str, View], foreign: Mapping[str, ForeignRelation]
+) -> dict[str, View]:
+    """The views; those whose names an output may write, and only Spark knows, with what decides them."""
+    written: set[str] = set()
+    waiting = [key for key, view in views.items() if view.has_output]
+    while waiting:
+        key = waiting.pop()
+        if key not in written and key in views and not views[key].column_names:
+            written.add(key)
+            waiting += [fold(read.relation) for read in views[key].reads]
+    if not written:
+        return dict(views)
+
+    def columns_of(key: str) -> tuple[str, ...]:
+        return _names(tables.get(key) or foreign.get(key) or views[key])
+
+    def spelled_names(view: View) -> SpelledNames:
+        read = sorted({fold(one.relation) for one in view.reads})
+        columns = {key: names for key in read if (names := columns_of(key))}
+        return SpelledNames(canonical_text(view.query, Spelling.CASE_OF_NAMES), columns)
+
+    return {key: replace(view, spelled_names=spelled_names(view)) if key in written else view for key, view in views.items()}
+
+
+def respelled(before: Iterable[str], after: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The names that are spelled otherwise, in letter case alone, in the order in which they are now."""
+    known = {fold(name): name for name in before}
+    for name in after:
+        former = known.get(fold(name), name)
+        if former != name:
+            yield former, name
+
+
+def respelled_columns(applied: Program, desired: Program) -> dict[str, list[tuple[str, str]]]:
+    """The columns whose names are spelled otherwise, in letter case alone, as far as columns are known: by the key of the
+    table or view, or of another pipeline's that is read."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for sides in ((applied.tables, desired.tables), (applied.foreign, desired.foreign), (applied.views, desired.views)):
+        for key in sides[0].keys() & sides[1].keys():
+            pairs = list(respelled(_names(sides[0][key]), _names(sides[1][key])))
+            if pairs:
+                found[key] = pairs
+    return found
+
+
+def _names(relation: Table | View | ForeignRelation) -> tuple[str, ...]:
+    match relation:
+        case Table():
+            return tuple(column.name for column in relation.columns)
+        case View():
+            return relation.column_names
+        case ForeignRelation():
+            return tuple(name for name, _ in relation.columns)
+
+
+def spelled_content(view: View) -> JsonObject:
+    """What a fingerprint takes of it: what is spelled otherwise than it is looked up."""
+    names = view.spelled_names
+    if names is None:
+        return {}
+    text = names.text if names.text != fold(names.text) else ""
+    columns = sorted({name for one in names.columns.values() for name in one if name != fold(name)})
+    return {"written_by": [text, columns]} if text or columns else {}
