@@ -308,6 +308,11 @@ def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str,
             "",
             changes,
         )
+    except ReconcileError as error:
+        # Nobody's approval counts as long as git can't tell who made the change; that keeps nobody from looking.
+        if error.code != "A583":
+            raise
+        return summary, error.message, changes
     return summary, "", changes
 
 

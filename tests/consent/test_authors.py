@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.errors import ApprovalRequired, ReconcileError
+from reconciler.base.errors import EXIT_DONE, ApprovalRequired, ReconcileError
+from reconciler.cli.main import run
 from reconciler.plan.model import Plan
+from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
+from tests.engine.delta_writer import DeltaWriter
 
 YAML = """\
 apiVersion: reconciler/v1
@@ -241,6 +244,17 @@ def test_nobody_approves_where_the_copy_lacks_what_was_done_there(four: Cell) ->
     four.git("clone", "-q", "--depth", "1", f"file://{four.root}", str(four.home / "clone"))
     four.root = four.home / "clone"
     assert refused(four, "Bob") == "A583"
+
+
+def test_where_git_can_not_tell_the_status_says_so(four: Cell, capsys: pytest.CaptureFixture[str]) -> None:
+    a_table(four)
+    commit_as(four, "Ann")
+    accepted(four, "Bob")
+    four.git("clone", "-q", "--depth", "1", f"file://{four.root}", str(four.home / "clone"))
+    assert run(["status", "reader", "--repo", str(four.home / "clone")], RecordingEngine(DeltaWriter())) == EXIT_DONE
+    said = capsys.readouterr().out
+    assert "who approves must not have made the change" in said
+    assert "git can't tell who did" in said
 
 
 WAREHOUSE = "default: prod\nenvironments:\n  prod: {{warehouse: {}, variables: {{folder: in}}}}\n"
