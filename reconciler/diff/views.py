@@ -133,7 +133,8 @@ def _query_cause(
     named = applied.declaration.column_names or desired.declaration.column_names
     if named or spelling is Spelling.LAYOUT_ASIDE or renames.relations or renames.columns:
         return QueryChanged()
-    columns = changed_outputs(*texts, applied.column_names, desired.column_names)
+    functions = {without_version(call) for call in (*applied.calls, *desired.calls)}
+    columns = changed_outputs(*texts, applied.column_names, desired.column_names, functions)
     return QueryChanged(None if columns is None else tuple(sorted(columns)))
 
 

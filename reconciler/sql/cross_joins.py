@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from reconciler.base.names import fold
 from reconciler.sql.query import Parsed, ParsedQuery
-from reconciler.sql.words import spark_aggregates
+from reconciler.sql.row_functions import surely_aggregates
 
 _Relations = Mapping[str, Mapping[str, str | None]]
 _LEAVES: Final = (exp.Column, exp.Identifier, exp.Literal, exp.TableAlias)
@@ -179,6 +179,6 @@ def _aggregates(node: exp.Expr) -> bool:
         return False
     if isinstance(node, exp.Window):
         return any(_aggregates(child) for child in node.this.iter_expressions())
-    if isinstance(node, exp.AggFunc) or (isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()):
+    if surely_aggregates(node):
         return True
     return any(_aggregates(child) for child in node.iter_expressions())

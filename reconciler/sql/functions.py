@@ -5,7 +5,7 @@
 
 Rules:
 - The expression goes up to the semicolon; `RETURN expression`, Spark's own spelling, is the same. It is one value over
-  the parameters: it reads no relation, and aggregates nothing.
+  the parameters: it reads no relation, aggregates nothing, and makes no rows.
 - A function can't have the name of one of Spark's: which of the two is meant would depend on who reads the query.
 
 Not here: which functions a text calls (`calls`), bodies in Python (`manifest.functions`), names across files
@@ -31,7 +31,7 @@ from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens,
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.types import is_variant
-from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
+from reconciler.sql.words import FunctionKind, spark_functions, spark_words
 
 _SELECT: Final = "SELECT "
 _PARAMETERS: Final = "__parameters"
@@ -218,10 +218,26 @@ def _shape(tokens: tuple[Token, ...], functions: Collection[str]) -> Iterable[Pr
             hint = "a function sees its parameters only: join the relation in the view"
             yield Problem("S251", f"a function's body is one value, found {shown(token)}", token.start, hint)
             return
-        elif _is_a_call(tokens, index) and token.text.lower() in spark_aggregates() and token.text.lower() not in functions:
-            hint = "a function gets one row: aggregate in the view"
-            yield Problem("S251", f"a function's body aggregates nothing, found {token.text.lower()}", token.start, hint)
+        elif (wrong := _of_rows(tokens, index, functions)) is not None:
+            yield wrong
             return
+
+
+def _of_rows(tokens: tuple[Token, ...], index: int, functions: Collection[str]) -> Problem | None:
+    """A call of something that makes other than one value of one row."""
+    token = tokens[index]
+    name = fold(token.text.strip("`"))
+    is_called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
+    if not is_called or token.kind not in (Kind.WORD, Kind.QUOTED) or name in functions:
+        return None
+    kind = spark_functions().get(name, FunctionKind.SCALAR)
+    if kind in (FunctionKind.AGGREGATE, FunctionKind.WINDOW):
+        hint = "a function gets one row: aggregate in the view"
+        return Problem("S251", f"a function's body aggregates nothing, found {name}", token.start, hint)
+    if kind is not FunctionKind.SCALAR:
+        hint = "a function gives one value: make rows in the view"
+        return Problem("S251", f"a function's body makes no rows, found {name}", token.start, hint)
+    return None
 
 
 def _not_one_value(tree: exp.Expr) -> list[Problem]:

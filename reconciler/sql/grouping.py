@@ -12,7 +12,7 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.places import offset_of, own_offset, written_name
 from reconciler.sql.scopes import Scope
-from reconciler.sql.words import spark_aggregates, spark_functions
+from reconciler.sql.words import FunctionKind, spark_aggregates, spark_functions
 
 if TYPE_CHECKING:
     from reconciler.sql.values import Walker
@@ -115,7 +115,7 @@ def _judge(walker: "Walker", node: exp.Expr, scope: Scope, keys: set[str], alias
         return
     if isinstance(node, exp.Func) and not isinstance(node, (exp.And, exp.Or, exp.Case, exp.If, exp.Cast)):
         name = (written_name(node, walker.text) or "").lower()
-        if isinstance(node, exp.AggFunc) or name in spark_aggregates() or name not in spark_functions():
+        if isinstance(node, exp.AggFunc) or spark_functions().get(name) is not FunctionKind.SCALAR:
             return
     for child in node.iter_expressions():
         _judge(walker, child, scope, keys, aliases, grouped)

@@ -15,9 +15,9 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.lineage_scope import Beyond, Block, Column, Rows, Scope, Source, Value, united
 from reconciler.sql.lineage_sources import MODIFIERS, PAIRS_OF_A_COLUMN, SORTING, UNREPEATABLE, Named, SourceWalker, renamed
-from reconciler.sql.lineage_values import GENERATORS, only
+from reconciler.sql.lineage_values import only
 from reconciler.sql.time_windows import called_time_windows, time_window
-from reconciler.sql.words import spark_aggregates
+from reconciler.sql.words import spark_aggregates, spark_generators
 
 _SELECT: Final = (
     *("expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "hint"),
@@ -176,7 +176,7 @@ class BlockWalker(SourceWalker):
                 scope.add_alias(item.alias, value)
             else:
                 name = _plain_name(item)
-                if name is None and isinstance(item, exp.Func) and self.name_of(item) in GENERATORS:
+                if name is None and isinstance(item, exp.Func) and self.name_of(item) in spark_generators():
                     raise Beyond
                 columns.append((name, value))
         return tuple(columns)

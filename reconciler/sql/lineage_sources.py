@@ -10,10 +10,11 @@ from sqlglot import exp
 
 from reconciler.base.names import fold
 from reconciler.sql.lineage_scope import CONSTANT, Beyond, Block, Column, Rows, Scope, Source, Sources, Value, united
-from reconciler.sql.lineage_values import GENERATORS, ValueWalker, only
+from reconciler.sql.lineage_values import ValueWalker, only
 from reconciler.sql.references import relation_key
 from reconciler.sql.repeatable import Number, number_of_type
 from reconciler.sql.types import canonical_type
+from reconciler.sql.words import spark_generators
 
 SORTING: Final = ("order", "sort", "distribute", "cluster")
 MODIFIERS: Final = ("with_", *SORTING, "limit", "offset")
@@ -123,7 +124,7 @@ class SourceWalker(ValueWalker):
     def _lateral(self, node: exp.Lateral, scope: Scope, named: Named) -> tuple[Column, ...]:
         if isinstance(node.this, exp.Query):
             return self._block(self.query(node.this, scope, named), scope)
-        if not isinstance(node.this, exp.Func) or self.name_of(node.this) not in GENERATORS:
+        if not isinstance(node.this, exp.Func) or self.name_of(node.this) not in spark_generators():
             raise Beyond
         value = self.value(node.this, scope, named)._replace(number=None)
         names = node.args["alias"].args.get("columns") if node.args.get("alias") else None

@@ -19,14 +19,8 @@ from reconciler.sql.lineage_scope import CALLED, CONSTANT, Beyond, Block, Column
 from reconciler.sql.places import written_name
 from reconciler.sql.repeatable import Number, is_repeatable, number_of_call, number_of_type, together
 from reconciler.sql.stars import counts_rows
-from reconciler.sql.words import spark_functions
+from reconciler.sql.words import spark_functions, spark_generators
 
-# Windows that slide make several rows of one.
-_GENERATOR_LIST: Final = (
-    "explode explode_outer inline inline_outer json_tuple posexplode posexplode_outer session_window stack "
-    "variant_explode variant_explode_outer window"
-)
-GENERATORS: Final = frozenset(_GENERATOR_LIST.split())
 _PLAIN: Final = (
     *(exp.Binary, exp.Unary, exp.Func, exp.Between, exp.In, exp.Tuple, exp.Bracket, exp.Distinct, exp.Order, exp.Ordered),
     *(exp.Filter, exp.Where, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls, exp.Interval, exp.Slice, exp.AtTimeZone),
@@ -151,6 +145,9 @@ class ValueWalker:
 
     def _call(self, node: exp.Func, scope: Scope, named: dict[str, Block]) -> Value:
         name = self.name_of(node)
+        if isinstance(node, exp.Anonymous) and name not in self.functions and name not in spark_functions():
+            # It may aggregate rows, or make some.
+            raise Beyond
         if counts_rows(node):
             return _INTEGER
         parts = [self.value(child, scope, named) for child in node.iter_expressions()]
@@ -163,7 +160,7 @@ class ValueWalker:
         else:
             repeatable = found.repeatable and is_repeatable(name, numbers)
             found = Value(found.sources, repeatable, number_of_call(name, numbers))
-        if name in GENERATORS:
+        if name in spark_generators():
             scope.rows.add(found)
         return found
 

@@ -6,7 +6,8 @@ decides rows. So there is no answer (None) for
 - DISTINCT, a set operation at the top, GROUP BY ALL, any LIMIT, OFFSET or TABLESAMPLE outside the list, and calls there
   that give other values each time;
 - GROUP BY, HAVING, QUALIFY or WINDOW naming a changed item by name or by number;
-- generators among the changed items, and aggregates without GROUP BY on one side only;
+- generators among the changed items, or a function that is neither Spark's nor the pipeline's own;
+- aggregates without GROUP BY on one side only, or anything that may be one (all but what surely is none);
 - a `*` that is changed, or that stands where its columns or their names can't be told.
 
 An item that uses the name of a changed item may use that item, so it is changed, too. Items are compared by what stands in
@@ -15,6 +16,8 @@ them under each name of an output column; being in another place is no change.
 Not here: whether what is read has changed, and whether values can be repeated (`lineage`).
 """
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,9 +26,9 @@ from sqlglot import exp
 from reconciler.base.names import fold
 from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.lexer import Kind, Token, query_tokens
-from reconciler.sql.lineage_values import GENERATORS
 from reconciler.sql.query import Parsed, parse_query
-from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
+from reconciler.sql.row_functions import kind_of_call, surely_aggregates
+from reconciler.sql.words import FunctionKind, spark_functions, spark_words
 
 _SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 _SEEING_NAMES: Final = ("GROUP", "HAVING", "QUALIFY", "WINDOW")
@@ -34,15 +37,19 @@ _NO_LIST: Final = ("DISTINCT", "ALL", "TRANSFORM")
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One item of the list: its text, the words in it that may be names, and the name that it gives itself, if it does."""
+    """One item of the list: its text, the words in it that may be names, and the name that it gives itself, if it does.
+
+    `aggregates`: it surely does. `may_aggregate`: it is not sure that it does not. `may_generate` is the same of rows that
+    it may make.
+    """
 
     text: tuple[str, ...]
     words: frozenset[str]
     alias: str | None
     is_star: bool
-    generates: bool
+    may_generate: bool
     aggregates: bool
-    has_unknown_call: bool
+    may_aggregate: bool
 
 
 _Items = dict[str, _Item | None]
@@ -62,13 +69,18 @@ class _Query:
 
 
 def changed_outputs(
-    applied: str, desired: str, applied_names: tuple[str, ...], desired_names: tuple[str, ...]
+    applied: str,
+    desired: str,
+    applied_names: tuple[str, ...],
+    desired_names: tuple[str, ...],
+    functions: Collection[str] = (),
 ) -> frozenset[str] | None:
     """The folded names of the output columns that were added, removed or changed; None when other rows may come out.
 
     The queries are canonical texts; the names are those of their output columns in order, empty when they are unknown.
+    `functions` are the pipeline's own (folded names): each makes one value of one row.
     """
-    one, other = _read(applied), _read(desired)
+    one, other = _read(applied, functions), _read(desired, functions)
     if one is None or other is None or one.before != other.before or one.behind != other.behind:
         return None
     before, after = _by_name(one, applied_names), _by_name(other, desired_names)
@@ -80,7 +92,7 @@ def changed_outputs(
     touched = _spread(before, after, changed)
     differing = [item for items in (before, after) for name, item in items.items() if item is not None and name in touched]
     named = touched | {item.alias for item in differing if item.alias is not None}
-    if named & one.seeing or any(item.generates for item in differing):
+    if named & one.seeing or any(item.may_generate for item in differing):
         return None
     if not _numbers_agree(one, other, differing) or not _aggregate_alike(one, other, differing):
         return None
@@ -94,7 +106,7 @@ def _text(items: _Items, name: str) -> tuple[str, ...] | None:
     return item.text if item is not None else ("*",)
 
 
-def _read(query: str) -> _Query | None:
+def _read(query: str, functions: Collection[str]) -> _Query | None:
     """The parts of a query; None for one that is not of this shape, or that may give other rows each time."""
     tokens = list(query_tokens(query))
     depths = _depths(tokens)
@@ -126,7 +138,7 @@ def _read(query: str) -> _Query | None:
     nodes = parsed.tree.expressions
     if len(spans) != len(nodes):
         return None
-    items = tuple(_item(tokens[left:right], node) for (left, right), node in zip(spans, nodes, strict=True))
+    items = tuple(_item(tokens[left:right], node, functions) for (left, right), node in zip(spans, nodes, strict=True))
     numbers = _numbers(parsed.tree)
     if numbers is None:
         return None
@@ -200,8 +212,9 @@ def _seeing(tokens: list[Token], top: list[int]) -> frozenset[str]:
     return frozenset(_word(one) for one in tokens[start:] if one.kind in (Kind.WORD, Kind.QUOTED))
 
 
-def _item(tokens: list[Token], node: exp.Expr) -> _Item:
-    calls = _calls(tokens)
+def _item(tokens: list[Token], node: exp.Expr, functions: Collection[str]) -> _Item:
+    calls = _calls(tokens, functions)
+    aggregates, explained = _in_tree(node)
     alias = fold(node.alias) if isinstance(node, exp.Alias) else None
     body = tokens[:-2] if alias is not None and len(tokens) > 2 and tokens[-2].is_word("AS") else tokens
     words = frozenset(
@@ -214,41 +227,64 @@ def _item(tokens: list[Token], node: exp.Expr) -> _Item:
         words,
         alias if alias is not None else (fold(node.name) if isinstance(node, exp.Column) else None),
         isinstance(node, (exp.Star, exp.Column)) and node.is_star,
-        isinstance(node, exp.Aliases) or (isinstance(node, exp.Dot) and node.is_star) or bool(calls & GENERATORS),
-        _aggregates(node),
-        any(name not in spark_functions() and name not in spark_words() for name in calls),
+        isinstance(node, exp.Aliases) or (isinstance(node, exp.Dot) and node.is_star) or any(map(_may_generate, calls)),
+        aggregates,
+        aggregates or calls.total() > explained,
     )
 
 
-def _calls(tokens: list[Token]) -> set[str]:
-    return {
-        _word(tokens[index])
-        for index in range(len(tokens) - 1)
-        if tokens[index + 1].is_symbol("(") and tokens[index].kind in (Kind.WORD, Kind.QUOTED)
-    }
+def _calls(tokens: list[Token], functions: Collection[str]) -> Counter[FunctionKind | None]:
+    """What the calls in an item are, but for those that surely make one value of one row; None of what is not known."""
+    found: Counter[FunctionKind | None] = Counter()
+    for index in range(len(tokens) - 1):
+        token = tokens[index]
+        if not tokens[index + 1].is_symbol("("):
+            continue
+        if token.kind in (Kind.WORD, Kind.QUOTED):
+            name = _word(token)
+            kind = FunctionKind.SCALAR if name in functions else spark_functions().get(name)
+            if kind is None and token.kind is Kind.WORD and name in spark_words():
+                continue
+        elif token.kind is Kind.SYMBOL and token.text in (")", "]"):
+            # What is called here has no name.
+            kind = None
+        else:
+            continue
+        if kind is not FunctionKind.SCALAR:
+            found[kind] += 1
+    return found
 
 
-def _aggregates(item: exp.Expr) -> bool:
-    """Whether an item surely aggregates the rows of its block: also inside the arguments of a window function."""
+def _may_generate(kind: FunctionKind | None) -> bool:
+    return kind not in (FunctionKind.AGGREGATE, FunctionKind.WINDOW)
+
+
+def _in_tree(item: exp.Expr) -> tuple[bool, int]:
+    """Whether an item surely aggregates the rows of its block, also inside the arguments of a window function; and how many
+    aggregates and window functions it has that do not: those with OVER, and those of subqueries."""
+    surely, explained = False, 0
     # Without recursion: a chain of operands is as deep as it is long.
     waiting = [item]
     while waiting:
         node = waiting.pop()
         if isinstance(node, exp.Query):
-            continue
-        if isinstance(node, exp.Window):
+            explained += sum(map(_is_of_rows, node.walk()))
+        elif isinstance(node, exp.Window):
             function = node.this
-            while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+            while isinstance(function, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.WithinGroup)):
+                waiting += (child for child in function.iter_expressions() if child is not function.this)
                 function = function.this
+            explained += _is_of_rows(function)
             waiting += function.iter_expressions()
             waiting += (child for child in node.iter_expressions() if child is not node.this)
-        elif isinstance(node, exp.AggFunc | exp.Any) or (
-            isinstance(node, exp.Anonymous) and fold(node.name) in spark_aggregates()
-        ):
-            return True
         else:
+            surely = surely or surely_aggregates(node)
             waiting += node.iter_expressions()
-    return False
+    return surely, explained
+
+
+def _is_of_rows(node: exp.Expr) -> bool:
+    return kind_of_call(node) in (FunctionKind.AGGREGATE, FunctionKind.WINDOW)
 
 
 def _by_name(query: _Query, names: tuple[str, ...]) -> _Items | None:
@@ -315,7 +351,7 @@ def _aggregate_alike(one: _Query, other: _Query, differing: list[_Item]) -> bool
     sure = [any(item.aggregates for item in query.items) for query in (one, other)]
     if sure[0] != sure[1]:
         return False
-    return sure[0] or not any(item.has_unknown_call for item in differing)
+    return sure[0] or not any(item.may_aggregate for item in differing)
 
 
 def _word(token: Token) -> str:

@@ -23,7 +23,7 @@ from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.shapes import shapes_of
 from reconciler.sql.visible import visible_heads
-from reconciler.sql.words import spark_aggregates, spark_functions, spark_words
+from reconciler.sql.words import spark_functions, spark_words
 
 
 def renamed_query(query: str, relations: Mapping[str, str], columns: Mapping[str, str]) -> str | None:
@@ -74,4 +74,4 @@ def shows_names(query: str) -> bool:
 
 
 def _means_something(name: str) -> bool:
-    return name in spark_words() or name in spark_functions() or name in spark_aggregates()
+    return name in spark_words() or name in spark_functions()

@@ -2,7 +2,7 @@
 
 Rules:
 - A function is repeatable when it is one of Spark's own and neither takes chance, clock or session, nor depends on the
-  order in which rows come. Aggregates are taken for order-dependent unless listed.
+  order in which rows come. Aggregates and window functions are taken for order-dependent unless listed.
 - A sum over integers or decimals is exact whatever the order; over floating numbers it is not. An average over decimals is
   exact; over integers it is a division of doubles in Spark, and not surely so. The rest of statistics rounds.
 - A number is exact when its type is surely an integer's or a decimal's.
@@ -10,7 +10,7 @@ Rules:
 
 from collections.abc import Iterable
 from enum import Enum, auto
-from typing import Final
+from typing import Final, assert_never
 
 from reconciler.sql.determinism import (
     NON_DETERMINISTIC,
@@ -19,7 +19,7 @@ from reconciler.sql.determinism import (
     non_deterministic_calls,
 )
 from reconciler.sql.lexer import Kind, query_tokens
-from reconciler.sql.words import spark_aggregates, spark_functions
+from reconciler.sql.words import FunctionKind, spark_functions
 
 # aes_encrypt draws its own initialization vector unless given one.
 _SESSION_LIST: Final = (
@@ -42,6 +42,7 @@ _LIKE_ALL_LIST: Final = "coalesce nvl ifnull greatest least mod pmod try_add try
 _OF_THE_SESSION: Final = frozenset(_SESSION_LIST.split())
 _BY_ORDER: Final = frozenset(_ORDER_LIST.split())
 _STEADY_AGGREGATES: Final = frozenset(_STEADY_LIST.split())
+_STEADY_WINDOWS: Final = frozenset({"cume_dist", "dense_rank", "percent_rank", "rank"})
 SUMS: Final = frozenset({"sum", "try_sum"})
 AVERAGES: Final = frozenset({"avg", "mean", "try_avg"})
 _INTEGERS: Final = frozenset(_INTEGER_LIST.split())
@@ -102,9 +103,17 @@ def is_repeatable(name: str, arguments: list[Number | None]) -> bool:
         return bool(arguments) and arguments[0] is not None
     if name in AVERAGES:
         return bool(arguments) and arguments[0] is Number.DECIMAL
-    if name in spark_aggregates():
-        return name in _STEADY_AGGREGATES
-    return name in spark_functions()
+    match spark_functions().get(name):
+        case FunctionKind.SCALAR | FunctionKind.GENERATOR | FunctionKind.TABLE:
+            return True
+        case FunctionKind.AGGREGATE:
+            return name in _STEADY_AGGREGATES
+        case FunctionKind.WINDOW:
+            return name in _STEADY_WINDOWS
+        case None:
+            return False
+        case kind:
+            assert_never(kind)
 
 
 def number_of_call(name: str, arguments: list[Number | None]) -> Number | None:

@@ -22,12 +22,12 @@ from typing import Final, TypeAlias
 from sqlglot import exp
 
 from reconciler.base.names import fold
-from reconciler.sql.lineage_values import GENERATORS
 from reconciler.sql.places import written_name
 from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.references import relation_key
+from reconciler.sql.row_functions import surely_aggregates
 from reconciler.sql.row_keys import Block, Given, Key, renamed_by
-from reconciler.sql.words import spark_functions
+from reconciler.sql.words import spark_functions, spark_generators
 
 _TAKING_ONE: Final = frozenset({"any_value", "first", "first_value", "last", "last_value"})
 _LISTING: Final = frozenset({"array_agg", "collect_list", "collect_set", "listagg", "string_agg"})
@@ -199,9 +199,8 @@ class _Walk:
             if isinstance(item, exp.Alias):
                 block.aliases[fold(item.alias)] = item.this
         self._group(node, block)
-        if any(
-            isinstance(one, exp.Func) and self._any_name(one) in GENERATORS for item in block.items for one in _own(item)
-        ):
+        calls = (one for item in block.items for one in _own(item) if isinstance(one, exp.Func))
+        if any(self._any_name(one) in spark_generators() for one in calls):
             block.keys = []
         for part in ("expressions", "where", "group", "having", "qualify", "order", "sort"):
             content = node.args.get(part)
@@ -357,7 +356,7 @@ def _own(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _is_aggregate(node: exp.Expr) -> bool:
-    return isinstance(node, exp.AggFunc) and not _is_windowed(node)
+    return surely_aggregates(node) and not _is_windowed(node)
 
 
 def _is_windowed(node: exp.Expr) -> bool:

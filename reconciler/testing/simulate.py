@@ -36,7 +36,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import digest_json
-from reconciler.base.names import fold
+from reconciler.base.names import fold, without_version
 from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
@@ -510,7 +510,8 @@ def _definitions_after(plan: Plan, applied: StoredState, desired: Program) -> di
             found[key] = fresh
         else:
             texts = (old.spelled_query, fresh.spelled_query) if as_spelled else (old.query, fresh.query)
-            changed = changed_outputs(*texts, old.names, fresh.names)
+            functions = {without_version(name) for name in (*old.functions, *fresh.functions)}
+            changed = changed_outputs(*texts, old.names, fresh.names, functions)
             found[key] = fresh if changed is None else _going_on(old, fresh, changed)
     return found
 
