@@ -14,6 +14,7 @@ from reconciler.sql.expressions import misfit, together
 from reconciler.sql.forbidden import files_problem, reads_files
 from reconciler.sql.grouping import judge_aggregates
 from reconciler.sql.limits import HINT, MAXIMUM_RELATIONS_OF_QUERY, TOO_MANY_RELATIONS, TooMuch, weight
+from reconciler.sql.pivots import weight_of_pivot
 from reconciler.sql.query import Problem
 from reconciler.sql.references import relation_key
 from reconciler.sql.scopes import Output, Scope, Source, names_of
@@ -239,6 +240,7 @@ class Analyser(Walker):
             if node.args.get("pivots"):
                 self.reads.everything(source)
                 for pivot in node.args["pivots"]:
+                    self.bring(weight_of_pivot(pivot), node)
                     self.value(pivot, Scope(scope, [source, Source(None, None)]), named)
                 scope.sources[-1] = Source(None, None)
         for join in node.args.get("joins") or []:

@@ -4,9 +4,9 @@ What analyses a query takes time in proportion to its tokens, and for joins to t
 before it. The bounds are far above what people write and what Spark plans in reasonable time. A query that is generated and
 longer than that can be divided into several views. The lexer stops at the first bound, `query.parse_query` at the second.
 
-What a few words bring along counts, too: `*`, joins by NATURAL and USING and queries with names give columns, each of which
-is looked at. `Brought` counts them while a query is analysed, `program.compile` those of all queries of a pipeline. The same
-files give the same count on every machine. A pipeline of 1,000 views of 100 columns needs a quarter of what is taken.
+What a few words bring along counts, too: `*`, joins by NATURAL and USING, PIVOT and queries with names give columns, each of
+which is looked at. `Brought` counts them while a query is analysed, `program.compile` those of all queries of a pipeline.
+The same files give the same count on every machine. 1,000 views of 100 columns need a quarter of what is taken.
 
 The queries and functions' bodies of one file have so many words and signs in all, where each of them counts as some more: a
 plan looks at 75,000 in a second, and takes for each view as long as for 16 of them. Ordinary SQL has 4 to 5 bytes a word, so
@@ -42,7 +42,8 @@ TOO_MANY_JOINS: Final = f"the query has more than {MAXIMUM_JOINS:,} joins"
 HINT: Final = "divide it into several views"
 TOO_MANY_RELATIONS: Final = f"the query reads more than {MAXIMUM_RELATIONS_OF_QUERY:,} relations at once"
 TOO_MUCH_BROUGHT: Final = (
-    f"here the query has more than {MAXIMUM_BROUGHT:,} columns to look at: '*', joins and queries with names bring them"
+    f"here the query has more than {MAXIMUM_BROUGHT:,} columns to look at: "
+    "'*', joins, PIVOT and queries with names bring them"
 )
 HINT_OF_BROUGHT: Final = "name the columns that are needed in place of '*', or divide it into several views"
 HINT_OF_BROUGHT_BY_PIPELINE: Final = "name the columns that are needed in place of '*', or divide it into several pipelines"

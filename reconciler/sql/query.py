@@ -13,9 +13,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 
+from reconciler.sql.backtracking import needs_many_tries
 from reconciler.sql.cursor import shown, unreadable
 from reconciler.sql.lexer import Kind, Token, query_tokens
-from reconciler.sql.limits import HINT, MAXIMUM_JOINS, TOO_MANY_JOINS
+from reconciler.sql.limits import HINT, HINT_OF_BROUGHT, MAXIMUM_JOINS, TOO_MANY_JOINS, TOO_MUCH_BROUGHT
+from reconciler.sql.pivots import excessive_pivot
 from reconciler.sql.respelled import Respelled, respelled, surely_names
 
 # What sqlglot refuses, drops or rewrites while Spark knows it.
@@ -68,7 +70,7 @@ def parse_query(query: str) -> ParsedQuery:
     problem = _shape(tokens)
     if problem is not None:
         return problem
-    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE") or _holds_table(tokens):
+    if _is_beyond(tokens) or tokens[0].is_word("TABLE", "MAP", "REDUCE") or _holds_table(tokens) or needs_many_tries(tokens):
         return Unsure()
     found = _parse(respelled(query, tokens), tokens)
     if isinstance(found, Problem) and found.code == "S214" and (names := surely_names(tokens)):
@@ -126,6 +128,9 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
     joins = [token.start for token in tokens if token.kind is Kind.WORD and token.text.upper() == "JOIN"]
     if len(joins) > MAXIMUM_JOINS:
         return Problem("S290", TOO_MANY_JOINS, joins[MAXIMUM_JOINS], HINT)
+    pivot = excessive_pivot(tokens)
+    if pivot is not None:
+        return Problem("S292", TOO_MUCH_BROUGHT, pivot.start, HINT_OF_BROUGHT)
     if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
         message = f"a view's query is one SELECT, found {shown(first)}"
         return Problem("S213", message, first.start, "write a SELECT after AS")

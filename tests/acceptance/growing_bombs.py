@@ -33,6 +33,10 @@ def _joined(columns: int, joins: int, join: str) -> str:
     return f"{wide(columns)}CREATE VIEW v AS SELECT * FROM t {' '.join(join.format(number) for number in range(joins))};"
 
 
+def _pivot(aggregates: int, values: int) -> str:
+    return f"t PIVOT ({_list('max(b) AS m{0}', aggregates)} FOR a IN ({_list('{0}', values)}))"
+
+
 def _using(keys: int) -> str:
     return f"JOIN t AS t{{0}} USING ({_list('c{0}', keys)})"
 
@@ -115,6 +119,24 @@ def _programs() -> dict[str, Callable[[], str]]:
         ),
         "many aggregates": lambda: f"{TABLE}CREATE VIEW v AS SELECT {_list('sum(a) AS s{0}', 5_500)} FROM t GROUP BY b;",
         "names of a view's columns": lambda: f"{TABLE}CREATE VIEW v ({_list('c{0}', 120_000)}) AS SELECT a FROM t;",
+        "columns of a pivot": lambda: f"{TABLE}CREATE VIEW v AS SELECT * FROM {_pivot(900, 3_000)};",
+        "columns of a pivot by two columns": lambda: (
+            f"{TABLE}CREATE VIEW v AS SELECT * FROM t PIVOT "
+            f"(max(s) FOR a IN ({_list('{0}', 1_500)}) FOR b IN ({_list('{0}', 1_500)}));"
+        ),
+        "columns of pivots of a query": lambda: (
+            f"{TABLE}CREATE VIEW v AS SELECT 1 AS one FROM {', '.join(_pivot(60, 60) + f' AS p{one}' for one in range(40))};"
+        ),
+        "columns of pivots of many views": lambda: (
+            TABLE + "".join(f"CREATE VIEW v{one} AS SELECT 1 AS one FROM {_pivot(99, 100)};\n" for one in range(210))
+        ),
+        "calls in calls of what may be a type": lambda: (
+            f"{TABLE}CREATE VIEW v AS SELECT {'struct(' * 200}a{')' * 200} AS s FROM t;\n"
+            f"CREATE VIEW w AS SELECT {'date(string(' * 90}a{'))' * 90} AS d FROM t;"
+        ),
+        "calls in calls, as deep as they are taken, many times": lambda: (
+            TABLE + "CREATE VIEW v AS SELECT " + _list("date(timestamp(string(a))) AS x{0}", 1_200) + " FROM t;"
+        ),
         "relations": lambda: _lines("CREATE TABLE t{0} (a INT);", 32_000),
         "relations of one name": lambda: "CREATE TABLE t (a INT);\n" * 35_000,
         "views in a circle": lambda: _lines("CREATE VIEW v{0} AS SELECT a FROM v{1};", 20_000, 1),

@@ -28,6 +28,8 @@ SOME = (
     "program grows: columns doubled 40 times",
     "program grows: views of the 390 before",
     "program grows: views of the 390 before, as many as are taken",
+    "program grows: columns of a pivot",
+    "program grows: calls in calls of what may be a type",
     "program grows: misspelt columns",
     "yaml grows: a variable put in many times",
 )
