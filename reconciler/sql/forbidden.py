@@ -3,6 +3,7 @@
 - `IDENTIFIER(…)` names a relation or a column by a text: what is read would be known to Spark alone.
 - `java_method`, `reflect`, `try_reflect` call any static Java method: they may do anything, and stop the process.
 - `USING 'command'` (of `TRANSFORM`, `MAP` and `REDUCE`) runs a command of the machine.
+- `table_changes`, `table_changes_by_path` (Delta's) read a table's past, of any folder, behind the back of the registry.
 - Files in the place of a relation (``csv.`/in` ``): a query reads what connectors brought in.
 
 Judged on tokens, so that it holds for every text, however it parses. Of a query that can be parsed, files are told by its
@@ -19,8 +20,9 @@ from reconciler.sql.query import Problem
 _CODE: Final = "S216"
 _NAMING: Final = "identifier"
 _CALLING_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
+_READING_THE_PAST: Final = frozenset({"table_changes", "table_changes_by_path"})
 _RUNNING: Final = "using"
-_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA})), re.IGNORECASE)
+_CANDIDATE: Final = re.compile("|".join(sorted({_NAMING, _RUNNING, *_CALLING_JAVA, *_READING_THE_PAST})), re.IGNORECASE)
 _FORMATS: Final = frozenset({"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"})
 _PATH_SIGNS: Final = ("/", "\\", ":")
 _FILES_HINT: Final = "declare a table with an input connector, and read that table"
@@ -67,6 +69,8 @@ def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | No
         if name in _CALLING_JAVA:
             hint = "a query calls functions of SQL only, not Java's"
             return Problem(_CODE, f"{name} is not allowed in a query", token.start, hint)
+        if name in _READING_THE_PAST:
+            return Problem(_CODE, f"{name} reads files directly, which no query may", token.start, _FILES_HINT)
     if paths and _is_path(tokens, index, name):
         return files_problem(
             f"'{name}.{tokens[index + 2].text.strip('`')}' reads files directly, which no query may", token.start

@@ -115,6 +115,9 @@ def test_what_is_no_change(sql: str) -> None:
         "SELECT \"reflect\"('a', 'b')",
         "SELECT * FROM csv.`/etc/passwd` |> WHERE true",
         "TABLE delta.`/in`",
+        "SELECT * FROM table_changes_by_path('/in', 0)",
+        "SELECT * FROM system.builtin.`Table_Changes` ('t', 0)",
+        "SELECT * FROM t, LATERAL table_changes('t', 0) |> WHERE true",
     ],
 )
 def test_what_is_not_allowed(query: str) -> None:
