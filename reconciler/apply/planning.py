@@ -29,6 +29,7 @@ from reconciler.plan.model import Origin, Plan, Policies
 from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
+from reconciler.project.program.written_names import respelled_columns
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
 from reconciler.run.left_outputs import known_after_change, outputs_of
@@ -99,7 +100,10 @@ def what_is_beside(target: Target, pipeline: str, applied: Snapshot | None, desi
     """The views of other pipelines that read what changes, and the outputs of others that write where outputs that change
     do."""
     readers: Mapping[str, Sequence[ForeignReader]] = {}
-    if any(change.action is not Action.ADDED for change in diff.relations):
+    is_touched = any(change.action is not Action.ADDED for change in diff.relations)
+    if applied is not None and desired is not None:
+        is_touched = is_touched or bool(respelled_columns(applied.program, desired.program))
+    if is_touched:
         readers = _readers(target, pipeline, applied)
     outputs = touched_outputs(diff, desired.program) if desired is not None else ()
     writers = other_writers(target, desired.program, outputs) if desired is not None and outputs else {}

@@ -7,14 +7,27 @@ reaches there is told by columns and lineage, as for a change within one pipelin
 Rules:
 - Where what it meant can't be looked up any more, any row may differ.
 - What means something else only in how it is named or written (a rename that its pipeline declares) changes no row.
+- Where names are data to the reader, a column that is spelled otherwise is another one, whatever names are to the pipeline
+  that it is of.
 - Names on the way to where a change began are those of the other pipeline, and get its name.
 """
 
 from dataclasses import dataclass, replace
 
 from reconciler.base.declarations import ForeignRelation
-from reconciler.diff.extent import ANY_ROW, NOTHING, Extent
-from reconciler.diff.model import Action, Cause, MeaningChanged, ReadsChanged, RelationChange, RelationKind, TableCause
+from reconciler.base.names import fold
+from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union
+from reconciler.diff.model import (
+    Action,
+    Cause,
+    ColumnNamesChanged,
+    MeaningChanged,
+    ReadsChanged,
+    RelationChange,
+    RelationKind,
+    TableCause,
+)
+from reconciler.project.program.written_names import respelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,17 @@ def unknown_change(relation: ForeignRelation) -> ForeignChange:
 def changed_in_name_only(relation: ForeignRelation) -> ForeignChange:
     """The change of a relation that holds what it held."""
     return replace(unknown_change(relation), extent=NOTHING)
+
+
+def with_respelled(found: ForeignChange, before: ForeignRelation, after: ForeignRelation) -> ForeignChange:
+    """The change as a reader sees it to whom names are data: with the columns whose names have another letter case."""
+    names = tuple(name for name, _ in before.columns), tuple(name for name, _ in after.columns)
+    changed = frozenset(fold(name) for _, name in respelled(*names))
+    if not changed:
+        return found
+    causes = tuple(cause for cause in found.change.causes if not isinstance(cause, MeaningChanged))
+    change = replace(found.change, causes=(*causes, ColumnNamesChanged(*names)))
+    return replace(found, change=change, extent=union(found.extent, OnlyColumns(changed)))
 
 
 def seen_from_outside(pipeline: str, relation: ForeignRelation, found: ForeignChange) -> ForeignChange:

@@ -21,12 +21,14 @@ from reconciler.engine.stored import Transaction as Transaction
 @dataclass(frozen=True, slots=True)
 class StoredSource:
     """A relation read from Delta: `location` is an absolute path or URI, `version` the Delta version to read; `added` are
-    columns to come, which it does not have at that version: they are NULL."""
+    columns to come, which it does not have at that version: they are NULL. `spelled` are names of columns as the program
+    that reads them spells them, whatever letter case they have there."""
 
     name: str
     location: str
     version: int
     added: tuple[ColumnType, ...] = ()
+    spelled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from reconciler.query.reading import (
     foreign_placements,
     published_place,
     require_foreign,
+    spelled_columns,
     table_columns,
 )
 from reconciler.registry.entries import BuildResult
@@ -265,17 +266,17 @@ class Building:
             if key in self._emptied:
                 table = self._desired.tables[key]
                 return EmptySource(table.name, table_columns(table))
+            spelled = spelled_columns(self._desired, key)
             if key in self._kept:
-                return StoredSource(
-                    self._desired.views[key].name, join_location(self._warehouse, self.folder(key)), self._kept[key][0]
-                )
+                location = join_location(self._warehouse, self.folder(key))
+                return StoredSource(self._desired.views[key].name, location, self._kept[key][0], spelled=spelled)
             if key in self._copied:
                 copied = self._copied[key]
                 location = join_location(self._warehouse, copied.location)
-                return StoredSource(self._desired.views[key].name, location, copied.version)
+                return StoredSource(self._desired.views[key].name, location, copied.version, spelled=spelled)
             if key in self._builds:
                 relation = self._desired.tables.get(key) or self._desired.views[key]
-                return StoredSource(relation.name, self._absolute(relation.name), 0)
+                return StoredSource(relation.name, self._absolute(relation.name), 0, spelled=spelled)
             found = published(key)
             if key in self._extended and isinstance(found, StoredSource):
                 more = {fold(name) for name in self._extended[key]}

@@ -259,6 +259,7 @@ def find_readers(target: Target, pipeline: str, relations: Iterable[str]) -> dic
 
 def _reads_of(state: Snapshot, pipeline: str) -> list[tuple[str, ForeignReader]]:
     program = state.program
+    shows_names = program.names_are_data or any(view.has_output for view in program.views.values())
     found = []
     for view in program.views.values():
         for read in view.reads:
@@ -266,5 +267,5 @@ def _reads_of(state: Snapshot, pipeline: str) -> list[tuple[str, ForeignReader]]
             if relation is not None and relation.pipeline == pipeline and not relation.is_own:
                 # The rows of a version keep the columns that they have.
                 columns = frozenset(map(fold, read.columns)) if relation.version is None else frozenset[str]()
-                found.append((fold(relation.name), ForeignReader(f"{program.name}.{view.name}", columns)))
+                found.append((fold(relation.name), ForeignReader(f"{program.name}.{view.name}", columns, shows_names)))
     return found

@@ -151,9 +151,23 @@ def published_place(program: Program, warehouse: str, placements: Mapping[str, P
         if placement is None or (relation is None and foreign is None):
             raise RegistryError("G602", f"the registry publishes no placement of {key!r}")
         name = relation.name if relation is not None else key
-        return StoredSource(name, join_location(warehouse, placement.location), placement.version)
+        spelled = spelled_columns(program, key)
+        return StoredSource(name, join_location(warehouse, placement.location), placement.version, spelled=spelled)
 
     return place
+
+
+def spelled_columns(program: Program, key: str) -> tuple[str, ...]:
+    """The columns of a relation that is read, as the program spells them, and as far as it knows them. What is stored may
+    have another letter case: that alone is no reason to write it anew."""
+    relation = program.relation(key)
+    match relation:
+        case Table():
+            return tuple(column.name for column in relation.columns)
+        case View():
+            return relation.column_names
+        case None:
+            return tuple(name for name, _ in program.foreign[key].columns) if key in program.foreign else ()
 
 
 def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep]) -> None:

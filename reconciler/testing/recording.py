@@ -195,7 +195,10 @@ class RecordingEngine:
             case StoredSource():
                 found = self.writer.read(source.location, source.version)
                 nothing = (None,) * len(source.added)
-                return Contents((*found.columns, *source.added), tuple((*row, *nothing) for row in found.rows))
+                known = {fold(name): name for name in source.spelled}
+                columns = (*found.columns, *source.added)
+                spelled = tuple(replace(one, name=known.get(fold(one.name), one.name)) for one in columns)
+                return Contents(spelled, tuple((*row, *nothing) for row in found.rows))
             case EmptySource():
                 return Contents(source.columns, ())
             case InlineSource():

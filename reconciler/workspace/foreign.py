@@ -7,6 +7,8 @@
   (`versions.names_between`).
 - What a relation means is compared with what it meant when the reader was applied. If that is the same, the reader keeps
   what it knew, to the letter: what a pipeline writes down of itself, and another version of reconciler, change no reader.
+- How its columns are spelled is the reader's to judge: a reader in which names are data sees another relation where the
+  letter case of a name is another. Any other one takes the new spelling down, and that is all.
 
 Comparing takes both states of the other pipeline: its definitions of then, from the registry, and those of now.
 """
@@ -20,7 +22,13 @@ from reconciler.base.digest import digest_json
 from reconciler.base.errors import ManifestInvalid, ReconcileError, RegistryError
 from reconciler.base.names import did_you_mean, fold, is_version
 from reconciler.diff.compare import relation_changes
-from reconciler.diff.foreign import ForeignChange, changed_in_name_only, seen_from_outside, unknown_change
+from reconciler.diff.foreign import (
+    ForeignChange,
+    changed_in_name_only,
+    seen_from_outside,
+    unknown_change,
+    with_respelled,
+)
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
@@ -149,8 +157,9 @@ def with_settled_foreign(visit: Visit, program: Program) -> Program:
     if applied is None:
         return program
     before, comparing = applied.program.foreign, _Comparing(visit)
+    names_are_data = applied.program.names_are_data or program.names_are_data
     settled = {
-        key: comparing.settled(before[key], relation) if key in before else relation
+        key: comparing.settled(before[key], relation, names_are_data) if key in before else relation
         for key, relation in program.foreign.items()
     }
     return replace(program, foreign=settled)
@@ -206,11 +215,17 @@ class _Comparing:
             return False
         return fold(after.name) not in other_relations(self._target, old, new, as_recorded=True)
 
-    def settled(self, before: ForeignRelation, after: ForeignRelation) -> ForeignRelation:
+    def settled(self, before: ForeignRelation, after: ForeignRelation, names_are_data: bool) -> ForeignRelation:
         """A relation as a program is to know it that knew it as `before`. What reads as it did, of a table that took the
-        name of the one that was read, has a meaning of its own."""
+        name of the one that was read, has a meaning of its own; and so has what is spelled otherwise, where names are data
+        to the program."""
         if self.is_same(before, after):
-            return before
+            names = [name for name, _ in after.columns]
+            if names == [name for name, _ in before.columns]:
+                return before
+            if not names_are_data:
+                return replace(before, columns=after.columns)
+            return replace(after, meaning=digest_json(["spelled otherwise", after.meaning, names]))
         if before.meaning != after.meaning:
             return after
         return replace(after, meaning=digest_json(["of other tables", before.meaning, before.record]))
@@ -233,6 +248,8 @@ class _Comparing:
             before = applied.foreign.get(key)
             if before is not None and before.meaning != relation.meaning:
                 found[key] = self._change(before, relation)
+                if applied.names_are_data or desired.names_are_data:
+                    found[key] = with_respelled(found[key], before, relation)
         return found
 
     def changed_records(self, applied: Program, desired: Program) -> Iterator[tuple[str, str]]:

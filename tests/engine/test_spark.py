@@ -75,6 +75,13 @@ class TestSources:
             rows(engine, "SELECT 1 FROM students", StoredSource("students", students.location, 9))
         assert raised.value.code == "X730"
 
+    def test_columns_are_spelled_as_who_reads_spells_them(self, engine: Engine, students: StoredSource) -> None:
+        added = (ColumnType("grade", "INT"),)
+        read = StoredSource("students", students.location, 1, added, ("Grade", "NAME", "Id", "other"))
+
+        assert rows(engine, "SELECT to_json(struct(*)) FROM students WHERE id = 1", read) == [('{"Id":1,"NAME":"Alice"}',)]
+        assert rows(engine, "SELECT to_json(struct(ID)) FROM students WHERE id = 2", read) == [('{"ID":2}',)]
+
     def test_no_call_sees_what_another_was_given(self, engine: Engine, students: StoredSource) -> None:
         rows(engine, "SELECT 1 FROM students", students, spark_sql_session_timeZone="Asia/Tokyo")
 

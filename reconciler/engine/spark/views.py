@@ -110,13 +110,20 @@ def _frame(session: SparkSession, source: Source) -> DataFrame:
         case StoredSource():
             reader = session.read.format("delta").option("versionAsOf", str(source.version))
             added = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in source.added]
-            return reader.load(spark_location(source.location)).selectExpr("*", *added)
+            return _respelled(reader.load(spark_location(source.location)).selectExpr("*", *added), source.spelled)
         case EmptySource():
             return empty_frame(session, source.columns)
         case InlineSource():
             return renamed(session.sql(source.query), source.column_names, source.name)
         case _:
             assert_never(source)
+
+
+def _respelled(frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
+    """The frame, its columns spelled like these names where they are the same but for letter case."""
+    known = {fold(name): name for name in names}
+    wanted = [known.get(fold(name), name) for name in frame.columns]
+    return frame if wanted == frame.columns else frame.toDF(*wanted)
 
 
 def empty_frame(session: SparkSession, columns: Iterable[ColumnType]) -> DataFrame:

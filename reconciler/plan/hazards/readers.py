@@ -4,7 +4,8 @@ Who reads a table or view from outside of all pipelines, nobody can see: its aut
 counts as well as what is desired, so that nobody is forgotten by the change that hurts them. Views of other pipelines are
 known by what is applied of those. All of them lose a relation that is removed or not stored any more; of one that stays,
 columns that are gone, have another name or another type (of a view's, as far as `types` knows), and of other pipelines'
-views those lose it that read such a column. What is added disturbs nobody, and rows that are computed anew are what readers
+views those lose it that read such a column. A name that has another letter case is another name to who reads from outside,
+and to pipelines that may show it. What is added disturbs nobody, and rows that are computed anew are what readers
 came for.
 """
 
@@ -26,16 +27,18 @@ from reconciler.diff.model import (
 from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program
+from reconciler.project.program.written_names import respelled_columns
 from reconciler.sql.scopes import ALL_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignReader:
     """A view of another pipeline (`pipeline.view`) that reads a relation of this one, and the columns used, folded (`*`:
-    possibly all)."""
+    possibly all). `shows_names`: letter case of their names may be seen in what that pipeline holds or writes."""
 
     view: str
     columns: frozenset[str]
+    shows_names: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,11 @@ class _Loss:
 
     words: str
     column: str | None = None
+    by_letter_case: bool = False
 
     def hurts(self, reader: ForeignReader) -> bool:
+        if self.by_letter_case and not reader.shows_names:
+            return False
         return self.column is None or self.column in reader.columns or ALL_COLUMNS in reader.columns
 
 
@@ -54,12 +60,24 @@ def readers_lose(
 ) -> Iterator[Hazard]:
     """See the module. `foreign` are other pipelines' views by the folded name of what they read, as applied."""
     retyped: Retyped = {}
-    for change in diff.relations:
+    changed = {fold(change.name) for change in diff.relations}
+    spelled = respelled_columns(applied, desired)
+    others = [
+        RelationChange(Action.MODIFIED, kind, relation.name)
+        for kind, relations in ((RelationKind.TABLE, desired.tables), (RelationKind.VIEW, desired.views))
+        for key, relation in relations.items()
+        if key in spelled and key not in changed
+    ]
+    for change in (*diff.relations, *others):
         key = fold(change.renamed_from or change.name)
         sides = (applied.settings.used_by, desired.settings.used_by)
         named = {reader for used_by in sides for one in (fold(change.name), key) for reader in used_by.get(one, ())}
         views = foreign.get(key, ())
         losses = _losses(change, applied, desired) if named or views else []
+        if change.action is Action.MODIFIED:
+            told = {loss.column for loss in losses}
+            pairs = [pair for pair in spelled.get(fold(change.name), ()) if fold(pair[1]) not in told]
+            losses += [_Loss(f"has column {old} as {new}", fold(new), by_letter_case=True) for old, new in pairs]
         stays = change.action is Action.MODIFIED and not any(loss.column is None for loss in losses)
         if (named or views) and stays and change.kind is RelationKind.VIEW:
             retyped = retyped or retyped_columns(diff, applied, desired)
