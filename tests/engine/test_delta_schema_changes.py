@@ -295,16 +295,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
+SEEDS = (73, 33, 63, 86, 101)
+"""In each of these a column comes into a name of the table, between two looks, which most seeds have not."""
+
+
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [
-        ("rows", 0),
-        *(
-            pytest.param(kind, seed, marks=pytest.mark.slow)
-            for kind in SETTINGS
-            for seed in range(5)
-            if (kind, seed) != ("rows", 0)
-        ),
+        ("rows", SEEDS[0]),
+        *(pytest.param("rows", seed, marks=pytest.mark.slow) for seed in SEEDS[1:]),
+        *(pytest.param(kind, seed, marks=pytest.mark.slow) for kind in SETTINGS if kind != "rows" for seed in SEEDS),
     ],
 )
 def test_whatever_becomes_of_columns_the_table_is_what_the_source_is(kind: str, seed: int, followed: Follow) -> None:
