@@ -288,7 +288,7 @@ def remove_folders(target: Target, session: Session, folders: Iterable[str]) -> 
         except EngineError as error:
             # On an object store; a prune removes it.
             session.tell(f"{place} stays: {error.message}")
-        remove_if_empty(place)
+        remove_if_empty(place.rpartition("/")[0])
 
 
 def require_closed(head: Head) -> None:
