@@ -394,7 +394,7 @@ def attempt(shop: Shop, action: str, boundary: Boundary) -> bool:
     """Whether it came to its end."""
     pipeline = Project.open(shop.root, engine=RecordingEngine(DeltaWriter())).pipeline("shop")
     try:
-        getattr(pipeline, action)(boundary=boundary)
+        getattr(pipeline.observed(boundary=boundary), action)()
     except Crash:
         return False
     return True
