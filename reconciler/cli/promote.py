@@ -73,7 +73,7 @@ def staged_of(project: Project, name: str | None, pipeline: str | None) -> tuple
         raise ReconcileError("U840", "name either what is staged or a --pipeline", hint)
     if name is not None:
         return project.find_staged(name)
-    found = project.pipeline(pipeline or "")
+    found = project.new_pipeline(pipeline or "")
     return found, found.staged()
 
 

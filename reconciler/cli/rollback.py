@@ -94,7 +94,7 @@ def _rollback(
             raise _unclear("--end takes no version: the files say what holds again")
         if name is not None:
             return project.find_end_of_rollback(name, kind)
-        found = project.pipeline(pipeline or "")
+        found = project.new_pipeline(pipeline or "")
         return found, found.end_of_rollback(kind=kind)
     if name is not None:
         if to is not None:
@@ -102,7 +102,7 @@ def _rollback(
         return project.find_rollback(name, kind)
     if to is None:
         raise _unclear("--pipeline needs --to, or --end")
-    found = project.pipeline(pipeline or "")
+    found = project.new_pipeline(pipeline or "")
     return found, found.rollback_of_all(to)
 
 

@@ -32,7 +32,7 @@ CHANGES = {
     "view": ("f(x) AS y", "f(x + 2) AS y"),
     "local view": ("SELECT id, x FROM t", "SELECT id, x FROM t WHERE id > 0"),
     "function": ("AS x + 1", "AS x + 2"),
-    "columns": ("f(x) AS y FROM l", "f(x) AS y, f(x) AS z FROM l"),
+    "columns": ("f(x) AS y FROM l", "f(x + 2) AS y, f(x) AS z FROM l"),
 }
 BEFORE_SWITCH = ("bootstrap_view", "publish_view", "commit_snapshot")
 
