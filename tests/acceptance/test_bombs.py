@@ -14,8 +14,7 @@ from tests.acceptance.changing_bombs import changing_bombs
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.growing_bombs import growing_bombs
 
-SECONDS = 8
-"""Of CPU. The largest take 4 to 4.5 on a machine that does nothing else; beside other tests a second does less."""
+SECONDS = 5
 MEGABYTES = 500
 BOMBS = {**bombs(), **growing_bombs()}
 CHANGES = changing_bombs()

@@ -423,7 +423,7 @@ def program(chance: random.Random, plain: bool = False, about_spelling: bool = F
 _EDITS: Final = (
     *(*("rename column",) * 8, "trade columns"),
     *("add column", "add column", "drop column", "drop column", "turn columns", "widen"),
-    *("rename relation", "function", "function", "word", "word", "query", "literal", *("letter case",) * 3),
+    *("rename relation", "function", "function", "word", "word", "query", "literal", "letter case"),
 )
 
 
