@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.base.version import __version__
 
 if TYPE_CHECKING:
-    from reconciler.service.observer import Observer
+    from reconciler.environment.observer import Observer
     from reconciler.service.pipeline import Pipeline
     from reconciler.service.project import Project
 
@@ -22,7 +22,7 @@ __all__ = ["Observer", "Pipeline", "Project", "__version__"]
 def __getattr__(name: str) -> Any:
     match name:
         case "Observer":
-            from reconciler.service.observer import Observer
+            from reconciler.environment.observer import Observer
 
             return Observer
         case "Pipeline":

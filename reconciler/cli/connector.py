@@ -10,6 +10,7 @@ from reconciler.base.boundaries import boundary_from_environment
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import note, say
 from reconciler.connectors.transport import Direction
+from reconciler.environment.observer import Observer
 from reconciler.run.emitting import Place
 from reconciler.run.pausing import Put, pause_connector, put_connector, skip_file
 from reconciler.run.seeking import seek_value
@@ -43,13 +44,14 @@ def command(
         raise click.UsageError("skip needs --file FILE" if file is None else f"{action} takes no --file")
     target, user = target_of(repo, environment), getpass.getuser()
     require_known(target, pipeline)
+    observer = Observer(tell=note, boundary=boundary_from_environment(os.environ))
     if to is not None:
-        place, boundary = seek_value(to), boundary_from_environment(os.environ)
-        put = put_connector(target, pipeline, connector, place, user, note, boundary)
+        place = seek_value(to)
+        put = put_connector(target, pipeline, connector, place, user, observer)
         say(_input_words(put, to) if put.connector.direction is Direction.INPUT else _output_words(put, place))
         return 0
     if file is not None:
-        put = skip_file(target, pipeline, connector, file, user, note, boundary_from_environment(os.environ))
+        put = skip_file(target, pipeline, connector, file, user, observer)
         what = f"without what changed in {file} since it was read" if put.was_read else f"without {file}"
         say(f"{put.connector.qualified_name} goes on {what}, {'now' if put.done else _when(put)}")
         return 0

@@ -65,7 +65,7 @@ def project_of(repo: str, environment: str | None) -> "Project":
     """The project that --repo and --env name, on the engine that the command was run with, if any. What it does is told on
     stderr."""
     from reconciler.cli.output import ProgressLines, note
-    from reconciler.service.observer import Observer
+    from reconciler.environment.observer import Observer
     from reconciler.service.project import Project
 
     observer = Observer(ProgressLines(), note, boundary_from_environment(os.environ))

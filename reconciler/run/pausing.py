@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.base.boundaries import Boundary, no_boundary
+from reconciler.base.boundaries import Boundary
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
 from reconciler.engine.files import files_read, skipped_files
 from reconciler.environment.locations import with_root, without_root
+from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Connector, Program
 from reconciler.registry.model import Head, Stored
@@ -56,8 +57,7 @@ def skip_file(
     connector: str,
     file: str,
     by: str,
-    tell: Callable[[str], None] = lambda message: None,
-    boundary: Boundary = no_boundary,
+    observer: Observer = SILENT,
 ) -> Put:
     """Have an input of files go on without one of them: named as messages name it, or relative to the repository's root.
     Raises NotFound (A506, A511) and ReconcileError (A512)."""
@@ -73,7 +73,7 @@ def skip_file(
     # One wish replaces another: those that wait go along.
     waiting = wish.to.get(WITHOUT, []) if wish is not None and isinstance(wish.to, dict) else []
     paths = [*waiting, without_root(path, target.root)]
-    put = put_connector(target, pipeline, connector, {WITHOUT: paths}, by, tell, boundary)
+    put = put_connector(target, pipeline, connector, {WITHOUT: paths}, by, observer)
     return replace(put, was_read=path in files_read(position) and path not in skipped_files(position))
 
 
@@ -83,8 +83,7 @@ def put_connector(
     connector: str,
     to: Any,
     by: str,
-    tell: Callable[[str], None] = lambda message: None,
-    boundary: Boundary = no_boundary,
+    observer: Observer = SILENT,
 ) -> Put:
     """Have a connector go on from `to`. Raises NotFound (A506, A511) and ReconcileError (A512)."""
     stored, program = program_in_force(target, pipeline)
@@ -97,9 +96,9 @@ def put_connector(
         with hold_lease(target.registry, pipeline, this_process("connector")):
             stored, program = program_in_force(target, pipeline)
             if stored.value.intent is not None or stored.value.journal is not None:
-                tell("something was left open: whoever finishes it, such as the next run, does this next")
+                observer.tell("something was left open: whoever finishes it, such as the next run, does this next")
                 return _asked(target, stored.value, found, to)
-            happened = _carry_out(target, stored, program, tell, boundary)
+            happened = _carry_out(target, stored, program, observer.tell, observer.boundary)
     except LeaseHeld:
         # Somebody began to write meanwhile; if it is a run, it sees the wish.
         return _asked(target, stored.value, found, to)

@@ -12,8 +12,7 @@ What it leaves to others: taking the lease and giving it back (`running`), what 
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 
 from reconciler.base.errors import ReconcileError, RegistryConflict, RegistryError
@@ -22,6 +21,7 @@ from reconciler.environment.target import Target
 from reconciler.registry.model import Controls
 from reconciler.run.failures import wait_after
 from reconciler.run.moving import Moving
+from reconciler.run.pace import Pace
 from reconciler.run.replaying import ready_for_steps
 from reconciler.run.reporting import Reporter
 from reconciler.run.stepping import StepResult
@@ -42,15 +42,6 @@ class Outcome(Enum):
     ENDED = auto()
     HANDED_OVER = auto()
     AWAITS_APPLY = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """`once`: until nothing is new, else until `stop` (a signal) or a wish; `interval_seconds`: how often to look."""
-
-    once: bool
-    interval_seconds: float = 1.0
-    stop: Callable[[], bool] = lambda: False
 
 
 class RunLoop:

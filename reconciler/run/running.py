@@ -15,9 +15,10 @@ from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.run.forced_stops import watching_for_force
+from reconciler.run.pace import Pace
 from reconciler.run.replaying import replay_intent as replay_intent
 from reconciler.run.reporting import Reporter
-from reconciler.run.run_loop import Outcome, Pace, RunLoop
+from reconciler.run.run_loop import Outcome, RunLoop
 from reconciler.run.stepping import StepResult
 from reconciler.state.controls import read_controls, take_away_stop
 from reconciler.state.events import Event, EventLog
@@ -41,29 +42,18 @@ class RunResult:
     row_count: int = 0
 
 
-def run_pipeline(
-    target: Target,
-    pipeline: str,
-    session: Session,
-    *,
-    once: bool,
-    interval_seconds: float = 1.0,
-    stop: Callable[[], bool] = lambda: False,
-    abandon: Callable[[str], None] | None = None,
-) -> RunResult:
-    """Ingest what the inputs have and bring every view up to date; `once`: until nothing is new, else until `stop` or until
-    somebody wants it to stop. `abandon` ends the process at once, for those who can't wait for the end of a step; it is
-    given the sentence that says why."""
+def run_pipeline(target: Target, pipeline: str, session: Session, pace: Pace) -> RunResult:
+    """Ingest what the inputs have and bring every view up to date, for as long as `pace` says."""
     holder = this_process("run")
     if read_controls(target.registry, pipeline).stops and not somebody_holds(target.registry, pipeline):
         # It was meant for another run, which has ended.
         take_away_stop(target.registry, pipeline)
-    reporter = Reporter(target.registry, pipeline, holder, once=once)
+    reporter = Reporter(target.registry, pipeline, holder, once=pace.once)
     log = EventLog(target.registry, pipeline, session.tell)
-    loop = RunLoop(target, pipeline, session, Pace(once, interval_seconds, stop), reporter, log)
+    loop = RunLoop(target, pipeline, session, pace, reporter, log)
     try:
-        with watching_for_force(target.registry, pipeline, abandon):
-            _run(target, pipeline, session, loop, log, stop)
+        with watching_for_force(target.registry, pipeline, pace.abandon):
+            _run(target, pipeline, session, loop, log, pace.stop)
     except LeaseHeld:
         # Somebody else runs the pipeline now, and tells of it.
         raise

@@ -16,6 +16,7 @@ from reconciler.apply.restore import Restored, restore_checkpoint
 from reconciler.apply.rolling_back import plan_rollback, roll_back
 from reconciler.apply.staging import StageResult, stage_pipeline
 from reconciler.engine.protocol import Rows
+from reconciler.environment.observer import Observer
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.plan.model import Plan
@@ -23,12 +24,12 @@ from reconciler.project.program.model import Connector
 from reconciler.query.querying import Answer, StepRows, query, read_relations, step_at_time
 from reconciler.query.rows import RowDifference, compare_rows
 from reconciler.registry.model import AliasMove, Staged
+from reconciler.run.pace import Pace
 from reconciler.run.pausing import Put, pause_connector, put_connector, skip_file
 from reconciler.run.running import RunResult, run_pipeline
 from reconciler.run.statements import execute
 from reconciler.run.stepping import StepResult
 from reconciler.service.engines import Engines
-from reconciler.service.observer import Observer
 from reconciler.service.planned_change import PlannedChange
 from reconciler.service.status import PipelineStatus, read_status
 from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
@@ -173,7 +174,7 @@ class Pipeline:
         engine = self._engines.to_work_on(self.name) if once else self._engines.to_run(self.name)
         session = self._observer.session(engine)
         return run_pipeline(
-            self.target, self.name, session, once=once, interval_seconds=interval_seconds, stop=stop, abandon=abandon
+            self.target, self.name, session, Pace(once=once, interval_seconds=interval_seconds, stop=stop, abandon=abandon)
         )
 
     def run_once(self) -> RunResult:
@@ -210,13 +211,11 @@ class Pipeline:
 
     def seek_connector(self, connector: str, to: Any) -> Put:
         """Have an input read on from `to`, or an output go on from there. A live run does it between two steps."""
-        observer = self._observer
-        return put_connector(self.target, self.name, connector, to, getpass.getuser(), observer.tell, observer.boundary)
+        return put_connector(self.target, self.name, connector, to, getpass.getuser(), self._observer)
 
     def skip_file(self, connector: str, file: str) -> Put:
         """Have an input of files go on without one of them, whatever it holds. A live run does it between two steps."""
-        observer = self._observer
-        return skip_file(self.target, self.name, connector, file, getpass.getuser(), observer.tell, observer.boundary)
+        return skip_file(self.target, self.name, connector, file, getpass.getuser(), self._observer)
 
     def events(self, limit: int | None = None) -> tuple[LoggedEvent, ...]:
         """What happened to the pipeline while it ran: the last events, oldest first."""

@@ -19,11 +19,11 @@ from typing import Self
 
 from reconciler.apply.promoting import find_staged
 from reconciler.engine.protocol import Engine
+from reconciler.environment.observer import SILENT, Observer
 from reconciler.environment.source import find_root
 from reconciler.environment.target import Target, open_target
 from reconciler.registry.model import Staged
 from reconciler.service.engines import Engines
-from reconciler.service.observer import SILENT, Observer
 from reconciler.service.pipeline import Pipeline
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import Rollback, end_of, rollback_of

@@ -18,6 +18,7 @@ from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 
 EFFECTS = ("build_view", "ingest", "emit", "remove")
@@ -109,4 +110,4 @@ def run_with(root: Path, pipeline: str, engine: Engine, faults: Faults) -> None:
     registry: Any = Faulty(target.registry, WRITES, faults, lambda: RegistryError("G603", "the answer was lost"))
     faulty: Any = Faulty(engine, EFFECTS, faults, lambda: EngineError("X700", "the answer was lost"))
     target = replace(target, registry=registry)
-    run_pipeline(target, pipeline, Session(faulty, boundary=faults.boundary), once=True)
+    run_pipeline(target, pipeline, Session(faulty, boundary=faults.boundary), Pace(once=True))

@@ -24,6 +24,7 @@ from deltalake import DeltaTable, write_deltalake
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.status import ConnectorStatus
@@ -115,7 +116,7 @@ class Lake:
     def run(self) -> None:
         """The live run, until it is to stop."""
         target, running = self.pipeline().target, Session(self.engine)
-        run_pipeline(target, "shop", running, once=False, interval_seconds=0.2, stop=self.stopping.is_set)
+        run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.2, stop=self.stopping.is_set))
 
     def pipeline(self) -> Pipeline:
         """With everything read anew."""

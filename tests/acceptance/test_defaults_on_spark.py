@@ -18,6 +18,7 @@ from reconciler.diff.model import DefaultChanged
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.plan.model import Plan
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import stored_columns, stored_rows
 
@@ -127,12 +128,12 @@ class Shop:
         session.sql(f"SELECT {row}, DATE '2020-06-01' AS given_day").coalesce(1).write.parquet(f"file://{made}")
         next(made.glob("*.parquet")).rename(self.root / f"in_parquet/{self.rows}.parquet")
         project = Project.open(self.root, engine=self.engine)
-        run_pipeline(project.target, "shop", Session(self.engine, boundary=no_boundary), once=True)
+        run_pipeline(project.target, "shop", Session(self.engine, boundary=no_boundary), Pace(once=True))
         project.pipeline("shop").execute(
             f"INSERT INTO t (id, given, given_local, given_day) VALUES ({numbers[3]}, TIMESTAMP '{GIVEN}Z', "
             f"TIMESTAMP_NTZ '{GIVEN}', DATE '2020-06-01')"
         )
-        run_pipeline(project.target, "shop", Session(self.engine, boundary=no_boundary), once=True)
+        run_pipeline(project.target, "shop", Session(self.engine, boundary=no_boundary), Pace(once=True))
         names = stored_columns(self.root, "t")
         found = {row[0]: dict(zip(names, row, strict=True)) for row in stored_rows(self.root, "t") or []}
         return {way: found[number] for way, number in zip(("json", "csv", "parquet", "statement"), numbers, strict=True)}

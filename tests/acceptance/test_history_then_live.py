@@ -21,6 +21,7 @@ from reconciler.base.boundaries import no_boundary
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.registry.protocol import History
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
@@ -222,7 +223,7 @@ def test_the_broker_dies_on_the_way_and_comes_back(tmp_path: Path, spark_engine:
     target = project.target
 
     def go() -> None:
-        run_pipeline(target, "shop", running, once=False, interval_seconds=0.2, stop=stopping.is_set)
+        run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.2, stop=stopping.is_set))
 
     thread = threading.Thread(target=go)
     thread.start()

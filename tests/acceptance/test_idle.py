@@ -12,6 +12,7 @@ import pytest
 from reconciler.base.digest import JsonObject
 from reconciler.engine.protocol import Available, Engine
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.engine.engines import jobs
@@ -73,7 +74,7 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
     engine, stopping = Looking(spark_engine), threading.Event()
     running = Session(engine, tell=lambda message: None)  # type: ignore[arg-type]
     thread = threading.Thread(
-        target=lambda: run_pipeline(target, "shop", running, once=False, interval_seconds=0.02, stop=stopping.is_set)
+        target=lambda: run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.02, stop=stopping.is_set))
     )
     thread.start()
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler import Project
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.maintaining_shop import FIRST, MAINTAINED, READER, SECOND, Shop, apply_first, program
@@ -253,7 +254,7 @@ def test_a_live_run_keeps_it_up_to_date(shop: Shop) -> None:
     target = Project.open(shop.root).target
     running = Session(RecordingEngine(DeltaWriter()))
     going = threading.Thread(
-        target=lambda: run_pipeline(target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
+        target=lambda: run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.1, stop=stopping.is_set))
     )
     going.start()
     try:

@@ -24,6 +24,7 @@ from reconciler.diff.model import Action, RelationKind, approval_diff
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
 from reconciler.plan.model import Plan
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.state.events import LoggedEvent
@@ -466,7 +467,7 @@ def test_a_live_run_publishes_steps_while_an_apply_builds_and_goes_on_with_the_n
     target = shop.pipeline().target
     going = threading.Thread(
         target=lambda: run_pipeline(
-            target, "shop", Session(shop.engine), once=False, interval_seconds=0.2, stop=stopping.is_set
+            target, "shop", Session(shop.engine), Pace(once=False, interval_seconds=0.2, stop=stopping.is_set)
         )
     )
     seen = len(shop.events())

@@ -17,6 +17,7 @@ from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.installation import installation
 from reconciler.environment.session import Session
 from reconciler.registry.model import Lease
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
 from tests.acceptance.shop import AFTER, BEFORE, copy_of, open_shop, stored_rows, write_shop
@@ -288,7 +289,7 @@ def test_a_live_run_hands_over_to_an_apply_at_a_step_boundary_and_goes_on(files:
     def live() -> None:
         target = open_shop(files, spark_engine).target
         run_pipeline(
-            target, "shop", Session(spark_engine, tell=told.append), once=False, interval_seconds=0.1, stop=stop.is_set
+            target, "shop", Session(spark_engine, tell=told.append), Pace(once=False, interval_seconds=0.1, stop=stop.is_set)
         )
 
     thread = threading.Thread(target=live)

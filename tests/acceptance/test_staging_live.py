@@ -12,6 +12,7 @@ import pytest
 from reconciler import Project
 from reconciler.engine.protocol import ViewBuild
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_rows
@@ -61,7 +62,9 @@ class Shop(VersionedShop):
         target = Project.open(self.root).target
         running = Session(RecordingEngine(DeltaWriter()), tell=told.append)
         going = threading.Thread(
-            target=lambda: run_pipeline(target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
+            target=lambda: run_pipeline(
+                target, "shop", running, Pace(once=False, interval_seconds=0.1, stop=stopping.is_set)
+            )
         )
         going.start()
         try:

@@ -22,6 +22,7 @@ from reconciler.environment.progress import Progress
 from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
 from reconciler.registry.model import Head
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
@@ -188,7 +189,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
         try:
             target = opened(root).target
             engine = RecordingEngine(DeltaWriter())
-            run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.02, stop=ended.is_set)
+            run_pipeline(target, "shop", Session(engine), Pace(once=False, interval_seconds=0.02, stop=ended.is_set))
         except BaseException as error:
             failures.append(error)
 

@@ -12,6 +12,7 @@ from reconciler.base.names import fold
 from reconciler.engine.protocol import Emission, Emitted
 from reconciler.environment.session import Session
 from reconciler.registry.model import Sending
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
@@ -82,7 +83,7 @@ def test_a_step_pins_in_the_commit_that_publishes_it(shop: Path, engine: LooksAt
             at_publication.append(pinned(shop))
 
     target = open_project(shop, engine).target
-    run_pipeline(target, PIPELINE, Session(engine, boundary=look), once=True)
+    run_pipeline(target, PIPELINE, Session(engine, boundary=look), Pace(once=True))
     (first, second) = engine.looked
     assert first[0] == first[1]
     assert second[0] == second[1]

@@ -16,6 +16,7 @@ from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Available, Emission, Emitted
 from reconciler.environment.session import Session
 from reconciler.registry.protocol import Registry
+from reconciler.run.pace import Pace
 from reconciler.run.replaying import describe_step_result
 from reconciler.run.running import run_pipeline
 from reconciler.run.stepping import StepResult
@@ -112,7 +113,7 @@ def test_a_registry_that_can_not_be_reached_holds_a_live_run_up_and_does_not_end
     (root / "source/log/1.json").rename(root / "later")
     threading.Timer(2.0, lambda: (root / "later").rename(root / "source/log/1.json")).start()
     flaky = replace(target, registry=cast(Registry, registry))
-    run_pipeline(flaky, "shop", Session(engine, tell=told.append), once=False, interval_seconds=0.1, stop=stop)
+    run_pipeline(flaky, "shop", Session(engine, tell=told.append), Pace(once=False, interval_seconds=0.1, stop=stop))
     assert any("can't be reached; trying again" in message for message in told)
     assert len(rows(root)) == 2
     assert len(rows(root, "log")) == 1
@@ -152,7 +153,7 @@ def test_a_run_says_when_a_connector_fails_for_another_reason(root: Path, monkey
     deadline = time.monotonic() + 30
     stop = lambda: (not engine.problems and "log.lines" in str(told[-1:])) or time.monotonic() > deadline  # noqa: E731
     put(root, "log", "1.json", {"line": "hello"})
-    run_pipeline(target, "shop", Session(engine, tell=told.append), once=False, interval_seconds=0.05, stop=stop)
+    run_pipeline(target, "shop", Session(engine, tell=told.append), Pace(once=False, interval_seconds=0.05, stop=stop))
     assert [line for line in told if line.startswith("X7")] == ["X714: a.csv", "X714: b.csv", "X713: b.csv"]
     failing = [event.details["code"] for event in events(root) if event.event == "connector failing"]
     assert failing == ["X714", "X713"]
@@ -214,7 +215,7 @@ def test_an_output_that_fails_lags_and_catches_up_and_inputs_go_on(tmp_path: Pat
 
     def go() -> None:
         target = opened(root, engine).target
-        run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.1, stop=stopping.is_set)
+        run_pipeline(target, "shop", Session(engine), Pace(once=False, interval_seconds=0.1, stop=stopping.is_set))
 
     going = threading.Thread(target=go)
     going.start()
@@ -265,7 +266,7 @@ def test_what_was_sent_before_the_registry_was_lost_is_neither_sent_nor_counted_
         went_on = any("trying again" in line for line in told) and connector(root, "lineitem.history").complete
         return went_on or time.monotonic() > deadline
 
-    run_pipeline(flaky, "shop", Session(engine, told.append), once=False, interval_seconds=0.1, stop=stop)
+    run_pipeline(flaky, "shop", Session(engine, told.append), Pace(once=False, interval_seconds=0.1, stop=stop))
 
     assert any("can't be reached; trying again" in line for line in told)
     assert time.monotonic() < deadline

@@ -18,6 +18,7 @@ from reconciler.cli.main import run
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.registry.model import Lease, Wish
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import ask_to_stop, pause, read_controls, resume, take_away_stop
 from reconciler.state.stopping import live_run, stop_run
@@ -86,7 +87,7 @@ def test_an_idle_run_writes_nothing_and_asks_the_engine_for_nothing_but_what_is_
         return looks > 40
 
     target = opened(root, engine).target
-    run_pipeline(target, "shop", Session(engine), once=False, interval_seconds=0.05, stop=stop)
+    run_pipeline(target, "shop", Session(engine), Pace(once=False, interval_seconds=0.05, stop=stop))
     assert {call[0] for call in engine.calls if isinstance(call, tuple)} == {"discover"}
     assert len({stored.token for stored in tokens if stored}) == 1
 

@@ -8,6 +8,7 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import read_controls
 from tests.cells import mostly_slow
@@ -130,7 +131,7 @@ def test_a_wish_that_comes_to_nothing_costs_nothing_that_was_written(sea: Sea) -
     sea.wish("v.gone", "snapshot")
     told: list[str] = []
     running = Session(sea.engine, tell=told.append)
-    run_pipeline(sea.target, "shop", running, once=True)
+    run_pipeline(sea.target, "shop", running, Pace(once=True))
     assert any("no connector v.gone any more" in message for message in told)
     assert sea.head().outputs["v.topic"].sending is None, "what was sent is ticked off"
     sea.run()
@@ -153,7 +154,7 @@ def test_an_output_whose_versions_are_gone_is_brought_back(sea: Sea, output: str
     lagging(sea, output)
     vacuum(sea, log=log)
     with pytest.raises(EngineError) as caught:
-        run_pipeline(sea.target, "shop", Session(sea.engine), once=True)
+        run_pipeline(sea.target, "shop", Session(sea.engine), Pace(once=True))
     assert caught.value.code == "X730"
     assert f"reconcile connector seek shop {output} --to snapshot" in (caught.value.hint or "")
     assert f"reconcile connector seek shop {output} --to latest" in (caught.value.hint or "")
@@ -175,7 +176,7 @@ def test_files_that_are_gone_have_the_same_way_out(sea: Sea, before_that: list[i
     sea.engine.writer = FilesGone()
     vacuum(sea, log=False)
     with pytest.raises(EngineError) as caught:
-        run_pipeline(sea.target, "shop", Session(sea.engine), once=True)
+        run_pipeline(sea.target, "shop", Session(sea.engine), Pace(once=True))
     assert caught.value.code == "X714"
     assert "reconcile connector seek shop v.lake --to snapshot" in (caught.value.hint or "")
     if not before_that:
@@ -189,5 +190,5 @@ def test_no_other_failure_is_said_to_need_it(sea: Sea) -> None:
     sea.apply(lake())
     sea.engine.sinks.failing.add("v.lake")
     with pytest.raises(EngineError) as caught:
-        run_pipeline(sea.target, "shop", Session(sea.engine), once=True)
+        run_pipeline(sea.target, "shop", Session(sea.engine), Pace(once=True))
     assert (caught.value.code, "seek" in (caught.value.hint or "")) == ("X750", False)

@@ -11,6 +11,7 @@ import pytest
 
 from reconciler.cli.main import run
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import read_controls
 from tests.engine.delta_writer import DeltaWriter
@@ -26,7 +27,7 @@ def running(sea: Sea) -> Iterator[None]:
     stopping = threading.Event()
     going = threading.Thread(
         target=lambda: run_pipeline(
-            sea.target, "shop", Session(sea.engine), once=False, interval_seconds=0.1, stop=stopping.is_set
+            sea.target, "shop", Session(sea.engine), Pace(once=False, interval_seconds=0.1, stop=stopping.is_set)
         )
     )
     going.start()

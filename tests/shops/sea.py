@@ -12,7 +12,9 @@ from deltalake import DeltaTable
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Emission, Emitted
+from reconciler.environment.observer import Observer
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.pausing import Put, put_connector
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import seek_connector
@@ -78,13 +80,13 @@ class Sea(Shop):
     def run(self, boundary: Boundary = no_boundary) -> str:
         """A run until nothing is new; the code that it ended with, if it did."""
         try:
-            run_pipeline(self.target, "shop", Session(self.engine, boundary=boundary), once=True)
+            run_pipeline(self.target, "shop", Session(self.engine, boundary=boundary), Pace(once=True))
         except EngineError as error:
             return error.code
         return ""
 
     def seek(self, output: str, to: Any, boundary: Boundary = no_boundary) -> Put:
-        return put_connector(self.target, "shop", output, to, "somebody", boundary=boundary)
+        return put_connector(self.target, "shop", output, to, "somebody", Observer(boundary=boundary))
 
     def wish(self, output: str, to: Any) -> None:
         seek_connector(self.target.registry, "shop", output, to, "somebody")

@@ -9,6 +9,7 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.environment.session import Session
 from reconciler.registry.model import Head
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
@@ -81,7 +82,7 @@ class Pair:
     def run(self, name: str = "grades", boundary: Boundary = no_boundary) -> list[str]:
         """Run once; what it told."""
         told: list[str] = []
-        run_pipeline(self.project.target, name, Session(self.engine, tell=told.append, boundary=boundary), once=True)
+        run_pipeline(self.project.target, name, Session(self.engine, tell=told.append, boundary=boundary), Pace(once=True))
         return told
 
     def read_steps(self) -> dict[str, int]:

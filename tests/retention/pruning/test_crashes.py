@@ -12,6 +12,7 @@ from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Vacuum
 from reconciler.environment.session import Session
+from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.testing.recording import RecordingEngine
@@ -99,7 +100,9 @@ def test_a_live_run_lets_a_prune_in_and_goes_on(shop: Shop) -> None:
     stopping = threading.Event()
     running = Session(Shop(shop.root).engine)
     going = threading.Thread(
-        target=lambda: run_pipeline(shop.target, "shop", running, once=False, interval_seconds=0.1, stop=stopping.is_set)
+        target=lambda: run_pipeline(
+            shop.target, "shop", running, Pace(once=False, interval_seconds=0.1, stop=stopping.is_set)
+        )
     )
     going.start()
     try:
