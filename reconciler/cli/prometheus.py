@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from reconciler.run.orchestration import Activity
-from reconciler.service.status import ConnectorStatus, PipelineStatus
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus
 from reconciler.state.lifecycle import State
 
 

@@ -14,7 +14,8 @@ from reconciler.cli.output import clear_screen, end_unread, say, say_painted, sh
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
-from reconciler.service.status import ConnectorStatus, PipelineStatus, RunStatus, read_status, status_to_json
+from reconciler.service.status import read_status, status_to_json
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus
 from reconciler.workspace.pipelines import known_pipelines
 
 _PLAN_EVERY = 10

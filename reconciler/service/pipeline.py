@@ -31,7 +31,8 @@ from reconciler.run.statements import execute
 from reconciler.run.stepping import StepResult
 from reconciler.service.engines import Engines
 from reconciler.service.planned_change import PlannedChange
-from reconciler.service.status import PipelineStatus, read_status
+from reconciler.service.status import read_status
+from reconciler.service.status_model import PipelineStatus
 from reconciler.state.checkpoints import Checkpoint, create_checkpoint, list_checkpoints
 from reconciler.state.controls import pause, read_controls, resume
 from reconciler.state.events import LoggedEvent, read_events

@@ -6,7 +6,7 @@ its rates count only while it lives.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,17 +15,18 @@ from reconciler.apply.planning import plan_between
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
+from reconciler.base.names import fold
 from reconciler.diff.model import approval_diff
 from reconciler.engine.files import files_read_once, skipped_files
-from reconciler.engine.stored import FailedCalls
 from reconciler.environment.locations import told_path
 from reconciler.environment.target import Target
 from reconciler.plan.model import RolledBack
 from reconciler.plan.words import describe_rolled_back, summarise
 from reconciler.project.program.model import Connector, Program
-from reconciler.registry.entries import EntryState
-from reconciler.registry.model import Applied, Controls, Head, Lease
+from reconciler.registry.model import Controls, Head, Lease
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
+from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RelationStatus, RunStatus
+from reconciler.service.status_words import Seen, describe_state
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.controls import read_controls
 from reconciler.state.failed_commands import FailedCommand, died, told_failure
@@ -35,92 +36,6 @@ from reconciler.state.staged import staged_names
 from reconciler.state.stopping import report_is_alive
 from reconciler.workspace.desired import read_desired
 from reconciler.workspace.pipelines import require_known
-
-
-@dataclass(frozen=True, slots=True)
-class RelationStatus:
-    """A table or view as published. `rows` is None when it is not stored or not known. `failed_calls` are those of functions
-    that gave NULL where they failed, when the view was computed last."""
-
-    name: str
-    kind: str
-    rows: int | None
-    version: int | None
-    failed_calls: tuple[FailedCalls, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorStatus:
-    """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
-    are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
-    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
-    `skipped_files` are those that somebody had it go on without, `files_read_once` those of them that it had read before:
-    their rows are there, and whatever changes in them is passed over."""
-
-    name: str
-    direction: str
-    transport: str
-    position: JsonObject | None
-    activity: str = Activity.RUNNING.value
-    reason: str = ""
-    complete: bool = False
-    rows: int = 0
-    inserted: int = 0
-    deleted: int = 0
-    rejected: int = 0
-    unmatched: int = 0
-    dropped: int = 0
-    rows_per_second: float = 0.0
-    backlog: Mapping[str, int] = field(default_factory=dict)
-    unknown_fields: Mapping[str, int] = field(default_factory=dict)
-    missing_fields: tuple[str, ...] = ()
-    skipped_files: tuple[str, ...] = ()
-    files_read_once: tuple[str, ...] = ()
-    last_error: JsonObject | None = None
-    retry_at: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunStatus:
-    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average. `error` is
-    why the run as a whole can't go on, or why it ended."""
-
-    alive: bool
-    host: str
-    process: str
-    started_at: str
-    updated_at: str
-    since: str
-    steps: int
-    phases: Mapping[str, Mapping[str, float]]
-    error: JsonObject | None
-    doing: JsonObject | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineStatus:
-    """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
-    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
-    `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
-    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan."""
-
-    pipeline: str
-    environment: str
-    state: State
-    detail: str
-    pending: str
-    applied: Applied | None
-    step: int | None
-    lease: Lease | None
-    relations: tuple[RelationStatus, ...] = field(default=())
-    connectors: tuple[ConnectorStatus, ...] = field(default=())
-    wish: str = "run"
-    run: RunStatus | None = None
-    refusal: str = ""
-    staged: str = ""
-    rolled_back: tuple[str, ...] = ()
-    failed_command: FailedCommand | None = None
-    pending_diff: JsonObject | None = None
 
 
 def read_status(target: Target, pipeline: str, before: PipelineStatus | None = None) -> PipelineStatus:
@@ -150,7 +65,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
         command_failed=failed is not None,
     )
     state = state_of(seen)
-    detail = _detail(state, head, lease, run, controls, refusal, failed)
+    detail = describe_state(Seen(state, head, lease, run, refusal, failed, controls.paused))
     program = applied.snapshot.program if applied.snapshot else None
     return PipelineStatus(
         pipeline=pipeline,
@@ -202,83 +117,11 @@ def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> 
     )
 
 
-def _detail(
-    state: State,
-    head: Head | None,
-    lease: Lease | None,
-    run: RunStatus | None,
-    controls: Controls,
-    refusal: str,
-    failed: FailedCommand | None,
-) -> str:
-    if lease is not None:
-        doing = _doing(head, run) if run is None or run.error is None else ""
-        return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{doing}{_trouble(run)}"
-    if run is not None and run.alive:
-        return f"the run on {run.host} waits for an apply to be finished"
-    told = _left(state, head, run, refusal, failed)
-    return "; ".join(part for part in (told, "the next run starts paused" if controls.paused else "") if part)
-
-
-def _left(state: State, head: Head | None, run: RunStatus | None, refusal: str, failed: FailedCommand | None) -> str:
-    """What is to be known of a pipeline at which nobody is at work."""
-    if head is not None and head.journal is not None:
-        done = sum(entry.state is EntryState.DONE for entry in head.journal.entries)
-        why = (
-            f"{failed.error['code']}: {failed.error['message']}; " if failed is not None and failed.error is not None else ""
-        )
-        return f"{why}an apply was interrupted after {done} of {len(head.journal.entries)} steps; run: reconcile apply"
-    if head is not None and head.intent is not None:
-        return f"step {head.intent.step} was interrupted; the next run replays it"
-    if failed is not None:
-        return _failed(failed)
-    if state is State.FAILED and run is not None:
-        return _failure(run)
-    if refusal:
-        return refusal
-    if head is None or head.applied is None:
-        return "never applied"
-    if head.applied.record is None:
-        return "removed"
-    return ""
-
-
-def _doing(head: Head | None, run: RunStatus | None) -> str:
-    """What is under way: of an apply the step of its plan, of a run what its step writes now."""
-    if head is not None and head.journal is not None:
-        entries = head.journal.entries
-        done = sum(entry.state is EntryState.DONE for entry in entries)
-        current = next((entry for entry in entries if entry.state is not EntryState.DONE), None)
-        return "" if current is None else f"; {done + 1} of {len(entries)}: {current.step.describe()}"
-    if run is None or not run.alive or run.doing is None:
-        return ""
-    doing = run.doing
-    return f"; step {doing['step']}, {doing['number']} of {doing['of']}: {doing['what']} since {doing['since']}"
-
-
 def _failed_command(report: JsonObject, lease: Lease | None) -> FailedCommand | None:
     """The last command that failed; not a run that told of itself, be it that it lived then."""
     if lease is not None and lease.command == "run" and lease.process == report.get("process"):
         return told_failure(report)
     return told_failure(report) or died(lease)
-
-
-def _failed(failed: FailedCommand) -> str:
-    if failed.error is None:
-        return f"`reconcile {failed.command}` on {failed.host} ended without saying so; it had begun at {failed.at}"
-    return f"{failed.error['code']}: {failed.error['message']} (`reconcile {failed.command}` at {failed.at})"
-
-
-def _failure(run: RunStatus) -> str:
-    if run.error is None:
-        return f"the run on {run.host} ended without saying so, after {run.updated_at}"
-    return f"{run.error['code']}: {run.error['message']} (since {run.since})"
-
-
-def _trouble(run: RunStatus | None) -> str:
-    if run is None or not run.alive or run.error is None:
-        return ""
-    return f"; {run.error['code']}: {run.error['message']}; trying again"
 
 
 def _pending(target: Target, pipeline: str, applied: AppliedState) -> tuple[str, str, JsonObject | None]:
@@ -344,14 +187,15 @@ def _connectors(
     told: Mapping[str, Any] = report.get("connectors") or {}
     alive = run is not None and run.alive
     return tuple(
-        _connector(target, head, key, connector, decisions[key], told.get(key) or {}, alive)
+        _connector(target, head, connector, decisions[key], told.get(key) or {}, alive)
         for key, connector in sorted(program.connectors.items())
     )
 
 
 def _connector(
-    target: Target, head: Head, key: str, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
+    target: Target, head: Head, connector: Connector, decision: Decision, told: Mapping[str, Any], alive: bool
 ) -> ConnectorStatus:
+    key = fold(connector.qualified_name)
     # What it would do is known without a run; that it fails, only from one.
     if told.get("activity") == Activity.FAILING.value and decision.activity is Activity.RUNNING:
         decision = Decision(Activity.FAILING, told["reason"])

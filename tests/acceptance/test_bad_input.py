@@ -27,7 +27,7 @@ from reconciler.environment.session import Session
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
-from reconciler.service.status import ConnectorStatus
+from reconciler.service.status_model import ConnectorStatus
 from tests.acceptance.shop import open_shop, stored_rows, write_shop
 from tests.kafka.broker import Broker
 from tests.shops import lineitem

@@ -21,7 +21,7 @@ from reconciler.cli.main import run
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
-from reconciler.service.status import ConnectorStatus
+from reconciler.service.status_model import ConnectorStatus
 from reconciler.state.events import LoggedEvent, read_events
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter

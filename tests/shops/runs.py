@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.main import run
-from reconciler.service.status import PipelineStatus
+from reconciler.service.status_model import PipelineStatus
 from tests.acceptance.shop import stored_rows
 from tests.shops.lineitem import opened
 

@@ -1,0 +1,97 @@
+"""The status of a pipeline as values: what `read_status` gives, and what JSON and Prometheus forms are made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reconciler.base.digest import JsonObject
+from reconciler.engine.stored import FailedCalls
+from reconciler.registry.model import Applied, Lease
+from reconciler.run.orchestration import Activity
+from reconciler.state.failed_commands import FailedCommand
+from reconciler.state.lifecycle import State
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStatus:
+    """A table or view as published. `rows` is None when it is not stored or not known. `failed_calls` are those of functions
+    that gave NULL where they failed, when the view was computed last."""
+
+    name: str
+    kind: str
+    rows: int | None
+    version: int | None
+    failed_calls: tuple[FailedCalls, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatus:
+    """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
+    are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
+    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
+    `skipped_files` are those that somebody had it go on without, `files_read_once` those of them that it had read before:
+    their rows are there, and whatever changes in them is passed over."""
+
+    name: str
+    direction: str
+    transport: str
+    position: JsonObject | None
+    activity: str = Activity.RUNNING.value
+    reason: str = ""
+    complete: bool = False
+    rows: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    rejected: int = 0
+    unmatched: int = 0
+    dropped: int = 0
+    rows_per_second: float = 0.0
+    backlog: Mapping[str, int] = field(default_factory=dict)
+    unknown_fields: Mapping[str, int] = field(default_factory=dict)
+    missing_fields: tuple[str, ...] = ()
+    skipped_files: tuple[str, ...] = ()
+    files_read_once: tuple[str, ...] = ()
+    last_error: JsonObject | None = None
+    retry_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """What the last run told of itself. `phases` are seconds by phase of a step: of the last one, and on average. `error` is
+    why the run as a whole can't go on, or why it ended."""
+
+    alive: bool
+    host: str
+    process: str
+    started_at: str
+    updated_at: str
+    since: str
+    steps: int
+    phases: Mapping[str, Mapping[str, float]]
+    error: JsonObject | None
+    doing: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStatus:
+    """See the module. `pending` is the plan's summary, or the reason why there is no plan; `staged` names the versions that
+    are staged, and as of which step (empty: none are); `rolled_back` the objects that are rolled back, and to what;
+    `failed_command` the last command that failed, if nothing went well since. `pending_diff` lists what the files would
+    change, as the seed has it (`deployment_runtime_status_details`); None: nothing, or there is no plan."""
+
+    pipeline: str
+    environment: str
+    state: State
+    detail: str
+    pending: str
+    applied: Applied | None
+    step: int | None
+    lease: Lease | None
+    relations: tuple[RelationStatus, ...] = field(default=())
+    connectors: tuple[ConnectorStatus, ...] = field(default=())
+    wish: str = "run"
+    run: RunStatus | None = None
+    refusal: str = ""
+    staged: str = ""
+    rolled_back: tuple[str, ...] = ()
+    failed_command: FailedCommand | None = None
+    pending_diff: JsonObject | None = None
