@@ -30,6 +30,7 @@ from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens, unquote
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, Problem, parse_query
+from reconciler.sql.row_functions import is_quantifier
 from reconciler.sql.types import is_variant
 from reconciler.sql.words import FunctionKind, spark_functions, spark_words
 
@@ -227,7 +228,7 @@ def _of_rows(tokens: tuple[Token, ...], index: int, functions: Collection[str]) 
     """A call of something that makes other than one value of one row."""
     token = tokens[index]
     name = fold(token.text.strip("`"))
-    is_called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(")
+    is_called = index + 1 < len(tokens) and tokens[index + 1].is_symbol("(") and not is_quantifier(tokens, index)
     if not is_called or token.kind not in (Kind.WORD, Kind.QUOTED) or name in functions:
         return None
     kind = spark_functions().get(name, FunctionKind.SCALAR)

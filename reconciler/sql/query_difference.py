@@ -27,7 +27,7 @@ from reconciler.base.names import fold
 from reconciler.sql.determinism import non_deterministic_calls
 from reconciler.sql.lexer import Kind, Token, query_tokens
 from reconciler.sql.query import Parsed, parse_query
-from reconciler.sql.row_functions import kind_of_call, surely_aggregates
+from reconciler.sql.row_functions import is_quantifier, kind_of_call, surely_aggregates
 from reconciler.sql.words import FunctionKind, spark_functions, spark_words
 
 _SET_OPERATORS: Final = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
@@ -238,7 +238,7 @@ def _calls(tokens: list[Token], functions: Collection[str]) -> Counter[FunctionK
     found: Counter[FunctionKind | None] = Counter()
     for index in range(len(tokens) - 1):
         token = tokens[index]
-        if not tokens[index + 1].is_symbol("("):
+        if not tokens[index + 1].is_symbol("(") or is_quantifier(tokens, index):
             continue
         if token.kind in (Kind.WORD, Kind.QUOTED):
             name = _word(token)

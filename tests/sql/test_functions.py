@@ -47,6 +47,7 @@ def test_a_function_in_sql(word: str) -> None:
         "transform(array(amount), x -> x + amount)",
         "extract(year from to_date(country)) -- a comment",
         "country LIKE 'a, b%'",
+        "country LIKE ANY ('a%', 'b%') or country NOT ILIKE some ('c%')",
         "NULL",
     ],
 )
@@ -64,6 +65,7 @@ def test_bodies_that_hold(expression: str) -> None:
         ("S251", "¦sum(amount)"),
         ("S251", "1 + ¦`Sum`(amount)"),
         ("S251", "abs(¦vector_sum(amount))"),
+        ("S251", "country RLIKE ¦any(country)"),
         ("S251", "¦row_number() OVER (ORDER BY amount)"),
         ("S251", "¦explode(array(amount))"),
         ("S251", "1 + ¦`range`(amount)"),

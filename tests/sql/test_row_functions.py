@@ -111,6 +111,20 @@ def test_arguments_of_what_makes_rows_decide_rows() -> None:
     assert lineage.rows == (("t", "e"),)
 
 
+COMPARED = ("e LIKE ANY ('a%')", "e NOT LIKE some ('a%', k)", "e ILIKE ANY (k, 'a')", "NOT e ILIKE SOME (('a'))")
+
+
+@pytest.mark.parametrize("compared", COMPARED)
+def test_a_comparison_with_any_of_many_aggregates_nothing(compared: str) -> None:
+    after = BEFORE.replace("e AS", f"{compared} AS")
+    assert changed(BEFORE, after) == {"z"}
+    for aggregate in ("count(e)", "any(e)", "e LIKE (any(k))", "e RLIKE any(k)", f"max({compared})"):
+        assert changed(after, BEFORE.replace("e AS", f"{aggregate} AS")) is None, aggregate
+    query = "SELECT 1 AS one FROM u, (SELECT {} AS s FROM t) x"
+    assert cross_joins(parse_query(query.format(compared)), RELATIONS) == 1
+    assert cross_joins(parse_query(query.format(f"any({compared})")), RELATIONS) == 0
+
+
 def test_every_node_of_the_parser_is_asked_about() -> None:
     assert kind_of_call(exp.column("a")) is None
     assert kind_of_call(exp.Any(this=exp.column("a"))) is FunctionKind.AGGREGATE
