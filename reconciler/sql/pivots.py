@@ -1,9 +1,11 @@
 """How many columns the PIVOTs of a query bring: one for each aggregate and each value, so a few words bring very many.
 
-Counted on tokens, before any tree: the parser writes out the name of each column.
+Counted on tokens, before any tree: the parser writes out the name of each column. Each token is looked at once.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Final
 
 from sqlglot import exp
@@ -14,43 +16,69 @@ from reconciler.sql.limits import MAXIMUM_BROUGHT
 _WEIGHT: Final = 10
 
 
+@dataclass(slots=True)
+class _Bracket:
+    """An open bracket, and how many things stand in it so far, by its commas. `pivot`: the word, if it is a PIVOT's, whose
+    lists so far make `product` columns; `holds_values`: they are those of an IN right in a PIVOT."""
+
+    pivot: Token | None = None
+    holds_values: bool = False
+    listed: int = 1
+    product: int = 1
+
+
 def weight_of_pivot(node: exp.Expr) -> int:
     """What a PIVOT's columns count. Each is as much work as ten columns of a relation, as its name is put together."""
     return _WEIGHT * len(node.args.get("columns") or ())
 
 
 def excessive_pivot(tokens: Sequence[Token]) -> Token | None:
-    """The PIVOT with which a query brings more columns than it may, if there is one."""
+    """The PIVOT with which a query brings more columns than it may, if there is one.
+
+    Its columns are the product of what stands in its lists: the aggregates before FOR, and the values of each IN behind it.
+    """
     total = 0
-    for index in range(len(tokens) - 1):
-        if tokens[index].is_word("PIVOT") and tokens[index + 1].is_symbol("("):
-            total += _WEIGHT * _columns(tokens, index + 1)
-            if total > MAXIMUM_BROUGHT:
-                return tokens[index]
+    around = [_Bracket()]
+    before: Token | None = None
+    # At the end (None) all brackets close that the query left open.
+    for token in chain(tokens, repeat(None)):
+        if token is None or (token.text in (")", "]") and token.kind is Kind.SYMBOL):
+            if len(around) > 1:
+                pivot, weight = _close(around)
+                total += weight
+                if total > MAXIMUM_BROUGHT:
+                    return pivot
+            elif token is None:
+                break
+        elif token.is_symbol("("):
+            around.append(_opened(before, around[-1]))
+        elif token.is_symbol("["):
+            around.append(_Bracket())
+        elif token.is_symbol(","):
+            around[-1].listed += 1
+        elif token.is_word("FOR") and around[-1].pivot is not None:
+            _end_list(around[-1])
+        before = token
     return None
 
 
-def _columns(tokens: Sequence[Token], opening: int) -> int:
-    """The product of what stands in the lists of one PIVOT: its aggregates, which stand right in its parentheses, and the
-    values of each IN behind FOR."""
-    product = listed = 1
-    depth, is_in_values = 0, False
-    for index in range(opening, len(tokens)):
-        token = tokens[index]
-        if token.kind is not Kind.SYMBOL:
-            if depth == 1 and token.is_word("FOR"):
-                product, listed = product * listed, 1
-            continue
-        if token.text in ("(", "["):
-            depth += 1
-            if depth == 2 and tokens[index - 1].is_word("IN"):
-                is_in_values, listed = True, 1
-        elif token.text in (")", "]"):
-            depth -= 1
-            if depth == 1 and is_in_values:
-                product, listed, is_in_values = product * listed, 1, False
-            elif not depth:
-                break
-        elif token.text == "," and depth == (2 if is_in_values else 1):
-            listed += 1
-    return product * listed
+def _opened(before: Token | None, outer: _Bracket) -> _Bracket:
+    if before is None:
+        return _Bracket()
+    return _Bracket(before if before.is_word("PIVOT") else None, outer.pivot is not None and before.is_word("IN"))
+
+
+def _close(around: list[_Bracket]) -> tuple[Token | None, int]:
+    """Take the last bracket out. If it is a PIVOT's, the word and what its columns count."""
+    closed = around.pop()
+    if closed.holds_values:
+        around[-1].listed = closed.listed
+        _end_list(around[-1])
+    if closed.pivot is None:
+        return None, 0
+    _end_list(closed)
+    return closed.pivot, _WEIGHT * closed.product
+
+
+def _end_list(bracket: _Bracket) -> None:
+    bracket.product, bracket.listed = min(bracket.product * bracket.listed, MAXIMUM_BROUGHT), 1
