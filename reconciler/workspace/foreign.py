@@ -13,8 +13,9 @@
 Comparing takes both states of the other pipeline: its definitions of then, from the registry, and those of now.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from reconciler.base.declarations import ForeignRelation, Manifest
 from reconciler.base.diagnostics import Diagnostic
@@ -173,7 +174,7 @@ def foreign_changes(visit: Visit, applied: Program, desired: Program) -> dict[st
 def changed_records(visit: Visit, applied: Program, desired: Program) -> frozenset[tuple[str, str]]:
     """The pipelines in which what a program reads changed, in themselves or in what they read, each with the definitions
     (empty: it is not known which) that it was read in before."""
-    return frozenset(_Comparing(visit).changed_records(applied, desired))
+    return _Comparing(visit).changed_records(applied, desired)
 
 
 def redefined(visit: Visit, known: Mapping[str, ForeignRelation], upstream: Snapshot) -> tuple[str, ...]:
@@ -188,14 +189,52 @@ def redefined(visit: Visit, known: Mapping[str, ForeignRelation], upstream: Snap
     return tuple(sorted(key for key, one in known.items() if not is_same(one)))
 
 
+class _Between:
+    """What is another in two states of another pipeline. Each answer is found once, however many of its relations are asked
+    about: it takes a comparison of the whole pipeline, and of those that it reads."""
+
+    def __init__(self, comparing: "_Comparing", old: Snapshot, new: Snapshot) -> None:
+        self._comparing = comparing
+        self.old = old
+        self.new = new
+
+    @cached_property
+    def changes(self) -> Mapping[str, ForeignChange]:
+        """By folded name, of the relations that changed."""
+        return self._changes(self.new)
+
+    @cached_property
+    def changes_without_moves(self) -> Mapping[str, ForeignChange]:
+        """The same, as if nobody had told what was renamed."""
+        return self._changes(replace(self.new, program=replace(self.new.program, moves=())))
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """The relations (folded) that are, or read, something else than what had its name, and nobody told of it."""
+        return other_relations(self._comparing.target, self.old, self.new)
+
+    @cached_property
+    def others_as_recorded(self) -> frozenset[str]:
+        """The same, whatever was told."""
+        return other_relations(self._comparing.target, self.old, self.new, as_recorded=True)
+
+    @cached_property
+    def of_other_tables(self) -> frozenset[str]:
+        """Those among them that are, or read, another table."""
+        return other_relations(self._comparing.target, self.old, self.new, as_recorded=True, whole=True)
+
+    def _changes(self, new: Snapshot) -> Mapping[str, ForeignChange]:
+        return relation_changes(self.old, new, self._comparing.changes(self.old.program, new.program))
+
+
 class _Comparing:
     """Compares states of other pipelines. `given` is one that was looked up already."""
 
     def __init__(self, visit: Visit, given: Snapshot | None = None) -> None:
-        self._target = visit.target
+        self.target = visit.target
         self._visit = visit
         self._states: dict[tuple[str, str], Snapshot | None] = {}
-        self._of_other_tables: dict[tuple[str, str, str], frozenset[str]] = {}
+        self._between: dict[tuple[str, str, str], _Between | None] = {}
         if given is not None:
             self._states[given.program.name, given.record] = given
 
@@ -206,14 +245,8 @@ class _Comparing:
             return not self._is_of_other_tables(before, after)
         if (before.kind, before.names_are_data) != (after.kind, after.names_are_data):
             return False
-        states = self._pair(before, after)
-        if states is None:
-            return False
-        old, new = states
-        plain = _without_moves(new)
-        if fold(after.name) in relation_changes(old, plain, self.changes(old.program, plain.program)):
-            return False
-        return fold(after.name) not in other_relations(self._target, old, new, as_recorded=True)
+        between, name = self._states_between(before, after), fold(after.name)
+        return between is not None and name not in between.changes_without_moves and name not in between.others_as_recorded
 
     def settled(self, before: ForeignRelation, after: ForeignRelation, names_are_data: bool) -> ForeignRelation:
         """A relation as a program is to know it that knew it as `before`. What reads as it did, of a table that took the
@@ -234,61 +267,72 @@ class _Comparing:
         """Whether a relation is, or reads, another table than the one that had its name, as their pipeline recorded it."""
         if before.record == after.record:
             return False
-        key = before.pipeline, before.record, after.record
-        if key not in self._of_other_tables:
-            states = self._pair(before, after)
-            others = other_relations(self._target, *states, as_recorded=True, whole=True) if states is not None else ()
-            self._of_other_tables[key] = frozenset(others)
-        return fold(after.name) in self._of_other_tables[key]
+        between = self._states_between(before, after)
+        return between is not None and fold(after.name) in between.of_other_tables
 
     def changes(self, applied: Program, desired: Program) -> dict[str, ForeignChange]:
         """By key, of what both read and means something else in desired."""
         found = {}
-        for key, relation in desired.foreign.items():
-            before = applied.foreign.get(key)
-            if before is not None and before.meaning != relation.meaning:
-                found[key] = self._change(before, relation)
-                if applied.names_are_data or desired.names_are_data:
-                    found[key] = with_respelled(found[key], before, relation)
+        for key, (before, relation) in _redefined(applied, desired).items():
+            found[key] = self._change(before, relation)
+            if applied.names_are_data or desired.names_are_data:
+                found[key] = with_respelled(found[key], before, relation)
         return found
 
-    def changed_records(self, applied: Program, desired: Program) -> Iterator[tuple[str, str]]:
+    def changed_records(self, applied: Program, desired: Program) -> frozenset[tuple[str, str]]:
         """See `changed_records`. Of a state that can't be had any more it is not known what it read."""
-        for key, relation in desired.foreign.items():
-            before = applied.foreign.get(key)
-            if before is None or before.meaning == relation.meaning:
-                continue
-            yield relation.pipeline, before.record
-            states = self._pair(before, relation)
-            if states is not None:
-                yield from self.changed_records(states[0].program, states[1].program)
-            else:
-                yield from ((one, "") for one in sorted(self._all_read(relation)))
+        found: set[tuple[str, str]] = set()
+        looked_at: set[tuple[str, str, str]] = set()
+        waiting = [(applied, desired)]
+        while waiting:
+            for before, after in _redefined(*waiting.pop()).values():
+                found.add((after.pipeline, before.record))
+                key = after.pipeline, before.record, after.record
+                if key in looked_at:
+                    continue
+                looked_at.add(key)
+                between = self._states_between(before, after)
+                if between is not None:
+                    waiting.append((between.old.program, between.new.program))
+                else:
+                    found |= {(one, "") for one in self._all_read(after)}
+        return frozenset(found)
 
     def _all_read(self, relation: ForeignRelation) -> frozenset[str]:
         """The pipelines that this one's pipeline reads, and those that they read."""
-        state = self._state(relation) if relation.record else None
-        read = tuple(state.program.foreign.values()) if state is not None else ()
-        return frozenset(one.pipeline for one in read).union(*(self._all_read(one) for one in read if not one.is_own))
+        found: dict[tuple[str, str], set[str]] = {}
+        waiting = [relation]
+        while waiting:
+            one = waiting.pop()
+            key = one.pipeline, one.record
+            state = self._state(one) if one.record and key not in found else None
+            if state is not None:
+                read = state.program.foreign.values()
+                found[key] = {other.pipeline for other in read}
+                waiting += [other for other in read if not other.is_own]
+        return frozenset().union(*found.values())
 
     def _change(self, before: ForeignRelation, after: ForeignRelation) -> ForeignChange:
-        states = self._pair(before, after)
-        if states is None:
+        between = self._states_between(before, after)
+        if between is None:
             return unknown_change(after)
-        old, new = states
-        if self._is_of_other_tables(before, after) or fold(after.name) in other_relations(self._target, old, new):
+        if self._is_of_other_tables(before, after) or fold(after.name) in between.others:
             # Nobody has told what was renamed.
             return unknown_change(after)
-        found = relation_changes(old, new, self.changes(old.program, new.program)).get(fold(after.name))
+        found = between.changes.get(fold(after.name))
         if found is None:
             return changed_in_name_only(after)
         return seen_from_outside(after.pipeline, after, found)
 
-    def _pair(self, before: ForeignRelation, after: ForeignRelation) -> tuple[Snapshot, Snapshot] | None:
+    def _states_between(self, before: ForeignRelation, after: ForeignRelation) -> _Between | None:
+        """Both states of the pipeline in which a relation was looked up, if they can still be had."""
         if not before.record or not after.record:
             return None  # versions: which one it is says it all
-        old, new = self._state(before), self._state(after)
-        return None if old is None or new is None else (old, new)
+        key = after.pipeline, before.record, after.record
+        if key not in self._between:
+            old, new = self._state(before), self._state(after)
+            self._between[key] = None if old is None or new is None else _Between(self, old, new)
+        return self._between[key]
 
     def _state(self, relation: ForeignRelation) -> Snapshot | None:
         """The state of a pipeline in which a relation was looked up, if it can still be had."""
@@ -310,12 +354,14 @@ class _Comparing:
         if isinstance(known, Snapshot) and known.record == record:
             return known
         try:
-            return read_snapshot(self._target, pipeline, record)
+            return read_snapshot(self.target, pipeline, record)
         except RegistryError as error:
             if error.code != "G601":
                 raise
             return None
 
 
-def _without_moves(snapshot: Snapshot) -> Snapshot:
-    return replace(snapshot, program=replace(snapshot.program, moves=()))
+def _redefined(applied: Program, desired: Program) -> dict[str, tuple[ForeignRelation, ForeignRelation]]:
+    """By key, what both programs read and means something else in desired, as each knows it."""
+    both = {key: (applied.foreign[key], one) for key, one in desired.foreign.items() if key in applied.foreign}
+    return {key: pair for key, pair in both.items() if pair[0].meaning != pair[1].meaning}
