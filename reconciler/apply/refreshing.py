@@ -61,15 +61,13 @@ def refresh_version(target: Target, name: VersionedName, session: Session) -> Re
         number = number_of(target, found, name.version or "")
         if name.version is None or number is None or number > found.versions.last:
             raise no_such_version(target, found, name.version or "")
-        head, desired, view = _wanted(target, found, number)
+        wanted = _wanted(target, found, number)
         chosen: set[str] = set()
         try:
-            refreshed = _build(target, head, desired, view, session, builder, chosen)
+            refreshed = _build(target, wanted, session, builder, chosen)
             holder, waiting = this_process("refresh"), HANDOVER_WAIT_SECONDS
             with hold_lease(target.registry, found.pipeline, holder, wait_seconds=waiting, report=session.tell) as lease:
-                is_done = _record(
-                    target, head, desired, found, number, refreshed, replace(session, check=lease.check), chosen.clear
-                )
+                is_done = _record(target, wanted, refreshed, replace(session, check=lease.check), chosen.clear)
         except (Exception, KeyboardInterrupt):
             remove_folders(target, session, chosen)
             raise
@@ -79,8 +77,19 @@ def refresh_version(target: Target, name: VersionedName, session: Session) -> Re
         session.tell(f"something else was applied to {found.pipeline} meanwhile; beginning again")
 
 
-def _wanted(target: Target, found: FoundObject, number: int) -> tuple[Head, Snapshot, str]:
-    """The head, the applied program with the version in it, and the version's name there."""
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A version that is to be brought up to date: the head as it was found, the applied program with the version in it, and
+    the version's name there."""
+
+    version: FoundObject
+    number: int
+    head: Head
+    desired: Snapshot
+    view: str
+
+
+def _wanted(target: Target, found: FoundObject, number: int) -> _Wanted:
     applied = read_applied(target, found.pipeline)
     if applied.head is None or applied.snapshot is None or applied.head.value.published is None:
         raise NotFound("A506", f"nothing of {found.pipeline} is applied", f"run: reconcile apply {found.pipeline}")
@@ -111,22 +120,15 @@ def _wanted(target: Target, found: FoundObject, number: int) -> tuple[Head, Snap
     if missing:
         message = f"{shown} reads {missing[0]}, which nothing of {found.pipeline} reads any more"
         raise _refused(message, "keep it up to date: `maintain` says so in pipeline.yaml, and an apply finds where to read")
-    return head, take_snapshot(wanted), name
+    return _Wanted(found, number, head, take_snapshot(wanted), name)
 
 
 def _foreign_reads(program: Program, *views: str) -> set[str]:
     return {key for view in views for read in program.views[view].reads if (key := fold(read.relation)) in program.foreign}
 
 
-def _build(
-    target: Target,
-    head: Head,
-    desired: Snapshot,
-    view: str,
-    session: Session,
-    builder: str,
-    chosen: set[str],
-) -> Refreshed:
+def _build(target: Target, wanted: _Wanted, session: Session, builder: str, chosen: set[str]) -> Refreshed:
+    head, desired, view = wanted.head, wanted.desired, wanted.view
     published = head.published
     assert published is not None
     step = BootstrapView(view, StoredReads(desired.program).of(fold(view)))
@@ -147,20 +149,12 @@ def _build(
     return Refreshed(location, staging, view, desired.record, published.step, now, who_is_at_work(target.root), result)
 
 
-def _record(
-    target: Target,
-    head: Head,
-    desired: Snapshot,
-    found: FoundObject,
-    number: int,
-    refreshed: Refreshed,
-    session: Session,
-    keep: Callable[[], None],
-) -> bool:
+def _record(target: Target, wanted: _Wanted, refreshed: Refreshed, session: Session, keep: Callable[[], None]) -> bool:
     """Have the rows read; whether that could be done. `keep` is called before the folder may be named."""
+    found, number, desired = wanted.version, wanted.number, wanted.desired
     registry, key = target.registry, refreshed_key(found.versions.id, number)
     stored = registry.head(found.pipeline)
-    if stored is None or stored.value.applied != head.applied or stored.value.journal is not None:
+    if stored is None or stored.value.applied != wanted.head.applied or stored.value.journal is not None:
         return False
     registry.write_snapshot(found.pipeline, desired.record, encode_program(desired.program))
     session.boundary(f"refresh:{INTENDED}")

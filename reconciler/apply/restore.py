@@ -72,23 +72,24 @@ class Restored:
     outputs: tuple[RestoredOutput, ...] = ()
 
 
-def restore_checkpoint(
-    target: Target,
-    pipeline: str,
-    name: str,
-    session: Session,
-    from_pipeline: str | None = None,
-    *,
-    replaces: bool = False,
-    approve_as: str | None = None,
-) -> Restored:
-    """Bring a pipeline back to a checkpoint, its own or (with `from_pipeline`) another's.
+@dataclass(frozen=True, slots=True)
+class WantedRestore:
+    """The checkpoint that a pipeline is to go back to: its own or another pipeline's. `replaces`: another's is meant, though
+    something of this pipeline is applied. `approve_as` is the name in which the plan of this restore is approved, if any."""
 
-    `replaces`: another's, though something of this pipeline is applied. `approve_as` approves the plan that this is, by that
-    name. Raises NotFound (A516), ReconcileError (A507, A517), ApprovalRequired and PlanRejected where the program changes by
+    checkpoint: str
+    from_pipeline: str | None = None
+    replaces: bool = False
+    approve_as: str | None = None
+
+
+def restore_checkpoint(target: Target, pipeline: str, wanted: WantedRestore, session: Session) -> Restored:
+    """Bring a pipeline back to a checkpoint.
+
+    Raises NotFound (A516), ReconcileError (A507, A517), ApprovalRequired and PlanRejected where the program changes by
     it (`restore_plans`), LeaseHeld, EngineError (X730 and what the engine refuses); nothing has changed then.
     """
-    source = from_pipeline or pipeline
+    source, name, approve_as = wanted.from_pipeline or pipeline, wanted.checkpoint, wanted.approve_as
     if not _PIPELINE.fullmatch(pipeline):
         raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
     checkpoint = find_checkpoint(target, source, name)
@@ -100,7 +101,7 @@ def restore_checkpoint(
                 raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
             work = _own_work(target, stored.value, checkpoint)
         else:
-            if stored is not None and stored.value.applied and stored.value.applied.record and not replaces:
+            if stored is not None and stored.value.applied and stored.value.applied.record and not wanted.replaces:
                 raise ReconcileError(
                     "A517",
                     f"something of {pipeline} is applied, and {source}'s checkpoint {name} would take its place",

@@ -53,18 +53,9 @@ def command(
     if form == "text" and not write_lock and not check_lock and _all_unchanged(target, names, files):
         say_painted("\n".join(render_unchanged(name, target.environment.name, paint) for name in names), end="")
         return EXIT_DONE
-    from reconciler.cli.plan_output import plan_and_show
+    from reconciler.cli.plan_output import PlanOptions, plan_and_show
 
-    return plan_and_show(
-        target,
-        names,
-        files,
-        form,
-        whole=whole,
-        detailed_exitcode=detailed_exitcode,
-        write_lock=write_lock,
-        check_lock=check_lock,
-    )
+    return plan_and_show(target, names, files, PlanOptions(form, whole, detailed_exitcode, write_lock, check_lock))
 
 
 def _all_unchanged(target: Target, pipelines: tuple[str, ...], into: dict[str, dict[str, str]]) -> bool:

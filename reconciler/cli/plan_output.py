@@ -4,6 +4,7 @@ Apart from the command, because most runs find that nothing changed and need not
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from reconciler.apply.planning import Planned, plan_or_programs, plan_with_programs
 from reconciler.base.commands import in_environment
@@ -18,16 +19,19 @@ from reconciler.plan.model import Plan
 _GRAPHS = ("mermaid", "dot")
 
 
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """What `reconcile plan` was asked for besides plans: the form, and what its options of the same names say."""
+
+    form: str
+    whole: bool
+    detailed_exitcode: bool
+    write_lock: bool
+    check_lock: bool
+
+
 def plan_and_show(
-    target: Target,
-    pipelines: tuple[str, ...],
-    files: Mapping[str, Mapping[str, str]],
-    form: str,
-    *,
-    whole: bool,
-    detailed_exitcode: bool,
-    write_lock: bool,
-    check_lock: bool,
+    target: Target, pipelines: tuple[str, ...], files: Mapping[str, Mapping[str, str]], options: PlanOptions
 ) -> int:
     """Plan, show, lock and check; the exit code. Pipelines that can't be planned are told, and the others shown. `files`
     are those of pipelines whose files were read already."""
@@ -35,22 +39,24 @@ def plan_and_show(
     failed = False
     for name in pipelines:
         try:
-            found.append(
-                plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name, files.get(name))
-            )
+            found.append(_planned(target, name, options.form, files.get(name)))
         except ReconcileError as error:
             failed = True
             show_error(error)
-    _show(target, found, form, whole)
+    _show(target, found, options.form, options.whole)
     plans = [one if isinstance(one, Plan) else one.plan for one in found]
-    if write_lock:
+    if options.write_lock:
         for plan in plans:
             _write_lock(target, plan)
-    stale = check_lock and not all(_lock_is_good(target, plan) for plan in plans)
+    stale = options.check_lock and not all(_lock_is_good(target, plan) for plan in plans)
     if failed:
         return EXIT_ERROR
-    changes = detailed_exitcode and not all(plan.is_empty for plan in plans)
+    changes = options.detailed_exitcode and not all(plan.is_empty for plan in plans)
     return EXIT_PENDING if stale or changes else EXIT_DONE
+
+
+def _planned(target: Target, name: str, form: str, files: Mapping[str, str] | None) -> Plan | Planned:
+    return plan_with_programs(target, name) if form in _GRAPHS else plan_or_programs(target, name, files)
 
 
 def _show(target: Target, found: list[Plan | Planned], form: str, whole: bool) -> None:

@@ -80,7 +80,7 @@ def read_known(target: Target, head: Head, program: Program, now: datetime, read
     held += _readers(target, head, now) if readers else []
     current = {placement.location: placement.version for placement in published.relations.values()}
     return Known(
-        versions=tuple(_versions(target, head, program, spans, last, states, checkpoints)),
+        versions=tuple(_versions(target, head, program, _Past(spans, last, states, checkpoints))),
         steps=tuple(states.recent),
         held=tuple(held),
         current=current,
@@ -113,20 +113,24 @@ def _last_spans(spans: Mapping[str, list[tuple[int | None, _Span]]]) -> dict[tup
     return {(key, number): span for key, all_of_it in spans.items() for number, span in all_of_it if number is not None}
 
 
-def _versions(
-    target: Target,
-    head: Head,
-    program: Program,
-    spans: Mapping[str, list[tuple[int | None, _Span]]],
-    last: Mapping[tuple[str, int], _Span],
-    states: PastStates,
-    checkpoints: tuple[_Checkpoint, ...],
-) -> Iterator[KnownVersion]:
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """What was active before now: by object all spans of its versions, by version the last of them, the states at the ends
+    of these, and the checkpoints."""
+
+    spans: Mapping[str, list[tuple[int | None, _Span]]]
+    last: Mapping[tuple[str, int], _Span]
+    states: PastStates
+    checkpoints: tuple[_Checkpoint, ...]
+
+
+def _versions(target: Target, head: Head, program: Program, past: _Past) -> Iterator[KnownVersion]:
+    states = past.states
     pruned = last_pruned(version_rows(target.registry, head.pipeline))
     references = version_references(target, head, program)
     names = {one.id: key.partition(":")[2] for key, one in head.versions.items()}
     programs: dict[str, Program] = {}
-    for (key, number), span in sorted(last.items()):
+    for (key, number), span in sorted(past.last.items()):
         kind, state = key.partition(":")[0], states.at.get(span.last)
         if kind == "function":
             continue
@@ -144,8 +148,8 @@ def _versions(
             continue
         by_checkpoints = [
             f"checkpoint {one.name}"
-            for one in checkpoints
-            if any(number == other and it.first <= one.step <= it.last for other, it in spans[key])
+            for one in past.checkpoints
+            if any(number == other and it.first <= one.step <= it.last for other, it in past.spans[key])
         ]
         held_by = (*references.get((key, number), ()), *sorted(by_checkpoints))
         yield KnownVersion(key, kind, names.get(key, span.name), number, ended, places, held_by)

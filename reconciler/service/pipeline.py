@@ -12,7 +12,7 @@ from reconciler.apply.explaining import Explanation, explain
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.apply.refreshing import RefreshResult, refresh_version
-from reconciler.apply.restore import Restored, restore_checkpoint
+from reconciler.apply.restore import Restored, WantedRestore, restore_checkpoint
 from reconciler.apply.rolling_back import plan_rollback, roll_back
 from reconciler.apply.staging import StageResult, stage_pipeline
 from reconciler.engine.protocol import Rows
@@ -265,9 +265,8 @@ class Pipeline:
         """Go back to a checkpoint, or take over another pipeline's; `replaces`: in place of what is applied here. Raises
         ApprovalRequired where another program comes into force by it; `approve_as` approves that, by this name."""
         session = self._observer.session(self._engines.to_work_on(from_pipeline or self.name))
-        return restore_checkpoint(
-            self.target, self.name, checkpoint, session, from_pipeline, replaces=replaces, approve_as=approve_as
-        )
+        wanted = WantedRestore(checkpoint, from_pipeline, replaces, approve_as)
+        return restore_checkpoint(self.target, self.name, wanted, session)
 
     def versions(self, name: str, kind: str | None = None, limit: int | None = None) -> VersionList:
         """The last versions of a table, view or function (`kind` says which, where a name is that of two), oldest first."""

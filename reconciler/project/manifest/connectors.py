@@ -43,26 +43,34 @@ class _Written:
     name_to_check: Any = None
 
 
-def read_connectors(
-    from_sql: Iterable[ConnectorDeclaration],
-    texts: Mapping[str, str],
-    from_yaml: Any,
-    yaml_places: Places,
-    variables: Mapping[str, str],
-    tables: Mapping[str, str],
-    views: Mapping[str, str],
-    cache: Cache,
-) -> Connectors:
-    """Check all connectors; settings that the cache knows to be right are not checked again.
+@dataclass(frozen=True, slots=True)
+class RelationNames:
+    """The tables and the views that the SQL files declare: folded names to names."""
 
-    `texts` maps the SQL files' paths to their texts; `from_yaml` is `spec.connectors`; `tables` and `views` map folded
-    names to names.
-    """
+    tables: Mapping[str, str]
+    views: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenConnectors:
+    """The connectors of a pipeline as they are written: those of the SQL files, whose texts are `texts` by path, and
+    `spec.connectors` of pipeline.yaml with its places."""
+
+    in_sql: Iterable[ConnectorDeclaration]
+    texts: Mapping[str, str]
+    in_yaml: Any
+    yaml_places: Places
+
+
+def read_connectors(
+    given: WrittenConnectors, variables: Mapping[str, str], relations: RelationNames, cache: Cache
+) -> Connectors:
+    """Check all connectors; settings that the cache knows to be right are not checked again."""
     found: list[Diagnostic] = []
-    directions = dict.fromkeys(tables, Direction.INPUT) | dict.fromkeys(views, Direction.OUTPUT)
-    written = [_of_sql(declaration, texts, directions) for declaration in from_sql]
-    for index, entry in enumerate(from_yaml if isinstance(from_yaml, list) else ()):
-        connector = _of_yaml(entry, Below(yaml_places, ("spec", "connectors", index)), tables, views, found)
+    directions = dict.fromkeys(relations.tables, Direction.INPUT) | dict.fromkeys(relations.views, Direction.OUTPUT)
+    written = [_of_sql(declaration, given.texts, directions) for declaration in given.in_sql]
+    for index, entry in enumerate(given.in_yaml if isinstance(given.in_yaml, list) else ()):
+        connector = _of_yaml(entry, Below(given.yaml_places, ("spec", "connectors", index)), relations, found)
         if connector is not None:
             written.append(connector)
     declarations: list[ConnectorDeclaration] = []
@@ -92,22 +100,20 @@ def _of_sql(declaration: ConnectorDeclaration, texts: Mapping[str, str], directi
     return _Written(declaration.relation, declaration.name, declaration.settings, at, places, direction)
 
 
-def _of_yaml(
-    entry: Any, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
-) -> _Written | None:
+def _of_yaml(entry: Any, places: Places, relations: RelationNames, found: list[Diagnostic]) -> _Written | None:
     if not isinstance(entry, Mapping):
         message = f"a connector must be a mapping, found {found_words(entry)}"
         found.append(Diagnostic("C405", message, places.of_value(())))
         return None
     settings = {key: value for key, value in entry.items() if key not in ("name", "table", "view")}
-    relation, direction = _relation(entry, places, tables, views, found)
+    relation, direction = _relation(entry, places, relations, found)
     name = entry.get("name")
     named = name if isinstance(name, str) else None
     return _Written(relation, named, settings, places.of_value(()), places, direction, name)
 
 
 def _relation(
-    entry: JsonObject, places: Places, tables: Mapping[str, str], views: Mapping[str, str], found: list[Diagnostic]
+    entry: JsonObject, places: Places, relations: RelationNames, found: list[Diagnostic]
 ) -> tuple[str, Direction | None]:
     """The relation that an entry of YAML names, empty when it names none that is declared."""
     at = places.of_value(())
@@ -123,7 +129,7 @@ def _relation(
     if not isinstance(name, str):
         found.append(Diagnostic("C405", f"{kind}: expected a text, found {found_words(name)}", place))
         return "", direction
-    problem = unknown_relation(kind, name, tables, views, place, f"write {'view' if kind == 'table' else 'table'}: {name}")
+    problem = unknown_relation(kind, name, relations, place, f"write {'view' if kind == 'table' else 'table'}: {name}")
     if problem is not None:
         found.append(problem)
         return "", direction
@@ -131,11 +137,13 @@ def _relation(
 
 
 def unknown_relation(
-    kind: str, name: str, tables: Mapping[str, str], views: Mapping[str, str], place: Location | None, if_of_other_kind: str
+    kind: str, name: str, relations: RelationNames, place: Location | None, if_of_other_kind: str
 ) -> Diagnostic | None:
     """The problem with a name that YAML gives as a table's or a view's, if there is one. `if_of_other_kind` is the hint
     for a name of the other kind."""
-    own, other = (tables, views) if kind == "table" else (views, tables)
+    own, other = relations.tables, relations.views
+    if kind == "view":
+        own, other = other, own
     if fold(name) in own:
         return None
     other_kind = "view" if kind == "table" else "table"

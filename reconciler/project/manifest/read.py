@@ -12,7 +12,7 @@ What it does not do: read files (it gets texts), resolve names between relations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from reconciler.base.declarations import (
 from reconciler.base.diagnostics import Diagnostic, Location, errors_among, in_order
 from reconciler.base.names import bounded_suggestions, closest, fold
 from reconciler.project.manifest.check import SHUFFLE_PARTITIONS, part
-from reconciler.project.manifest.connectors import read_connectors, unknown_relation
+from reconciler.project.manifest.connectors import RelationNames, WrittenConnectors, read_connectors, unknown_relation
 from reconciler.project.manifest.document import Document, read_document
 from reconciler.project.manifest.functions import read_functions
 from reconciler.project.manifest.sources import with_sources
@@ -54,6 +54,16 @@ class ReadManifest:
     manifest: Manifest | None
     diagnostics: tuple[Diagnostic, ...]
     complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a manifest is read from: see `read_manifest`."""
+
+    folder: str
+    files: Mapping[str, str]
+    variables: Mapping[str, str]
+    cache: Cache
 
 
 def read_manifest(
@@ -81,7 +91,7 @@ def _read(folder: str, files: Mapping[str, str], variables: Mapping[str, str], c
     found += [problem for sql in read for problem in sql.diagnostics]
     if not isinstance(value, Mapping):
         return ReadManifest(None, in_order(found))
-    manifest, problems = _assembled(folder, value, document, read, files, variables, cache)
+    manifest, problems = _assembled(_Given(folder, files, variables, cache), value, document, read)
     found += problems
     lost = [one for sql in read for one in errors_among(sql.diagnostics) if one.code not in _KEEPS_ITS_STATEMENT]
     unsound = bool(path_problems) or bool(lost)
@@ -141,30 +151,15 @@ def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Docu
 
 
 def _assembled(
-    folder: str,
-    value: Mapping[str, Any],
-    document: Document,
-    read: Iterable[SqlFile],
-    files: Mapping[str, str],
-    variables: Mapping[str, str],
-    cache: Cache,
+    given: _Given, value: Mapping[str, Any], document: Document, read: Sequence[SqlFile]
 ) -> tuple[Manifest, list[Diagnostic]]:
-    read = list(read)
     tables = tuple(table for sql in read for table in sql.tables)
     views = tuple(view for sql in read for view in sql.views)
-    table_names = {fold(table.name): table.name for table in tables}
-    view_names = {fold(view.name): view.name for view in views}
+    names = RelationNames({fold(table.name): table.name for table in tables}, {fold(view.name): view.name for view in views})
     found: list[Diagnostic] = []
-    connectors = read_connectors(
-        [connector for sql in read for connector in sql.connectors],
-        files,
-        part(value, "spec", "connectors"),
-        document,
-        variables,
-        table_names,
-        view_names,
-        cache,
-    )
+    in_sql = [connector for sql in read for connector in sql.connectors]
+    written = WrittenConnectors(in_sql, given.files, part(value, "spec", "connectors"), document)
+    connectors = read_connectors(written, given.variables, names, given.cache)
     found += connectors.diagnostics
     declarations, of_columns = with_sources(connectors.declarations, value, document, tables)
     found += of_columns
@@ -172,13 +167,13 @@ def _assembled(
         for name in sorted(_mapping(value, "spec", f"{kind}s")):
             place = document.of_key(("spec", f"{kind}s", name))
             move = f"move it to spec.{'views' if kind == 'table' else 'tables'}"
-            problem = unknown_relation(kind, name, table_names, view_names, place, move)
+            problem = unknown_relation(kind, name, names, place, move)
             if problem is not None:
                 found.append(problem)
     declared = [function for sql in read for function in sql.functions]
-    functions, problems = read_functions(declared, folder, files, value, document)
+    functions, problems = read_functions(declared, given.folder, given.files, value, document)
     found += problems
-    settings = _settings(folder, value)
+    settings = _settings(given.folder, value)
     moves = _moves(value, document)
     traded = tuple(tuple(sorted(trade)) for trade in trades_of(moves))
     settings = replace(settings, traded=traded)

@@ -74,15 +74,14 @@ def _decode(kept: str, file: str) -> SqlFile:
     def column(name: str, kind: str, nullable: bool, place: list[int] | None, *rest: str | None) -> ColumnDeclaration:
         return ColumnDeclaration(name, kind, nullable, at(place), *rest)
 
-    def table(
-        name: str, columns: list[Any], key: list[str], materialized: bool, append_only: bool, sql: str, place: list[int]
-    ) -> TableDeclaration:
+    def table(kept: list[Any]) -> TableDeclaration:
+        name, columns, key, materialized, append_only, sql, place = kept
         declared = tuple([column(*one) for one in columns])
         return TableDeclaration(name, declared, tuple(key), materialized, append_only, sql, at(place))
 
     tables, views, connectors = json.loads(kept)
     return SqlFile(
-        tuple([table(*one) for one in tables]),
+        tuple([table(one) for one in tables]),
         tuple(
             [
                 ViewDeclaration(name, ViewKind(kind), tuple(names), query, sql, at(place), at(query_place))
