@@ -22,7 +22,7 @@ from reconciler.environment.progress import Progress as Progress
 from reconciler.environment.progress import in_built_rows, in_kept_rows
 from reconciler.environment.session import Session as Session
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import Effects, placements_after, remove
+from reconciler.materialize.effects import Effects, builds_of, placements_after, remove
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.materialize.taking_back import can_take_back, take_back
 from reconciler.plan.operations.bootstrap_view import BootstrapView
@@ -68,8 +68,8 @@ def carry_out(target: Target, work: OpenJournal, session: Session, beside: Prebu
         raise
     placements = head.published.relations if head.published else {}
     kept_rows = KeptRows(target, head, program, journal.versions)
-    staged = head.staged.views if head.staged is not None else {}
-    effects = Effects(session.engine, target.warehouse, program, journal, placements, beside.builder, kept_rows, staged)
+    planned = builds_of(journal, program, placements, head.staged.views if head.staged is not None else {})
+    effects = Effects(session.engine, target.warehouse, journal, planned, beside.builder, kept_rows)
     total = len(journal.entries)
     done: list[str] = []
 

@@ -24,7 +24,7 @@ from reconciler.environment.target import Target, nested_warehouse
 from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
-from reconciler.plan.make import diff_between, make_plan
+from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.model import Origin, Plan, Policies
 from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
@@ -78,7 +78,7 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     head = applied.head.value if applied.head is not None else None
     back = _outputs_back(head, applied.snapshot, desired, diff)
     beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback, back=back)
-    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, follows, diff, beside)
+    plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, Known(follows, diff, beside))
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:

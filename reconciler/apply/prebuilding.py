@@ -30,7 +30,7 @@ from reconciler.delta.removal import remove_if_empty
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.building import Building
+from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.materialize.effects import Builder, remove
 from reconciler.materialize.following import PinnedApply
 from reconciler.materialize.kept_rows import KeptRows
@@ -80,11 +80,11 @@ class Prebuilding:
         if not steps or desired is None or head.published is None:
             return
         self._step = head.published.step
-        engine, warehouse, clock = self._session.engine, self._target.warehouse, self._session.clock
         program = as_stored(self._target, desired.program)
-        placements, foreign = head.published.relations, pinned.foreign
-        beside = head.staged.views if head.staged is not None else {}
-        building = Building(engine, warehouse, program, pinned.steps, placements, self._builder, clock, foreign, beside)
+        staged = head.staged.views if head.staged is not None else {}
+        planned = PlannedBuilds(program, pinned.steps, head.published.relations, pinned.foreign, staged)
+        session = self._session
+        building = Building(session.engine, self._target.warehouse, planned, self._builder, session.clock)
         versions = versions_after(self._target.registry, head, applied.program if applied else None, desired, plan.diff)
         kept_rows = KeptRows(self._target, head, program, versions)
         self._session.tell(f"building beside the live run of {plan.pipeline}, from step {self._step}")

@@ -25,7 +25,7 @@ from reconciler.environment.commits import who_is_at_work
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.building import Building
+from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.steps import StoredReads
 from reconciler.project.program.model import Program
@@ -135,7 +135,8 @@ def _build(target: Target, wanted: _Wanted, session: Session, builder: str, chos
     # Below the view's own folder: what is left over there, a prune finds.
     places = {**published.relations, fold(view): published.relations[fold(view.partition("@")[0])]}
     program = as_stored(target, desired.program)
-    building = Building(session.engine, target.warehouse, program, [step], places, builder, session.clock, published.foreign)
+    planned = PlannedBuilds(program, (step,), places, published.foreign)
+    building = Building(session.engine, target.warehouse, planned, builder, session.clock)
     session.boundary(f"refresh_view:{BEFORE}")
     words = f"compute {view} from {', '.join(step.reads)}"
     session.report(Progress(1, 1, words, done=False))

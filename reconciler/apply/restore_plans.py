@@ -30,7 +30,7 @@ from reconciler.environment.homes import homes_beside
 from reconciler.environment.merged import outdated, reach, unmerged
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
-from reconciler.plan.make import diff_between, make_plan
+from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.model import ConnectorOutcome, Plan
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
@@ -63,19 +63,18 @@ def plan_restore(target: Target, restore: Restore, restored: Snapshot) -> Plan:
     homes = homes_beside(target, restore.pipeline, last.home if last is not None else None)
     bootstrap = [one.program.settings.bootstrap_policy for one in (applied.snapshot, restored) if one is not None]
     diff = diff_between(applied.snapshot, restored, {})
+    beside = replace(
+        what_is_beside(target, restore.pipeline, applied.snapshot, restored, diff),
+        rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
+        rows_of=restore.source if restore.source != restore.pipeline else "",
+    )
     plan = make_plan(
         restore.pipeline,
         target.environment.name,
         applied.snapshot,
         restored,
         policies_for(target, bootstrap, homes),
-        last.follows if last else None,
-        diff=diff,
-        beside=replace(
-            what_is_beside(target, restore.pipeline, applied.snapshot, restored, diff),
-            rollback=f"checkpoint {restore.checkpoint} of {restore.source}",
-            rows_of=restore.source if restore.source != restore.pipeline else "",
-        ),
+        Known(last.follows if last else None, diff, beside),
     )
     plan = replace(plan, connectors=_outcomes(target, restore, restored, plan, applied.head))
     said = {"plan": plan.digest, "checkpoint": restore.checkpoint, "source": restore.source, "record": restore.record}

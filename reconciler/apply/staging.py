@@ -37,7 +37,7 @@ from reconciler.environment.merged import passed, reach
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.building import Building
+from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.materialize.effects import remove
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
@@ -167,9 +167,8 @@ def _build(target: Target, found: _Approved, session: Session, builder: str, cho
     steps = [step for step in pinned.steps if isinstance(step, BootstrapView)]
     program = as_stored(target, found.desired.program)
     before = head.staged.views if head.staged is not None else {}
-    places, clock = published.relations, session.clock
-    engine, warehouse = session.engine, target.warehouse
-    building = Building(engine, warehouse, program, pinned.steps, places, builder, clock, pinned.foreign, before)
+    planned = PlannedBuilds(program, pinned.steps, published.relations, pinned.foreign, before)
+    building = Building(session.engine, target.warehouse, planned, builder, session.clock)
     views: dict[str, StagedView] = {}
     assert found.applied.snapshot is not None
     settled = versions_after(target.registry, head, found.applied.snapshot.program, found.desired, found.plan.diff)

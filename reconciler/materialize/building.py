@@ -21,9 +21,8 @@ Rules for the names of staging folders:
   What somebody else completed may be read, since nothing is ever written to a complete folder.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from reconciler.base.names import fold
@@ -69,38 +68,38 @@ class Copied:
     staging: str
 
 
-class Building:
-    """The builds of one plan.
+@dataclass(frozen=True, slots=True)
+class PlannedBuilds:
+    """What the builds of one plan are made of: the desired program and the steps that lead to it; `placements`, which are
+    those published, under the names that relations had before the plan; `foreign`, what is read of other pipelines; and
+    `staged`, rows that were staged before, by folded name of their views."""
 
-    `placements` are those published, under the names that relations had before the plan; `foreign` is what is read of other
-    pipelines. `builder` names the process that builds, `clock` gives seconds, of which only differences count. `beside` are
-    rows that were staged before, by folded name of their views.
-    """
+    desired: Program
+    steps: tuple[Step, ...]
+    placements: Mapping[str, Placement]
+    foreign: Mapping[str, ForeignStep] = field(default_factory=dict)
+    staged: Mapping[str, StagedView] = field(default_factory=dict)
+
+
+class Building:
+    """The builds of one plan. `builder` names the process that builds, `clock` gives seconds, of which only differences
+    count."""
 
     def __init__(
-        self,
-        engine: Engine,
-        warehouse: str,
-        desired: Program,
-        steps: Iterable[Step],
-        placements: Mapping[str, Placement],
-        builder: str,
-        clock: Callable[[], float],
-        foreign: Mapping[str, ForeignStep] = MappingProxyType({}),
-        beside: Mapping[str, StagedView] = MappingProxyType({}),
+        self, engine: Engine, warehouse: str, planned: PlannedBuilds, builder: str, clock: Callable[[], float]
     ) -> None:
-        self._beside = beside
+        self._staged_before = planned.staged
         self._engine = engine
         self._warehouse = warehouse
-        self._desired = desired
-        self._reads = StoredReads(desired)
+        self._desired = planned.desired
+        self._reads = StoredReads(planned.desired)
         self._builder = builder
         self._clock = clock
-        steps = tuple(steps)
+        steps = planned.steps
         renames = [(step.applied, step.desired) for step in steps if isinstance(step, RenameRelation)]
-        self._placements = renamed_placements(placements, renames)
-        self._foreign_steps = foreign
-        self._foreign = foreign_placements(foreign)
+        self._placements = renamed_placements(planned.placements, renames)
+        self._foreign_steps = planned.foreign
+        self._foreign = foreign_placements(planned.foreign)
         self._emptied = {fold(step.table) for step in steps if isinstance(step, CreateTable | ClearTable)}
         self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
         self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
@@ -129,7 +128,7 @@ class Building:
     def choose(self, step: BuildStep) -> str:
         """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
         relation, contents = _relation(step), repr(self._build_of(step, staging="")) + self._tables_of_others()
-        before = self._beside.get(fold(relation)) if isinstance(step, BootstrapView) else None
+        before = self._staged_before.get(fold(relation)) if isinstance(step, BootstrapView) else None
         if before is not None and before.location == self.folder(relation):
             same = staging_folder(self._desired.name, before.builder, contents) == before.staging
             if same and is_readable(join_location(self._warehouse, before.location, before.staging), 0):
@@ -144,12 +143,12 @@ class Building:
 
     def takes_staged(self, relation: str) -> bool:
         """Whether the folder that was chosen for a relation is that of rows that were staged before."""
-        before = self._beside.get(fold(relation))
+        before = self._staged_before.get(fold(relation))
         return before is not None and self._staged.get(fold(relation)) == before.staging
 
     def has_staged(self, step: BuildStep) -> bool:
         """Whether rows that were staged before are those that this step gives; then their folder is chosen."""
-        if not isinstance(step, BootstrapView) or fold(step.view) not in self._beside:
+        if not isinstance(step, BootstrapView) or fold(step.view) not in self._staged_before:
             return False
         self.choose(step)
         return self.takes_staged(step.view)
@@ -219,7 +218,7 @@ class Building:
         """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
         relation = _relation(step)
         if self.takes_staged(relation):
-            return self._beside[fold(relation)].result
+            return self._staged_before[fold(relation)].result
         started = self._clock()
         wanted = self._build_of(step, self._absolute(_relation(step)))
         if isinstance(wanted, TableBuild):

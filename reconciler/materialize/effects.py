@@ -29,7 +29,6 @@ published, they are computed after all.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import assert_never
 
 from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
@@ -49,7 +48,7 @@ from reconciler.delta.tables import (
     typed_columns,
 )
 from reconciler.engine.protocol import ColumnType, Engine, Transaction
-from reconciler.materialize.building import Building
+from reconciler.materialize.building import Building, PlannedBuilds
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable
@@ -96,36 +95,38 @@ class Builder:
     built: Mapping[str, BuildResult]
 
 
+def builds_of(
+    journal: Journal, desired: Program, placements: Mapping[str, Placement], staged: Mapping[str, StagedView]
+) -> PlannedBuilds:
+    """The builds of an apply whose journal is open. `placements` are those published when the journal was opened."""
+    steps = tuple(entry.step for entry in journal.entries)
+    return PlannedBuilds(desired, steps, placements, journal.foreign, staged)
+
+
 class Effects:
-    """The effects of one apply. `placements` are those published when the journal was opened, `beside` is what was staged
-    before."""
+    """The effects of one apply, whose builds are `planned` (`builds_of`)."""
 
     def __init__(
         self,
         engine: Engine,
         warehouse: str,
-        desired: Program,
         journal: Journal,
-        placements: Mapping[str, Placement],
+        planned: PlannedBuilds,
         builder: Builder,
         kept_rows: KeptRows | None = None,
-        beside: Mapping[str, StagedView] = MappingProxyType({}),
     ) -> None:
         self._engine = engine
         self._kept_rows = kept_rows
         self._warehouse = warehouse
-        self._desired = desired
+        self._desired = planned.desired
         self._apply_id = journal.apply_id
         self._transaction = Transaction(APPLY_TRANSACTION, journal.serial)
-        staged = {one.folder: one.result for one in beside.values()}
+        staged = {one.folder: one.result for one in planned.staged.values()}
         self._built = {**staged, **builder.built}
         # What is dropped is known by the name that it had before this apply.
-        self._applied_placements = placements
-        steps = [entry.step for entry in journal.entries]
-        foreign = journal.foreign
-        self._bootstraps = {fold(step.view): step for step in steps if isinstance(step, BootstrapView)}
-        name, clock = builder.name, builder.clock
-        self._building = Building(engine, warehouse, desired, steps, placements, name, clock, foreign, beside)
+        self._applied_placements = planned.placements
+        self._bootstraps = {fold(step.view): step for step in planned.steps if isinstance(step, BootstrapView)}
+        self._building = Building(engine, warehouse, planned, builder.name, builder.clock)
         for entry in journal.entries:
             match entry.step, entry.intent:
                 case EvolveTable(table=relation) | BootstrapView(view=relation), BuildIntent() as built:

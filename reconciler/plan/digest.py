@@ -13,22 +13,21 @@ PLAN_FORMAT = 1
 def plan_digest(
     pipeline: str,
     environment: str,
-    applied: str | None,
-    desired: str | None,
+    between: tuple[str | None, str | None],
     policies: Policies,
     follows: str | None,
     beyond_content: Mapping[str, Any],
 ) -> str:
-    """The digest of a plan between two snapshots' digests. `beyond_content` is what decides its steps without being part
-    of what either side means."""
+    """The digest of a plan between two snapshots, the applied and the desired one, by their digests. What is in
+    `beyond_content` decides its steps without being part of what either side means."""
     return digest_json(
         {
             "format": PLAN_FORMAT,
             "pipeline": pipeline,
             "environment": environment,
             "follows": follows,
-            "applied": applied,
-            "desired": desired,
+            "applied": between[0],
+            "desired": between[1],
             "bootstrap_policy": policies.bootstrap.value,
             "approve_first_apply": policies.approve_first_apply,
             **beyond_content,

@@ -4,8 +4,9 @@ The steps are `plan.steps`', what becomes of connectors `plan.connectors`', haza
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
@@ -44,19 +45,29 @@ def _sides(applied: Snapshot | None, desired: Snapshot | None) -> tuple[Snapshot
     return applied or nothing, desired or nothing
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known besides the two snapshots. `follows` is the digest of the plan that was applied last (None: none was),
+    `diff` that of the two snapshots (`diff_between`; None: it is made), with what changed of other pipelines."""
+
+    follows: str | None = None
+    diff: Diff | None = None
+    beside: Beside = NOTHING_BESIDE
+
+
+NOTHING_KNOWN: Final = Known()
+
+
 def make_plan(
     pipeline: str,
     environment: str,
     applied: Snapshot | None,
     desired: Snapshot | None,
     policies: Policies,
-    follows: str | None = None,
-    diff: Diff | None = None,
-    beside: Beside = NOTHING_BESIDE,
+    known: Known = NOTHING_KNOWN,
 ) -> Plan:
-    """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None. `follows`
-    is the digest of the plan applied last (None: there was none). `diff` is that of the two (`diff_between`), of who has it
-    already, or who knows what changed of other pipelines."""
+    """The plan. `applied` None: nothing is applied; `desired` None: the pipeline's folder is gone. Not both None."""
+    follows, diff, beside = known.follows, known.diff, known.beside
     before, after = _sides(applied, desired)
     if diff is None:
         diff = compare(before, after)
@@ -93,8 +104,7 @@ def make_plan(
         digest=plan_digest(
             pipeline,
             environment,
-            applied.digest if applied else None,
-            desired.digest if desired else None,
+            (applied.digest if applied else None, desired.digest if desired else None),
             policies,
             follows,
             _beyond_content(diff, renames, hazards)

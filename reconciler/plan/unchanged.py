@@ -35,5 +35,5 @@ def make_unchanged_plan(pipeline: str, environment: str, outline: Outline, polic
         judgements=(),
         queries=(),
         kept=outline.relations,
-        digest=plan_digest(pipeline, environment, outline.digest, outline.digest, policies, follows, {}),
+        digest=plan_digest(pipeline, environment, (outline.digest, outline.digest), policies, follows, {}),
     )

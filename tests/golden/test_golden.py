@@ -26,7 +26,7 @@ from reconciler.diff.compare import relation_changes
 from reconciler.diff.foreign import ForeignChange, seen_from_outside
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import Matches, judge_lock, with_section
-from reconciler.plan.make import diff_between, make_plan
+from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.operations.step import step_from_json
@@ -90,7 +90,7 @@ def read_plan(claim: str) -> tuple[Plan, Snapshot | None, Snapshot | None]:
     policies = Policies(bootstrap, policy=read_policy_of(HERE / claim / POLICY_FILE))
     changes = changes_of_other(before, after, desired)
     return (
-        make_plan("shop", "dev", applied, desired, policies, diff=diff_between(applied, desired, changes)),
+        make_plan("shop", "dev", applied, desired, policies, Known(diff=diff_between(applied, desired, changes))),
         applied,
         desired,
     )
@@ -129,7 +129,7 @@ def test_what_the_registry_gives_back_plans_the_same(claim: str) -> None:
     stored = take_snapshot(decode_program(encode_program(applied.program))) if applied else None
     before, after = read_other(claim)
     diff = diff_between(stored, desired, changes_of_other(before, after, desired))
-    again = make_plan("shop", "dev", stored, desired, plan.policies, diff=diff)
+    again = make_plan("shop", "dev", stored, desired, plan.policies, Known(diff=diff))
     assert render_text(again) == render_text(plan)
     assert again.digest == plan.digest
 

@@ -15,7 +15,7 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.materialize.effects import Builder, Effects
+from reconciler.materialize.effects import Builder, Effects, builds_of
 from reconciler.materialize.taking_back import take_back
 from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Stored
@@ -85,7 +85,7 @@ def late_effects(root: Path, journal: Journal, head: Head) -> Effects:
     program = read_snapshot(target, "shop", journal.record).program
     builder = Builder("late", lambda: 0.0, {})
     engine = RecordingEngine(DeltaWriter())
-    return Effects(engine, target.warehouse, program, journal, head.published.relations, builder)
+    return Effects(engine, target.warehouse, journal, builds_of(journal, program, head.published.relations, {}), builder)
 
 
 def took_over_and_went_on(root: Path, engine: RecordingEngine | None = None) -> dict[str, Any]:

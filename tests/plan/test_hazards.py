@@ -19,7 +19,7 @@ from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.large import find_impact_hazards
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
-from reconciler.plan.make import make_plan
+from reconciler.plan.make import Known, make_plan
 from reconciler.plan.model import Hazard, Policies
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.manifest.verdicts import Limits
@@ -71,9 +71,9 @@ def test_of_others_a_digest_holds_who_they_are_and_no_words() -> None:
         (None, take_snapshot(sending), {"writers": {"v.out": ["bills.v.lake", "costs.v.lake"]}}),
     ):
         beside = Beside(readers, writers if before is None else {})
-        plan = make_plan("shop", "dev", before, after, policies, beside=beside)
+        plan = make_plan("shop", "dev", before, after, policies, Known(beside=beside))
         digests = (before.digest if before is not None else None, after.digest)
-        assert plan.digest == plan_digest("shop", "dev", *digests, policies, None, others)
+        assert plan.digest == plan_digest("shop", "dev", digests, policies, None, others)
 
 
 @pytest.mark.parametrize(

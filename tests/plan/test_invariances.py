@@ -13,7 +13,7 @@ from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.diagnostics import errors_among
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import with_section
-from reconciler.plan.make import make_plan
+from reconciler.plan.make import Known, make_plan
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.plan.model import Plan, Policies
 from reconciler.plan.text_form import render_text
@@ -38,7 +38,7 @@ def snapshot_of(files: Mapping[str, str], cache: Cache | None = None) -> Snapsho
 
 
 def planned(applied: Snapshot, desired: Snapshot) -> Plan:
-    return make_plan("shop", "dev", applied, desired, POLICIES, "sha256:the one before")
+    return make_plan("shop", "dev", applied, desired, POLICIES, Known("sha256:the one before"))
 
 
 def forms(plan: Plan) -> tuple[str, ...]:
