@@ -4,13 +4,13 @@ Rules:
 - Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
   changed. After that point an apply can only go forward.
 - What was staged before to be promoted stays staged.
+- Where its histories may be written already, its step is withdrawn, like one of a run.
 - What the journal staged is removed, and tables that it created, known by its own transaction. Nothing else is: a folder
   that is there for other reasons stays, whoever comes late.
 """
 
 from dataclasses import replace
 
-from reconciler.base.moments import this_moment
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
 from reconciler.engine.protocol import Engine, Transaction
@@ -26,10 +26,12 @@ from reconciler.plan.operations.extend_table import ExtendTable
 from reconciler.plan.operations.publish_table import PublishTable
 from reconciler.plan.operations.publish_view import PublishView
 from reconciler.registry.entries import EntryState, staging_of
-from reconciler.registry.model import Journal
-from reconciler.registry.protocol import History
+from reconciler.registry.model import Head, Journal
+from reconciler.registry.protocol import Registry
 from reconciler.state.journal import OpenJournal
+from reconciler.state.past_applies import record_apply_taken_back
 from reconciler.state.staged import staged_folders
+from reconciler.state.steps import next_step, record_withdrawal
 
 # A rename is done by the last step: by itself it changes nothing that anybody reads.
 _POINT_OF_NO_RETURN = (ClearTable, ExtendTable, PublishTable, PublishView, DropRelation, CommitSnapshot)
@@ -59,10 +61,25 @@ def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:
             case BootstrapView() | EvolveTable() if staging is not None and staging not in kept:
                 remove(engine, join_location(target.warehouse, staging))
                 remove_if_empty(location)
-    now = this_moment()
-    row = {"event": "apply taken back", "at": now, "by": journal.by, "details": journal.plan_digest}
-    target.registry.record(History.AUDIT, head.pipeline, [row], f"abort:{journal.apply_id}")
-    work.replace_head(replace(work.head, journal=None))
+    record_apply_taken_back(target.registry, head.pipeline, journal.apply_id, journal.by)
+    last_step = _after_its_step(target.registry, work.head) if _may_be_recorded(journal) else head.last_step
+    work.replace_head(replace(work.head, journal=None, last_step=last_step))
+
+
+def _may_be_recorded(journal: Journal) -> bool:
+    """Whether the histories may tell of it: they are written last, before the head switches."""
+    return all(entry.state is EntryState.DONE for entry in journal.entries if not isinstance(entry.step, CommitSnapshot))
+
+
+def _after_its_step(registry: Registry, head: Head) -> int:
+    """The last step once that of an apply, which was not to be, is withdrawn: its rows count for nothing, and no other step
+    gets its number, under which rows are written once."""
+    step = next_step(head)
+    # A head whose last step is 0 has had none.
+    last = max(step, 1)
+    for number in range(step, last + 1):
+        record_withdrawal(registry, head, number)
+    return last
 
 
 def _remove_created(engine: Engine, location: str, transaction: Transaction, beside: str) -> None:

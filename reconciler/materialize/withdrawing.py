@@ -32,7 +32,7 @@ from reconciler.registry.model import Head, Stored
 from reconciler.registry.placements import foreign_key
 from reconciler.state.folders import dead_letters_location
 from reconciler.state.lease import this_writer
-from reconciler.state.past_applies import record_taken_back
+from reconciler.state.past_applies import record_restore_taken_back
 from reconciler.state.steps import record_withdrawal
 
 STEP_TRANSACTION = "reconcile/step"
@@ -97,7 +97,7 @@ def put_step_back(target: Target, stored: Stored[Head], program: Program, bounda
         _take_out_dead_letters(dead_letters_location(target, head.pipeline), intent, is_fenced)
     boundary(f"withdrawal:{EFFECTED}")
     if isinstance(intent.work, RestoreCheckpoint):
-        record_taken_back(target.registry, head.pipeline, intent.work)
+        record_restore_taken_back(target.registry, head.pipeline, intent.work)
     record_withdrawal(target.registry, head, intent.step)
     closed = replace(head, intent=None, last_step=intent.step)
     return target.registry.replace_head(stored.token, closed, str(uuid.uuid4()))

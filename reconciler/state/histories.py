@@ -3,7 +3,7 @@
 Names are told apart from what has them: an object that is renamed stays itself, and so does a column of a table (`RENAMES`).
 
 They are written before the head's commit that switches. So a row alone proves nothing: one beyond the published step is
-none, nor is one of a restore that was withdrawn (`numbering`).
+none, nor is one of an apply or a restore that was taken back (`numbering`).
 """
 
 import json

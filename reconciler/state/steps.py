@@ -2,7 +2,8 @@
 
 Rules:
 - Every number up to that of the last step was published, or withdrawn; none is used twice, by steps, applies and restores
-  alike. So the history tells what is missing from it.
+  alike. An apply that is taken back before it could write any history never had one. So the history tells what is missing
+  from it.
 - A step's row is written before the head's commit that publishes it, under the step's number as its serial: a replay
   appends it once. So a row alone proves nothing. A step counts if its number is not beyond the published one and no row says
   that it was withdrawn; that row is written before the head forgets the step, and has no serial: a writer that was taken

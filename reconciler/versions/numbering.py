@@ -8,7 +8,8 @@
 - A version that is staged (`staging`) has its number before it is active: the head's commit that stages takes it along, and
   the history is told after that, again by whoever comes next. It keeps the number, whatever becomes of it.
 - The histories are written before the head's commit that switches, under its step's number: a repeat writes nothing again.
-  So a row alone proves nothing: one beyond the published step is none, nor is one of a restore that was withdrawn.
+  So a row alone proves nothing: one beyond the published step is none, nor is one of an apply or a restore that was taken
+  back.
 - Going back to an own checkpoint makes active what was active then, under the names of then; the histories know it.
 - Of a view, the types of its columns count, too, and they are known once it was computed: where they are others than those
   of the version that it would have, it has another (`with_types`). That is settled with the commit that switches.
