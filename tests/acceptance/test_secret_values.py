@@ -19,7 +19,7 @@ from reconciler.engine.secrets import resolved
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.command_line import CommandLine
 from tests.engine.delta_writer import DeltaWriter
-from tests.plan.test_forms_secrets import read
+from tests.plan.planted_secrets import read
 from tests.registry.stored_text import stored_text
 
 PROGRAM = "CREATE TABLE t (id BIGINT, amount INT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;\n"

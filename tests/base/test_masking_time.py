@@ -1,0 +1,111 @@
+"""Masking takes as long as the text is, whatever it holds."""
+
+import time
+
+import pytest
+
+from reconciler.base.redaction import Plain, masked, masked_in_code, plain_value, shown_address
+
+PIECES = (
+    "a",
+    "a.",
+    "a-",
+    "a=",
+    "a:",
+    "//",
+    "://a",
+    '"',
+    "eyJ",
+    "eyJa.",
+    "-----BEGIN ",
+    "a@",
+    "gh",
+    "\\",
+    "/a",
+    "s3://a:",
+    "//a:",
+    "a='",
+    "?a=",
+    ";",
+    "Bearer ",
+    "'Basic ",
+    "'a' ",
+    "password: '",
+    "'password', ",
+    "a='b', ",
+    "'\\'",
+    "/*",
+    "/* '",
+    "-- '\n",
+    "'' ",
+    "\\u0041'",
+    "'https://u:' ",
+    "password=>",
+    "password=",
+    "password='",
+    "password='\\\\",
+    "password=(\\\\w+",
+    "password={}:",
+    "password=(a|",
+    "a:",
+    "password='<a>",
+    "OPTIONS (",
+    "OPTIONS (a '",
+    "OPTIONS (a 'b', ",
+    "OPTIONS (a /* ",
+    "OPTIONS (`",
+    "password: a[",
+    "password=[ ",
+    "password: [",
+    'password: [\\"',
+    "password: ['a', ",
+    "password: {",
+    "password: [\"'",
+    "password=[a]*",
+    "x/password: [",
+    "password = /* a */ '",
+    "'\n-- a ",
+    "password: [a]b",
+    "password: [${",
+    "password: ['a",
+    "password: [x=",
+    "password='[",
+    "['a', ",
+    "[",
+    "[&token=[a]+",
+    "{{&token=",
+    "password=.+(",
+    "password={{",
+    "password={{a}}",
+    "/password:",
+    "://password:8",
+    "password     ",
+    "password =          '",
+    "password = ['a', ",
+    "'password': ['a', ",
+    "-- options(\n",
+    "options(--",
+    "options(/*",
+    "options/*",
+    "options -- a\n",
+    "options('\\'",
+    "options(\\'",
+    "options(\"a'",
+    "options(password(",
+    "options(password = a || ",
+    "options(a.`b`.",
+    "options(password '",
+    "SharedAccess",
+    "apiKeyApi",
+)
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_masking_takes_as_long_as_the_text_is(piece: str) -> None:
+    text = "@//=:" + piece * (400_000 // len(piece))
+    began = time.process_time()
+    masked(text)
+    masked_in_code(text)
+    plain_value(text, Plain.ADDRESS)
+    shown_address(text)
+    assert time.process_time() - began < 5
