@@ -8,16 +8,11 @@ longer than the text, no list within another is read by itself.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
+
+from reconciler.base.code_parts import PART, Part
 
 _LIST: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties)(?!\w)", re.IGNORECASE)
-_PART: Final = re.compile(
-    r"(?P<gap>\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))"
-    r"|[rRbBuUfFxXnN]{0,2}(?P<literal>'(?:[^'\\]|\\.|'')*+'|\"(?:[^\"\\]|\\.|\"\")*+\")"
-    r"|`(?P<quoted>[^`]*+)`|(?P<word>[\w.+-]++)|(?P<sign>\|\||==?|\\.|.)",
-    re.DOTALL,
-)
-_Part: TypeAlias = re.Match[str]
 _BEFORE_A_NAME: Final = frozenset({"set", "add", "drop"})
 _JOINED_BY: Final = frozenset({"||", "+"})
 _SPARE: Final = 20_000
@@ -45,12 +40,12 @@ def options_in(text: str) -> Iterator[Option]:
             yield from _options(entry)
 
 
-def _entries(text: str, position: int) -> tuple[list[list[_Part]], int]:
+def _entries(text: str, position: int) -> tuple[list[list[Part]], int]:
     """What stands between the commas of the list that opens here, gaps left out, and where it ends; no entries where none
     opens."""
-    entries: list[list[_Part]] = []
+    entries: list[list[Part]] = []
     depth = 0
-    while (found := _PART.match(text, position)) is not None:
+    while (found := PART.match(text, position)) is not None:
         position = found.end()
         if found["gap"] is not None:
             continue
@@ -69,7 +64,7 @@ def _entries(text: str, position: int) -> tuple[list[list[_Part]], int]:
     return entries, position
 
 
-def _options(entry: Sequence[_Part]) -> Iterator[Option]:
+def _options(entry: Sequence[Part]) -> Iterator[Option]:
     start = 0
     while start < len(entry) and _name_in(entry[start]) is None:
         start += 1
@@ -87,7 +82,7 @@ def _options(entry: Sequence[_Part]) -> Iterator[Option]:
         position += 1
 
 
-def _name(entry: Sequence[_Part], position: int) -> tuple[str, int]:
+def _name(entry: Sequence[Part], position: int) -> tuple[str, int]:
     """A name, which may have parts (a.`b`), and where what follows it begins."""
     name = ""
     while position < len(entry):
@@ -100,19 +95,19 @@ def _name(entry: Sequence[_Part], position: int) -> tuple[str, int]:
     return name, position
 
 
-def _goes_on(part: _Part, following: _Part) -> bool:
+def _goes_on(part: Part, following: Part) -> bool:
     if part.end() != following.start():
         return False
     return (part["word"] or "").endswith(".") or (following["word"] or "").startswith(".")
 
 
-def _name_in(part: _Part) -> str | None:
+def _name_in(part: Part) -> str | None:
     if part["literal"] is not None:
         return part["literal"][1:-1]
     return part["word"] if part["quoted"] is None else part["quoted"]
 
 
-def _term(entry: Sequence[_Part], position: int) -> tuple[list[tuple[int, int]], int]:
+def _term(entry: Sequence[Part], position: int) -> tuple[list[tuple[int, int]], int]:
     """Where what may be secret of one term of a value is written: literals side by side as one, those of a call, a word with
     all that touches it. And where the term ends."""
     part = entry[position]
@@ -132,11 +127,11 @@ def _term(entry: Sequence[_Part], position: int) -> tuple[list[tuple[int, int]],
     return [(part.start(), entry[last - 1].end())], last
 
 
-def _is_bare(part: _Part) -> bool:
+def _is_bare(part: Part) -> bool:
     return part["word"] is not None or part["sign"] not in (None, "(", ")", "||")
 
 
-def _within(entry: Sequence[_Part], position: int) -> tuple[list[tuple[int, int]], int]:
+def _within(entry: Sequence[Part], position: int) -> tuple[list[tuple[int, int]], int]:
     """The literals within the parentheses that open here, and where these end."""
     spans: list[tuple[int, int]] = []
     depth = 0
@@ -152,7 +147,7 @@ def _within(entry: Sequence[_Part], position: int) -> tuple[list[tuple[int, int]
     return spans, position
 
 
-def _after_literals(entry: Sequence[_Part], position: int) -> int:
+def _after_literals(entry: Sequence[Part], position: int) -> int:
     while position < len(entry) and entry[position]["literal"] is not None:
         position += 1
     return position
