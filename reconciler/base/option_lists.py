@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconciler.base.code_parts import PART, Part
+from reconciler.base.code_parts import OPTION_PART, Part
 
-_LIST: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties)(?!\w)", re.IGNORECASE)
+_LIST: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties|with)(?!\w)", re.IGNORECASE)
 _BEFORE_A_NAME: Final = frozenset({"set", "add", "drop"})
 _JOINED_BY: Final = frozenset({"||", "+"})
 _SPARE: Final = 20_000
@@ -45,7 +45,7 @@ def _entries(text: str, position: int) -> tuple[list[list[Part]], int]:
     opens."""
     entries: list[list[Part]] = []
     depth = 0
-    while (found := PART.match(text, position)) is not None:
+    while (found := OPTION_PART.match(text, position)) is not None:
         position = found.end()
         if found["gap"] is not None:
             continue
@@ -73,13 +73,17 @@ def _options(entry: Sequence[Part]) -> Iterator[Option]:
     name, position = _name(entry, start)
     if position < len(entry) and entry[position]["sign"] in ("=", "=="):
         position += 1
+    is_joined = True
     while position < len(entry):
+        if not is_joined and entry[position]["literal"] is None:
+            # A word behind the value; literals behind it may belong to it (CASE … END).
+            position += 1
+            continue
         spans, position = _term(entry, position)
         for first, last in spans:
             yield Option(name, first, last)
-        if position >= len(entry) or entry[position][0] not in _JOINED_BY:
-            return
-        position += 1
+        is_joined = position < len(entry) and entry[position][0] in _JOINED_BY
+        position += is_joined
 
 
 def _name(entry: Sequence[Part], position: int) -> tuple[str, int]:

@@ -16,7 +16,7 @@ within a literal or by one, which is no code; and texts that differ in one stay 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
 Not here: which names say that something is secret (`secret_names`), what is a credential by itself (`credentials`), where a
-text of code says secrets (`said_secrets`), where secrets are allowed, and that they are warned of (`connectors.catalogue`).
+text of code says secrets (`said_secrets`, `set_values`, `option_lists`), where secrets are allowed, and that they are warned of (`connectors.catalogue`).
 """
 
 import re
@@ -146,7 +146,7 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
     """Texts of code with what are credentials wherever they stand replaced, and all else as it is: tokens of well-known
     services, what follows `Bearer`, keys in armour, users and secret parameters of addresses; and what a literal or a
     comment says of a secret name (`'password=x'`), or a secret name is set to (`password = 'hunter2'`, `OPTIONS (password
-    'hunter2')`, `get('password', 'hunter2')`). Literals are judged by what they say, escapes and pieces read (`literals`).
+    'hunter2')`, `get('password', 'hunter2')`, `upper('hunter2') AS password`). Literals are judged by what they say, escapes and pieces read (`literals`).
     In all of these texts the same one is replaced by the same mark, another one by another (`***`, `***2`), on each line
     that it had."""
     marks: dict[str, str] = {}

@@ -17,12 +17,25 @@ from reconciler.base.credentials import (
 )
 from reconciler.base.literals import Said, items_of_a_list, said_in
 from reconciler.base.option_lists import options_in
-from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry
+from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry, names_one_secret
+from reconciler.base.set_values import is_about_a_secret, is_of_pairs, values_set
 
 _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
+_SAID: Final = r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>(?:[A-Za-z0-9._-]++|%(?!3[ADad])|\\[_.*-]){1,100}+)"
 _SAID_NAME: Final = re.compile(
-    r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>[A-Za-z0-9._%-]{1,100})(?:[\"']\]?)?\s*+(?P<sign>=>|:=|==?|(?<!//):)\s*+"
+    rf"{_SAID}(?P<marks>(?:[\"'`*]{{1,3}}\]?)?)\s*+(?P<sign>=>|:=|={{1,3}}|(?<!//)::?(?!=)|%3[ADad])(?:\*{{1,2}}(?=\s))?\s*+"
 )
+_WEAKLY_SAID: Final = re.compile(
+    rf"(?P<before><?){_SAID}[\"'`*]{{0,3}}(?P<sign>\s++(?:is|-|->)\s++|[^\S\n]*+\|[^\S\n]*+|->|>|[^\S\n]++)"
+    r"(?:(?P<quote>[\"'`])(?P<quoted>[^\"'`\n]{1,200}+)(?P=quote)|(?P<value>[^\s&;,\"'`|<>()]++)(?P<closed></)?)"
+)
+_MADE_UP: Final = re.compile(r"(?=[^A-Za-z]*+[A-Za-z])(?=[^0-9]*+[0-9]).{6,}+", re.DOTALL)
+"""Of letters and digits, as no word of prose is but for the next."""
+_OF_PROSE: Final = re.compile(
+    r"(?:sha|md|base|utf|aes|rsa|oauth|ipv|http|ed|es|hs|rs|ec|iso)-?[0-9]{1,5}\W*|[0-9]{4}-[0-9]{2}-[0-9]{2}\S*",
+    re.IGNORECASE,
+)
+_MAY_NAME: Final = re.compile(r"pass|pwd|secret|token|key|cred|sign|auth|cookie", re.IGNORECASE)
 _TOUCHING: Final = re.compile(r"[^\s&;,\"`')\]}>|][^\s&;,\"]*+")
 _PORT: Final = re.compile(r"[0-9]++(?=[/?#\s&;,\"')\]}>]|\Z)")
 _AROUND: Final = re.compile(r"[\s\"`'(\[{<,;]")
@@ -36,7 +49,8 @@ _SAID_VALUE: Final = re.compile(
 _STANDS_FOR: Final = re.compile(
     # A reference, a place to fill in, what a function is called with, a mark, one for any text, a structure, a query.
     r"(?:(?:\$?\{[^{}]*\}|\$?\{\{[^{}]*\}\}|<[^<>]*>)[:@/._ -]{0,3})+"
-    r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|%[srd]|%\(\w+\)s|%[^%]*%"
+    r"|\$[0-9]|\*+|\*{3}[0-9]*(?:\n\*{3}[0-9]*)*|%|%%|(?:%(?:[srd]|\(\w+\)s)[:@/._ -]{0,3})+"
+    r"|%[A-Z_]*(?-i:PASS|PWD|SECRET|TOKEN|KEY|CRED)[A-Z_]*%"
     r"|\{.*\}|\(\s*select\s.*|true|false|null|none|yes|no|[^\w]",
     re.IGNORECASE | re.DOTALL,
 )
@@ -68,31 +82,12 @@ _NAMED: Final = re.compile(
     r"(?<![A-Za-z0-9._%-])(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)(?:(?<=[\"'`])\s{0,5}\])?\Z"
 )
 _ANNOTATED: Final = re.compile(
-    r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._]{1,100})\s{0,5}:\s{0,5}"
+    r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._]{1,100})\s{0,5}:[^\S\n]{0,5}"
     r"[A-Za-z_][\w.]{0,40}(?:\[[\w., |]{0,80}\])?(?:\s?\|\s?None)?\Z"
-)
-_OF_PAIRS: Final = (
-    *(
-        "map",
-        "struct",
-        "option",
-        "options",
-        "set",
-        "config",
-        "conf",
-        "get",
-        "getenv",
-        "setdefault",
-        "getattr",
-        "setattr",
-        "put",
-    ),
-    *("pop", "header", "property", "setproperty", "param"),
 )
 _OF_TEXTS: Final = re.compile(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
-_OF_ONE_SECRET: Final = re.compile(r"(password|passwd|passphrase|pwd|secret|token|key|signature|credential)$", re.IGNORECASE)
 _OPENED: Final = re.compile(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
 _SHORTEST: Final = 4
 _BEFORE: Final = 300
@@ -115,6 +110,10 @@ def secrets_said(text: str) -> list[tuple[int, int, str]]:
         value = text[option.start : option.end]
         if is_secret_name(option.name) and _may_be_secret(value):
             found.append((option.start, option.end, value))
+    for start, end in values_set(text):
+        value = text[start:end]
+        if _may_be_secret(value) and any(map(str.isalnum, value)) and not is_about_a_secret(value):
+            found.append((start, end, value))
     found.sort(key=lambda one: (one[0], -one[1]))
     merged: list[tuple[int, int, str]] = []
     for start, end, secret in found:
@@ -144,7 +143,7 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
         annotated = _ANNOTATED.search(before, last)
         name = annotated["name"] if annotated is not None else ""
     # `TOKENS`, `header` and `token_columns` are lists of something else.
-    if not is_secret_name(name) or (listed is not None and _OF_ONE_SECRET.search(name) is None):
+    if not is_secret_name(name) or (listed is not None and not names_one_secret(name)):
         return False
     if " " in said.value.strip() and (sign == ":" or _OF_TEXTS.search(name)):
         # Prose about what has the name.
@@ -152,14 +151,7 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     if sign != ",":
         return True
     # A list of words is none of names and values.
-    call, bracket, arguments = before.rpartition("(")
-    return (
-        found is not None
-        and found["quote"] in ("'", '"')
-        and bool(bracket)
-        and ")" not in arguments
-        and call.rstrip().lower().endswith(_OF_PAIRS)
-    )
+    return found is not None and found["quote"] in ("'", '"') and is_of_pairs(before[: found.start()])
 
 
 def _without_comment(before: str) -> str:
@@ -215,11 +207,13 @@ def _secrets_in(value: str) -> Iterator[tuple[int, int, str]]:
         yield from ((*found.span(), found[0]) for found in pattern.finditer(value))
     for found in (*BEARER.finditer(value), *_BASIC_SAID.finditer(value)):
         yield (*found.span("value"), found["value"])
-    if "=" in value or ":" in value:
+    if "=" in value or ":" in value or "%3" in value:
         for found in PARAMETER.finditer(value):
             if is_secret_parameter(found):
                 yield (*found.span("value"), found["value"])
         yield from _secrets_named(value)
+    if _MAY_NAME.search(value) is not None:
+        yield from _secrets_named_weakly(value)
     if "@" in value and "//" in value:
         for found in _USER_SAID.finditer(value):
             if is_secret_user(found):
@@ -231,14 +225,15 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
     position = 0
     while (named := _SAID_NAME.search(value, position)) is not None:
         position = named.end()
-        if not names_a_secret_of_an_entry(named["name"]):
+        if not names_a_secret_of_an_entry(_unescaped(named["name"])):
             continue
-        if named["sign"] == ":" and (_is_within_an_address(value, named) or _is_heading(value, named)):
+        if named["sign"].startswith(":") and (_is_within_an_address(value, named) or _is_heading(value, named)):
             continue
         if value.startswith("[", position) and _NO_VALUE.match(value, position) is None:
             items, position = items_of_a_list(value, position, partial(_begins_another, value))
-            touching = _TOUCHING.match(value, position)
-            if touching is not None and value[position - 1] == "]":
+            # Looked for behind a bracket alone: else each of many lists within each other would look to the end.
+            touching = _TOUCHING.match(value, position) if value[position - 1] == "]" else None
+            if touching is not None:
                 # `[a]hunter2` is no list.
                 position = touching.end()
                 yield (named.end(), position, value[named.end() : position])
@@ -253,14 +248,59 @@ def _secrets_named(value: str) -> Iterator[tuple[int, int, str]]:
         if found["quoted"] is not None:
             if not _stands_for_another(found["quoted"]) and _TYPE.fullmatch(found["quoted"]) is None:
                 yield (*found.span("quoted"), found["quoted"])
+        elif _is_weak(named) and not _is_made_up(found["value"]):
+            continue
         elif not _is_code(value, found.start("value"), found["value"], named["sign"]):
             yield (*found.span(), found[0])
+
+
+def _is_weak(named: re.Match[str]) -> bool:
+    """Whether words may follow: a name in marks is explained (`` `token`: what it is ``), `::` may say a type."""
+    return (named["marks"][:1] in ("`", "*") and named["marks"] != "") or (named["sign"] == "::" and named[0].endswith("::"))
+
+
+def _secrets_named_weakly(value: str) -> Iterator[tuple[int, int, str]]:
+    """What is said of secret names by what parts words, too (`password is x`): only what is no word."""
+    position = 0
+    while (found := _WEAKLY_SAID.search(value, position)) is not None:
+        name, before, sign = _unescaped(found["name"]), found["before"], found["sign"]
+        position = max(found.end("sign"), found.start() + 1)
+        if (
+            not is_secret_name(name)
+            or (not sign.strip() and not name.startswith("--"))
+            or ((sign == ">") != (before == "<"))
+        ):
+            continue
+        what = "quoted" if found["quoted"] is not None else "value"
+        said = found[what].rstrip(".") if what == "value" else found[what]
+        if what == "quoted" and sign.strip() == "is":
+            is_one = not _stands_for_another(said) and " " not in said
+        else:
+            is_one = _is_made_up(said) or (before == "<" and found["closed"] is not None and _is_secret_item(said))
+        if is_one:
+            start = found.start(what)
+            yield start, start + len(said), said
+            position = start + len(said)
+
+
+def _is_made_up(value: str) -> bool:
+    return (
+        _MADE_UP.fullmatch(value) is not None
+        and _OF_PROSE.fullmatch(value) is None
+        and not _stands_for_another(value)
+        and "(" not in value
+    )
+
+
+def _unescaped(name: str) -> str:
+    """A name as it was before markdown was made of it."""
+    return name.replace("\\", "")
 
 
 def _begins_another(value: str, start: int) -> bool:
     """Whether another secret name begins there, with a value of its own."""
     named = _SAID_NAME.match(value, start)
-    return named is not None and names_a_secret_of_an_entry(named["name"])
+    return named is not None and names_a_secret_of_an_entry(_unescaped(named["name"]))
 
 
 def _is_secret_item(item: str) -> bool:

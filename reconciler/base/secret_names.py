@@ -6,9 +6,10 @@ from typing import Final
 # Where a word begins: also in `storageAccountKey` and `AWSAccessKey`.
 _WORD: Final = r"(?:^|[._-]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])))"
 _SECRET_NAME: Final = re.compile(
-    r"pass(word|wd|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
+    r"pass(word|wd|phrase)|pass[._-](word|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
     rf"|{_WORD}(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key(?![._-]?name)"
     rf"|shared[._-]?access[._-]?(key|signature)(?![._-]?name)|{_WORD}pwd($|[._-])"
+    r"|(^|[._-])(db|database|user|login|admin|root|smtp|ftp|proxy)[._-]?pass$"
     r"|(^|[._-])(sas|pem|certificate|header|headers|cookie)($|[._-])",
     re.IGNORECASE,
 )
@@ -21,10 +22,21 @@ _PAIR_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 
+_OF_ONE: Final = re.compile(
+    r"(password|passwd|pass[._-]?phrase|pass[._-]word|pwd|pass|secret|token|key|signature|credential|authorization)"
+    r"([._-]?(value|plain|text|old|new|default|v?[0-9]+))?$",
+    re.IGNORECASE,
+)
+
 
 def is_secret_name(name: str) -> bool:
     """Whether a setting of that name is likely to hold a secret."""
     return _SECRET_NAME.search(name) is not None and _NO_SECRET.search(name) is None
+
+
+def names_one_secret(name: str) -> bool:
+    """Whether what has that name is likely to be a secret itself: no list of some, nothing about one (`token_columns`)."""
+    return is_secret_name(name) and _OF_ONE.search(name) is not None
 
 
 def names_a_secret_parameter(name: str) -> bool:
