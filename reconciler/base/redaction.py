@@ -16,7 +16,8 @@ within a literal or by one, which is no code; and texts that differ in one stay 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
 Not here: which names say that something is secret (`secret_names`), what is a credential by itself (`credentials`), where a
-text of code says secrets (`said_secrets`, `set_values`, `option_lists`), where secrets are allowed, and that they are warned of (`connectors.catalogue`).
+text of code says secrets (`said_secrets`, `set_values`, `option_lists`), where secrets are allowed, and that they are warned
+of (`connectors.catalogue`).
 """
 
 import re
@@ -38,7 +39,7 @@ from reconciler.base.credentials import (
     is_secret_user,
 )
 from reconciler.base.literals import items_of_a_list
-from reconciler.base.said_secrets import secrets_said
+from reconciler.base.said_secrets import secrets_in_words, secrets_said
 from reconciler.base.secret_names import names_a_secret_of_an_entry, names_a_secret_parameter
 
 MASK: Final = "***"
@@ -146,7 +147,8 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
     """Texts of code with what are credentials wherever they stand replaced, and all else as it is: tokens of well-known
     services, what follows `Bearer`, keys in armour, users and secret parameters of addresses; and what a literal or a
     comment says of a secret name (`'password=x'`), or a secret name is set to (`password = 'hunter2'`, `OPTIONS (password
-    'hunter2')`, `get('password', 'hunter2')`, `upper('hunter2') AS password`). Literals are judged by what they say, escapes and pieces read (`literals`).
+    'hunter2')`, `get('password', 'hunter2')`, `upper('x') AS password`).
+    Literals are judged by what they say, escapes and pieces read (`literals`).
     In all of these texts the same one is replaced by the same mark, another one by another (`***`, `***2`), on each line
     that it had."""
     marks: dict[str, str] = {}
@@ -177,6 +179,17 @@ def masked_in_code(*texts: str) -> tuple[str, ...]:
         return USER.sub(user, text) if "@" in text and "//" in text else text
 
     return tuple(map(replaced, texts))
+
+
+def masked_as_set(name: str, *texts: str) -> tuple[str, ...]:
+    """Expressions that something of that name is set to: as in code that sets it."""
+    before = f"`{name}` = "
+    return tuple(text.removeprefix(before) for text in masked_in_code(*(f"{before}{text}" for text in texts)))
+
+
+def masked_in_words(text: str) -> str:
+    """Words of an author, which are no code: as a comment of code."""
+    return masked_in_code(_without_spans(text, secrets_in_words(text), lambda *_: MASK))[0]
 
 
 def masked_within(value: Any) -> Any:

@@ -114,6 +114,15 @@ def secrets_said(text: str) -> list[tuple[int, int, str]]:
         value = text[start:end]
         if _may_be_secret(value) and any(map(str.isalnum, value)) and not is_about_a_secret(value):
             found.append((start, end, value))
+    return _merged(text, found)
+
+
+def secrets_in_words(text: str) -> list[tuple[int, int, str]]:
+    """Where words of an author, which are no code, say secrets; as `secrets_said`."""
+    return _merged(text, list(_secrets_in(text)))
+
+
+def _merged(text: str, found: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     found.sort(key=lambda one: (one[0], -one[1]))
     merged: list[tuple[int, int, str]] = []
     for start, end, secret in found:

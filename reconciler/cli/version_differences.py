@@ -47,7 +47,8 @@ def _line(line: str) -> str:
 
 def _source(path: str, before: str | None, after: str | None, names: list[str]) -> list[str]:
     """The difference of a file; one that a version does not have is empty there."""
-    old, new = ((text or "").splitlines() for text in (before, after))
+    # Before lines of both are put one after another, or what is said over lines is not known for it.
+    old, new = (text.splitlines() for text in masked_in_code(before or "", after or ""))
     lines = difflib.unified_diff(old, new, f"{names[0]} {path}", f"{names[1]} {path}", lineterm="")
     return [_line(line) for line in lines] or [printable(f"{path}: only the ends of lines differ")]
 

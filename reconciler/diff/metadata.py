@@ -13,6 +13,7 @@ from reconciler.diff.moves import Renames
 from reconciler.diff.recorded import LETTER_CASE, Told, untold_changes
 from reconciler.diff.settings import compare_settings
 from reconciler.diff.weights import NOT_SET, told_values
+from reconciler.diff.wording import told_readers
 from reconciler.project.program.model import Program
 from reconciler.project.program.written_names import respelled_columns
 
@@ -48,7 +49,7 @@ def compare_metadata(applied: Program, desired: Program, told: Told, renames: Re
         if before.descriptions.get(key) != after.descriptions.get(key):
             found.append(MetadataChange(relation.name, "description"))
         if before.used_by.get(key) != after.used_by.get(key):
-            readers = [", ".join(one.used_by.get(key, ())) or "nobody" for one in (before, after)]
+            readers = [told_readers(one.used_by.get(key, ())) for one in (before, after)]
             found.append(MetadataChange(relation.name, "used_by", *readers))
         retentions = [one.relation_retention.get(key, Retention()) for one in (before, after)]
         if retentions[0] != retentions[1]:
@@ -105,7 +106,7 @@ def guards_of_new(applied: Program, desired: Program, renames: Renames) -> Itera
         if key in settings.relation_retention:
             yield MetadataChange(relation.name, "retention", Retention().words, settings.relation_retention[key].words)
         if settings.used_by.get(key):
-            yield MetadataChange(relation.name, "used_by", "nobody", ", ".join(settings.used_by[key]))
+            yield MetadataChange(relation.name, "used_by", "nobody", told_readers(settings.used_by[key]))
 
 
 def _version(pin: Pin | None) -> str:

@@ -32,6 +32,7 @@ from reconciler.connectors.catalogue import on_bootstrap, sink_can_delete
 from reconciler.diff.model import Safeguard, SafeguardLoosened
 from reconciler.diff.moves import Renames
 from reconciler.diff.weights import in_force
+from reconciler.diff.wording import told_readers
 from reconciler.project.program.model import Connector, Program
 
 
@@ -78,7 +79,7 @@ def _of_relations(applied: Program, desired: Program, renames: Renames) -> Itera
                 yield SafeguardLoosened(Safeguard.RETENTION, name, kept[0].words, kept[1].words)
         readers = before.used_by.get(former, ()), after.used_by.get(key, ())
         if not set(readers[0]) <= set(readers[1]):
-            yield SafeguardLoosened(Safeguard.USED_BY, name, *(", ".join(one) or "nobody" for one in readers))
+            yield SafeguardLoosened(Safeguard.USED_BY, name, *map(told_readers, readers))
 
 
 def _of_connectors(applied: Program, desired: Program, renames: Renames) -> Iterator[SafeguardLoosened]:

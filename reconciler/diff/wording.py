@@ -3,11 +3,12 @@
 What users wrote stands in these clauses, made printable (`reconciler.base.printing`).
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.base.printing import printable
-from reconciler.base.redaction import MASK, masked_in_code
+from reconciler.base.redaction import MASK, masked_as_set, masked_in_words
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import (
     Cause,
@@ -47,7 +48,7 @@ def _describe_cause(cause: Cause) -> str:
     match cause:
         case ColumnAdded():
             required = "" if cause.nullable else " NOT NULL"
-            default = "" if cause.default is None else f" DEFAULT {masked_in_code(cause.default)[0]}"
+            default = "" if cause.default is None else f" DEFAULT {masked_as_set(cause.column, cause.default)[0]}"
             return f"column {cause.column} {cause.type}{required}{default} added"
         case ColumnRemoved():
             return f"column {cause.column} {cause.type} removed"
@@ -56,7 +57,7 @@ def _describe_cause(cause: Cause) -> str:
         case ColumnRetyped():
             return f"type of column {cause.column} changed from {cause.applied} to {cause.desired}"
         case DefaultChanged():
-            masked = masked_in_code(cause.applied or "", cause.desired or "")
+            masked = masked_as_set(cause.column, cause.applied or "", cause.desired or "")
             sides = (one if of is not None else None for one, of in zip(masked, (cause.applied, cause.desired), strict=True))
             return f"default of column {cause.column} {_replaced(*sides)}"
         case LatenessChanged():
@@ -103,6 +104,11 @@ _STORAGE_CHANGED = {
     True: "it is stored from now on, for its output, and computed again it need not be the same",
     False: "it is stored no more, as it has no output, and computed again it need not be the same",
 }
+
+
+def told_readers(readers: Sequence[str]) -> str:
+    """Who reads a relation from outside, in the author's words, without what they say of secrets; `nobody` for none."""
+    return ", ".join(map(masked_in_words, readers)) or "nobody"
 
 
 def describe_difference(difference: SettingDifference) -> str:

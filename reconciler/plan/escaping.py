@@ -8,6 +8,7 @@ readable; whatever is of the second sort can't begin a part, end one, or call an
 import re
 
 from reconciler.base.printing import printable
+from reconciler.base.redaction import masked_in_code
 
 # Underscores and hyphens only within words: elsewhere they emphasise, rule lines, or begin lists.
 _PLAIN = re.compile(r"(?!.*(?:www\.|ftp:|https?:|mailto:|xmpp:|GH-\d|:[\w-]+:))[\w ,.:;()'/→…·%?-]*", re.IGNORECASE)
@@ -17,7 +18,7 @@ _IN_CODE = re.compile(r"[\w ,.:;()'/→…·%?=<>+!\"${}\[\]@#*^~-]+")
 
 def inline(text: str) -> str:
     """A text within a paragraph, list item or table cell."""
-    text = printable(text)
+    text = _shown(text)
     if _PLAIN.fullmatch(text) and not _EDGE.search(text) and _is_tame(text):
         return text
     return code(text)
@@ -25,7 +26,7 @@ def inline(text: str) -> str:
 
 def code(text: str) -> str:
     """A text as inline code; empty for nothing."""
-    text = printable(text)
+    text = _shown(text)
     if not text:
         return ""
     if _IN_CODE.fullmatch(text) and text == text.strip():
@@ -47,6 +48,11 @@ def fenced(lines: list[str], language: str) -> str:
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{body}\n{fence}"
+
+
+def _shown(text: str) -> str:
+    # Before it is escaped: after that no name is known by its letters.
+    return printable(masked_in_code(text)[0])
 
 
 def _is_tame(text: str) -> bool:

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, get_args
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.redaction import masked_as_set, masked_in_code
 from reconciler.diff.model import (
     Cause,
     ColumnAdded,
@@ -167,10 +167,10 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
             case _:
                 value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
     match cause:
-        case ColumnAdded(default=str(default)):
-            [value["default"]] = masked_in_code(default)
-        case DefaultChanged(applied=applied, desired=desired):
-            masked = masked_in_code(applied or "", desired or "")
+        case ColumnAdded(column=column, default=str(default)):
+            [value["default"]] = masked_as_set(column, default)
+        case DefaultChanged(column=column, applied=applied, desired=desired):
+            masked = masked_as_set(column, applied or "", desired or "")
             value["applied"], value["desired"] = (
                 text if of is not None else None for text, of in zip(masked, (applied, desired), strict=True)
             )

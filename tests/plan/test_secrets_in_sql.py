@@ -1,11 +1,13 @@
 """Of secrets in SQL no form of a plan shows any, and each shows that one changed."""
 
+import html
 import re
 
 import pytest
 from hypothesis import given, settings
 
 from reconciler.diff.model import MetadataChange
+from reconciler.plan.escaping import code, inline
 from reconciler.plan.text_form import query_difference
 from reconciler.plan.words import describe_metadata
 from reconciler.project.manifest.read import read_manifest
@@ -112,3 +114,46 @@ def test_that_what_is_not_shown_changed_is_said_where_nothing_else_did(applied: 
 def test_two_values_that_may_not_be_shown_do_not_look_alike() -> None:
     assert describe_metadata(MetadataChange("shop", "spark.some.key", "***", "***")) == "spark.some.key of shop (not shown)"
     assert describe_metadata(MetadataChange("t", "protect", "false", "true")) == "protect of t: false → true"
+
+
+SECRET = "hunter2Zq9"
+TABLE = "CREATE TABLE t (id BIGINT);"
+VIEW = "CREATE MATERIALIZED VIEW v AS SELECT id FROM t;"
+SELECT = f"{TABLE}\nCREATE MATERIALIZED VIEW v AS\n"
+USED_BY = f"spec: {{views: {{v: {{used_by: ['the board, password={SECRET}', 'the password is {SECRET}']}}}}}}"
+PLACES: dict[str, tuple[str, str]] = {
+    # SQL, and what else the pipeline's file says.
+    "the default of a column": (f"CREATE TABLE t (id BIGINT, password STRING DEFAULT '{SECRET}');\n{VIEW}", ""),
+    "a default within calls": (f"CREATE TABLE t (id BIGINT, password STRING DEFAULT lower(trim('{SECRET}')));\n{VIEW}", ""),
+    "the comment of a column": (f"CREATE TABLE t (id BIGINT COMMENT 'the password is {SECRET}');\n{VIEW}", ""),
+    "a column of a view": (f"{SELECT}SELECT id, upper('{SECRET}') AS password FROM t;", ""),
+    "a CASE of a view": (f"{SELECT}SELECT id, CASE WHEN id = 1 THEN '{SECRET}' END AS `password` FROM t;", ""),
+    "a literal of a view": (f"{SELECT}SELECT id, 'password=%{SECRET}%' AS a FROM t;", ""),
+    "a comment in a view": (f"{SELECT}-- pass\\_word:: {SECRET}\nSELECT id + 1 AS id FROM t;", ""),
+    "used_by": (f"{TABLE}\n{VIEW}", USED_BY),
+    "used_by of what is changed": (f"{TABLE}\n{VIEW.replace('id FROM', 'id AS a FROM')}", USED_BY),
+}
+
+
+def pipeline(sql: str, spec: str) -> Snapshot:
+    yaml = f"apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {{name: shop}}\n{spec}\n"
+    found = read_manifest("shop", {"shop/pipeline.yaml": yaml, "shop/p.sql": sql}, {})
+    assert found.manifest is not None, found.diagnostics
+    return take_snapshot(compile_program(found.manifest).program)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_a_secret_is_said_no_form_shows_it(place: str) -> None:
+    none = pipeline(f"{TABLE}\n{VIEW}", "")
+    one = pipeline(*PLACES[place])
+    other = pipeline(*(text.replace(SECRET, f"other{SECRET}") for text in PLACES[place]))
+    for sides in ((none, one), (one, none), (None, one), (one, None), (one, other), (other, one)):
+        for plan, text in shown(*sides):
+            # The plan itself has the texts: that is how it has a digest.
+            assert SECRET not in text or text == repr(plan)
+
+
+def test_what_markdown_escapes_was_masked_before() -> None:
+    for form in (inline, code):
+        assert SECRET not in form(f"a | password = upper('{SECRET}')")
+        assert "***" in html.unescape(form(f"a | password = upper('{SECRET}')"))

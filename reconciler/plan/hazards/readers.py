@@ -24,6 +24,7 @@ from reconciler.diff.model import (
     RelationChange,
     RelationKind,
 )
+from reconciler.diff.wording import told_readers
 from reconciler.plan.hazards.types import Retyped, retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program
@@ -90,7 +91,7 @@ def readers_lose(
             losses = [_Loss(f"was called {change.renamed_from}"), *losses]
         readers = sorted({*named, *(one.view for one in views if any(loss.hurts(one) for loss in losses))})
         if readers and losses:
-            subject = f"{change.kind.value} {change.name}, which {', '.join(readers)} {_read(readers)},"
+            subject = f"{change.kind.value} {change.name}, which {told_readers(readers)} {_read(readers)},"
             yield Hazard("H915", change.name, f"{subject} {'; '.join(loss.words for loss in losses)}", tuple(readers))
 
 
