@@ -1,0 +1,182 @@
+"""Where `file_output` writes: a folder that holds one folder an emission, and how one of these comes to count.
+
+- A folder is complete when its `_SUCCESS` is there, which holds what was counted and the emission's id as JSON. A repeat
+  leaves a complete folder as it is, and writes an incomplete one anew: exactly once. A complete one of another emission, or
+  anything of a later one of the same connector, is X756.
+- A driver that was taken over while it wrote may go on beside whoever writes the same emission now. So each has a folder of
+  its own, and one act decides whose counts; the other one's goes. Which act that is depends on where the folder lies:
+  `local_place`, `store_place`.
+- Where a later emission of the same connector stands, nothing of an earlier one comes any more: it may have been emptied
+  away, or dropped by a seek.
+- A try that fails takes away what it wrote, unless the file that says that it counts may still come. What else was left, by
+  a process that was killed, goes with the next emission.
+- Emptying the sink removes the folders of earlier emissions just before the new one is complete.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import AnotherEmission, EngineError
+from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.repeats import ID, another_emission, is_of
+from reconciler.engine.spark.locations import hadoop_path, spark_location
+
+MARKER = "_SUCCESS"
+TAKEN = "-taken"
+FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
+HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
+_TEXT = ".txt"
+_HIDDEN = re.compile(rf"\.{FOLDER.pattern}")
+_LATER = re.compile(rf"{FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){TAKEN}")
+_COUNTS = ("inserted", "deleted", "dropped")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of an emission that is complete, or about to be: what was counted, and its id; empty where an earlier
+    version kept none."""
+
+    emitted: Emitted
+    id: str
+
+    @staticmethod
+    def read(said: JsonObject) -> "Kept":
+        inserted, deleted, dropped = (said.get(key, 0) for key in _COUNTS)
+        return Kept(Emitted(inserted, deleted, dropped=dropped), str(said.get(ID, "")))
+
+    def told(self) -> JsonObject:
+        """As it is written."""
+        made = self.emitted
+        counts: JsonObject = {"inserted": made.inserted, "deleted": made.deleted, "dropped": made.dropped}
+        return {**counts, ID: self.id} if self.id else counts
+
+
+class FilePlace:
+    """The folder that a connector writes to, for one emission."""
+
+    def __init__(self, session: SparkSession, path: str, emission: Emission) -> None:
+        self._session = session
+        self._path = path
+        self._emission = emission
+        self._may_count = False
+        self._files, self._root = hadoop_path(session, path)
+
+    def marker(self, folder: str) -> Kept | None:
+        """What the marker of a folder says; None where it is not complete."""
+        text = self._text(f"{folder}/{MARKER}")
+        # An earlier version that was killed while it wrote one left it empty.
+        return Kept.read(self._read(f"{folder}/{MARKER}", text)) if text else None
+
+    def _read(self, name: str, text: str) -> JsonObject:
+        """What a file of ours says. Raises EngineError where it says nothing that can be read."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(found.get(key, 0), int) for key in _COUNTS):
+            raise self._unreadable(name)
+        return found
+
+    def _unreadable(self, name: str) -> EngineError:
+        message = f"connector {self._emission.connector}: {self._path}/{name} can't be read: it says nothing of an emission"
+        return EngineError(
+            "X700", message, "who wrote it was stopped half-way: remove it; what is not complete is written anew"
+        )
+
+    @contextmanager
+    def kept_only_if_it_may_count(self, own: str) -> Iterator[None]:
+        """While an emission is written to `own`: what a failure leaves there goes, unless it may still come to count."""
+        try:
+            yield
+        except Exception:
+            if not self._may_count:
+                # What failed is what is to be told.
+                with suppress(Exception):
+                    self._files.delete(self._at(own), True)
+            raise
+
+    def require_nothing_later(self, name: str) -> None:
+        """Raises AnotherEmission where the connector has written an emission already that comes after this one."""
+        if self._emission.id and self._last(name) > self._emission.transaction.version:
+            raise self._another(name)
+
+    def require_a_repeat(self, name: str, kept: Kept) -> None:
+        """Raises AnotherEmission unless what is kept under the emission's number is of this one."""
+        if not is_of(self._emission, kept.id):
+            raise self._another(name)
+
+    def _another(self, name: str) -> AnotherEmission:
+        return another_emission(self._emission, self._path, self._last(name))
+
+    def _last(self, name: str) -> int:
+        """The last number of the connector's emissions that anything here is of; this one's where there is no later."""
+        own = FOLDER.fullmatch(name)
+        assert own is not None
+        last = int(own["serial"])
+        for one in self._names():
+            found = _LATER.fullmatch(one)
+            if found is not None and own["letters"] in (found["letters"], found["of_letters"]):
+                last = max(last, int(found["serial"] or found["of_serial"]))
+        return last
+
+    def call_by_format(self, folder: str, name: str) -> None:
+        """Spark writes lines as text and calls the files so: give them the name of what they hold."""
+        for status in self._files.listStatus(self._at(folder)):
+            file = str(status.getPath().getName())
+            if file.startswith("part-") and file.endswith(_TEXT):
+                told = self._at(f"{folder}/{file.removesuffix(_TEXT)}.{name}")
+                if not self._files.rename(status.getPath(), told):
+                    raise EngineError("X700", f"{self._path}/{folder}/{file} could not be renamed", HINT)
+
+    def _empty_before(self, name: str, kept: str = "") -> None:
+        """Remove the folders of earlier emissions, and of other connectors. Later ones of this one are another's work."""
+        own = FOLDER.fullmatch(name)
+        assert own is not None
+        for folder in self._names():
+            found = FOLDER.fullmatch(folder)
+            is_later = found is not None and found["letters"] == own["letters"] and found["serial"] > own["serial"]
+            if found is not None and folder != kept and not is_later:
+                self._files.delete(self._at(folder), True)
+
+    def _drop_hidden(self, name: str, names: list[str]) -> None:
+        """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
+        for folder, _ in earlier_of(_HIDDEN, name, names):
+            self._files.delete(self._at(folder), True)
+
+    def _names(self) -> list[str]:
+        if not self._files.exists(self._root):
+            return []
+        return [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
+
+    def _text(self, name: str) -> str | None:
+        path = self._at(name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return str(self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _at(self, name: str) -> Any:
+        return self._jvm().org.apache.hadoop.fs.Path(spark_location(f"{self._path}/{name}"))
+
+    def _jvm(self) -> Any:
+        return self._session._jvm
+
+
+def earlier_of(pattern: re.Pattern[str], name: str, names: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """Those among the names that are folders of earlier emissions of the same connector."""
+    own = FOLDER.fullmatch(name)
+    assert own is not None
+    for folder in names:
+        found = pattern.fullmatch(folder)
+        if found is not None and found["letters"] == own["letters"] and found["serial"] < own["serial"]:
+            yield folder, found
