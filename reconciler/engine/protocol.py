@@ -8,7 +8,7 @@ a staging folder that is complete is not built again, a write marked with a tran
 Two implementations share the tests in tests/engine/contract.py: `engine.spark` and `testing.recording`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -16,6 +16,13 @@ from reconciler.base.digest import JsonObject
 from reconciler.engine.stored import ColumnType as ColumnType
 from reconciler.engine.stored import FailedCalls as FailedCalls
 from reconciler.engine.stored import Transaction as Transaction
+
+Check = Callable[[], None]
+"""Raises where another process has taken over what this one works on: then this one writes nothing more."""
+
+
+def unchecked() -> None:
+    """The check where nobody takes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +319,9 @@ class Engine(Protocol):
         """Run an INSERT or DELETE, once."""
         ...
 
-    def emit(self, emission: Emission) -> Emitted:
-        """Write a view's changes through an output connector: once where the sink can tell, else at least once."""
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
+        """Write a view's changes through an output connector: once where the sink can tell, else at least once. What is to
+        be written may take long to compute, so `check` is asked again just before anything of it is there."""
         ...
 
     def select(self, selection: Selection) -> Rows:

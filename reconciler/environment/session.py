@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.base.boundaries import Boundary, no_boundary
-from reconciler.engine.protocol import Engine
+from reconciler.engine.protocol import Check, Engine, unchecked
 from reconciler.environment.progress import Progress
 
 
@@ -20,4 +20,4 @@ class Session:
     boundary: Boundary = no_boundary
     report: Callable[[Progress], None] = lambda progress: None
     clock: Callable[[], float] = time.monotonic
-    check: Callable[[], None] = lambda: None
+    check: Check = unchecked

@@ -131,7 +131,7 @@ def emit_pinned(
     leave_out: Collection[str] = (),
 ) -> tuple[Head, tuple[EmissionResult, ...]]:
     """Write what is pinned, output by output, but for those that `leave_out` names (qualified names, any letter case).
-    The session's check is asked before each, and when a sink has another's.
+    The session's check is asked before each emission, again before anything of it is there, and when the sink has another's.
 
     The head comes back with what was written ticked off; the caller writes it with whatever it writes next. What the
     engine refuses is in the results and stays pinned.
@@ -148,7 +148,7 @@ def emit_pinned(
         started = session.clock()
         try:
             with places_told(target, pipeline):
-                emitted = session.engine.emit(emission)
+                emitted = session.engine.emit(emission, session.check)
         except EngineError as error:
             if isinstance(error, AnotherEmission):
                 # Or this process was taken over, and the sink has what its successor sent.

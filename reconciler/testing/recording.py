@@ -23,6 +23,7 @@ from reconciler.engine.files import changed, files_of, local_file, local_listing
 from reconciler.engine.protocol import (
     Available,
     Built,
+    Check,
     ColumnType,
     Emission,
     Emitted,
@@ -41,6 +42,7 @@ from reconciler.engine.protocol import (
     Vacuum,
     ViewBuild,
     Written,
+    unchecked,
 )
 from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.statement import Insert, read_statement
@@ -158,9 +160,9 @@ class RecordingEngine:
             return self._write(target, statement.transaction, lambda: inserted(parsed, target))
         return self._delete(target, statement.transaction, deleted(parsed, target))
 
-    def emit(self, emission: Emission) -> Emitted:
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
         self._record(emission)
-        return self.sinks.emit(self.writer, emission)
+        return self.sinks.emit(self.writer, emission, check)
 
     def select(self, selection: Selection) -> Rows:
         self._record(selection)

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.engine.protocol import Emission, Emitted, StoredSource
+from reconciler.engine.protocol import Check, Emission, Emitted, StoredSource
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.testing.tables import Contents, Row, Writer
@@ -35,7 +35,7 @@ class Sinks:
     messages: dict[str, list[Message]] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
 
-    def emit(self, writer: Writer, emission: Emission) -> Emitted:
+    def emit(self, writer: Writer, emission: Emission, check: Check) -> Emitted:
         """Write an emission to its sink."""
         if emission.connector in self.failing:
             raise EngineError("X750", f"connector {emission.connector}: its sink can't be reached")
@@ -46,6 +46,7 @@ class Sinks:
         after = _contents(writer, emission.after)
         before = _contents(writer, emission.before) if emission.before is not None else None
         deleted, inserted = difference(before.rows if before is not None else (), after.rows)
+        check()
         if transport["name"] == "delta_table_output":
             return _to_table(writer, str(transport["config"]["uri"]), emission, after, deleted, inserted)
         if transport["name"] not in ("kafka_output", "file_output"):

@@ -14,7 +14,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.schema_files import schema
 from reconciler.base.secret_values import forget_secrets
-from reconciler.engine.protocol import Available, Emission, Emitted
+from reconciler.engine.protocol import Available, Check, Emission, Emitted, unchecked
 from reconciler.engine.secrets import resolved
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.command_line import CommandLine
@@ -34,7 +34,7 @@ class Quoting(RecordingEngine):
     def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
         raise self._refused(connector, settings)
 
-    def emit(self, emission: Emission) -> Emitted:
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
         raise self._refused(emission.connector, emission.settings)
 
     def _refused(self, connector: str, settings: JsonObject) -> EngineError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.errors import AnotherEmission, EngineError
+from reconciler.base.errors import AnotherEmission, EngineError, LeaseHeld
 from reconciler.engine.protocol import ColumnType, Emission, Engine, StoredSource, TableTarget, Transaction
 from tests.engine.contract import Storage, change
 
@@ -131,6 +131,25 @@ class EmitContract:
         assert storage.version(str(sink)) == 1
         engine.emit(emission(view, sink, 2, 3, 4))
         assert storage.version(str(sink)) == 2, "one with a higher number comes through"
+
+    @pytest.mark.parametrize("replaces", [False, True])
+    def test_whoever_was_taken_over_while_it_computed_writes_nothing(
+        self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path, replaces: bool
+    ) -> None:
+        """Another output may write there by now, which the transactions of this one say nothing of."""
+        sink = tmp_path / "sink"
+
+        def check() -> None:
+            raise LeaseHeld("A503", "another process took it over")
+
+        for version in (None, 0):
+            assert storage.version(str(sink)) == version
+            late = emission(view, sink, None if replaces else version, 2, 2, replaces=replaces)
+            with pytest.raises(LeaseHeld):
+                engine.emit(late, check)
+            assert storage.version(str(sink)) == version
+            anew = replace(emission(view, sink, None, 1, 9), transaction=Transaction("reconcile/emit/shop/v.lake/2", 9))
+            engine.emit(anew)
 
     def test_whoever_comes_late_with_what_was_sent_finds_it(
         self, engine: Engine, storage: Storage, view: TableTarget, tmp_path: Path

@@ -13,12 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from reconciler.base.errors import AnotherEmission, EngineError
+from reconciler.base.errors import AnotherEmission, EngineError, LeaseHeld
 from reconciler.engine.protocol import Emission, Engine, InlineSource, StoredSource, TableTarget, Transaction, ViewBuild
+from reconciler.engine.spark.commits import latest_version
 from reconciler.engine.spark.emit.files import told_of_others
 from reconciler.engine.spark.emit.messages import require_writable
+from reconciler.engine.spark.locations import HadoopFolder
 from tests.engine.emit_contract import EmitContract, emission
 from tests.engine.engines import DeltaStorage
+from tests.engine.java_calls import calls_into_java
 from tests.small_disk import small_disk
 
 pytestmark = pytest.mark.spark
@@ -409,6 +412,83 @@ def test_who_comes_late_leaves_the_folders_of_an_output_that_was_made_anew(versi
     assert versions.engine.emit(late).reused
     assert sink.complete() == [made]
     assert made[:2] == "09"
+
+
+@dataclass
+class TakenOver:
+    """The check of a process that another one takes over, and writes, when it asks for the `at`-th time. `is_told` at once;
+    else it had asked a moment before."""
+
+    at: int
+    act: Callable[[], object]
+    is_told: bool
+    asked: int = 0
+
+    def __call__(self) -> None:
+        self.asked += 1
+        if self.asked == self.at:
+            self.act()
+        if self.asked > self.at or (self.is_told and self.asked == self.at):
+            raise LeaseHeld("A503", "another process took it over")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("replaces", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_who_was_taken_over_removes_nothing_of_an_output_that_was_made_anew(
+    versions: Versions, sink: Sink, replaces: bool, is_told: bool
+) -> None:
+    """Whenever that happens; and once it is told, nothing that it wrote comes to count."""
+    before = sink.emission(versions.emission(None, "SELECT 0 AS a", 4))
+    made = sink.emission(replace(versions.emission(None, "SELECT 1 AS a", 5), replaces=replaces))
+    anew = sink.emission(versions.emission(None, "SELECT 2 AS a", 9))
+    anew = replace(anew, transaction=Transaction("reconcile/emit/shop/v.lake/2", 9))
+    places = 0
+    while True:
+        shutil.rmtree(sink.path, ignore_errors=True)
+        sink.path.mkdir()
+        versions.engine.emit(before)
+        late = TakenOver(places + 1, lambda: versions.engine.emit(anew), is_told)
+        try:
+            versions.engine.emit(made, late)
+        except LeaseHeld:
+            assert late.asked >= late.at
+        if late.asked < late.at:
+            break
+        places += 1
+        found = [one[:2] for one in sink.complete()]
+        assert "09" in found
+        assert not is_told or "05" not in found
+    assert places >= 1, "before anything of it is there"
+
+
+def test_a_sink_of_many_emissions_is_listed_in_few_calls(versions: Versions, sink: Sink) -> None:
+    """Each call into Java takes as long as a hundred entries of a folder."""
+    made = [sink.emission(versions.emission(None, f"SELECT {n} AS a", n)) for n in (1, 4_001)]
+    versions.engine.emit(made[0])
+    (first,) = folders(sink.path)
+    for serial in range(2, 4_001):
+        (sink.path / f"{serial:020d}{first.name[20:]}").mkdir()
+        (sink.path / f".{serial:020d}{first.name[20:29]}-taken").touch()
+    with calls_into_java() as calls:
+        versions.engine.emit(made[1])
+    assert len(calls) < 2_000
+
+
+def test_a_log_with_many_entries_is_listed_in_few_calls(versions: Versions, tmp_path: Path) -> None:
+    """Each write to a table in a store looks for the newest commits."""
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    for version in range(500):
+        (log / f"{version:020d}.json").touch()
+        (log / f"{version:020d}.crc").touch()
+    versions.source("SELECT 1 AS a")
+    session = SparkSession.active().newSession()
+    session.conf.set("fs.viewfs.mounttable.tests.link./t", (tmp_path / "t").as_uri())
+    there, empty = HadoopFolder(session, "viewfs://tests/t"), HadoopFolder(session, "viewfs://tests/t/_delta_log")
+    with calls_into_java() as calls:
+        assert latest_version(there) == 499
+        assert latest_version(empty) is None
+    assert len(calls) < 200
 
 
 def test_a_file_in_the_place_of_a_folder_stays_and_is_told(versions: Versions, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted, unchecked
 from reconciler.environment.session import Session
 from reconciler.registry.model import Sending
 from reconciler.run.pace import Pace
@@ -37,14 +37,14 @@ class LooksAtTheHead(RecordingEngine):
     pinned: Callable[[], Sending | None] = lambda: None
     looked: list[tuple[Sending, Sending | None]] = field(default_factory=list)
 
-    def emit(self, emission: Emission) -> Emitted:
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
         before = None if emission.before is None else emission.before.version
         asked = Sending(
             before, emission.after.version, emission.replaces, emission.step, emission.transaction.version, emission.id
         )
         self.looked.append((asked, self.pinned()))
         # Not by super(): a dataclass with slots is another class than the one that a method was written in.
-        return RecordingEngine.emit(self, emission)
+        return RecordingEngine.emit(self, emission, check)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
-from reconciler.engine.protocol import Available, Emission, Emitted
+from reconciler.engine.protocol import Available, Check, Emission, Emitted, unchecked
 from reconciler.environment.session import Session
 from reconciler.registry.protocol import Registry
 from reconciler.run.pace import Pace
@@ -247,10 +247,10 @@ class AfterAnEmission(RecordingEngine):
 
     registry: Unreachable | None = None
 
-    def emit(self, emission: Emission) -> Emitted:
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
         if self.registry is not None and not self.sinks.messages:
             self.registry.times = 1
-        return super().emit(emission)
+        return super().emit(emission, check)
 
 
 def test_what_was_sent_before_the_registry_was_lost_is_neither_sent_nor_counted_again(tmp_path: Path) -> None:

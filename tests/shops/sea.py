@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted, unchecked
 from reconciler.environment.observer import Observer
 from reconciler.environment.session import Session
 from reconciler.run.pace import Pace
@@ -55,8 +55,8 @@ class HalfWriting(RecordingEngine):
 
     breaking: set[str] = field(default_factory=set)
 
-    def emit(self, emission: Emission) -> Emitted:
-        emitted = RecordingEngine.emit(self, emission)
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
+        emitted = RecordingEngine.emit(self, emission, check)
         if emission.connector in self.breaking:
             given = self.sinks.messages.get(emission.connector)
             if given:

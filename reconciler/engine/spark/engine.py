@@ -15,6 +15,7 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import (
     Available,
     Built,
+    Check,
     Emission,
     Emitted,
     Ingestion,
@@ -25,6 +26,7 @@ from reconciler.engine.protocol import (
     Vacuum,
     ViewBuild,
     Written,
+    unchecked,
 )
 from reconciler.engine.spark import emit, ingest, selection, statements, tables, vacuuming, views
 from reconciler.engine.spark.failures import jvm_watched
@@ -62,9 +64,9 @@ class SparkEngine:
         with self._watched():
             return statements.execute(self._spark, statement)
 
-    def emit(self, emission: Emission) -> Emitted:
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
         with self._watched():
-            return emit.emit(self._spark, emission)
+            return emit.emit(self._spark, emission, check)
 
     def select(self, selection_: Selection) -> Rows:
         with self._watched():

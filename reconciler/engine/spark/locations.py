@@ -4,6 +4,7 @@ A location without scheme, or with `file:`, is local, whatever Hadoop's default 
 a JVM; that keeps "nothing new", "already done" and removing cheap.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Folder(Protocol):
         ...
 
     def names(self, below: str) -> list[str]:
-        """The names of the files in a sub-folder, sorted; none when it does not exist."""
+        """The names of what is in a sub-folder, sorted; none when it does not exist."""
         ...
 
     def remove(self) -> None:
@@ -81,7 +82,7 @@ class LocalFolder:
 
     def names(self, below: str) -> list[str]:
         try:
-            return sorted(entry.name for entry in (self.path / below).iterdir() if entry.is_file())
+            return sorted(os.listdir(self.path / below))
         except FileNotFoundError:
             return []
 
@@ -113,10 +114,7 @@ class HadoopFolder:
         return str(read)
 
     def names(self, below: str) -> list[str]:
-        files, path = self._open(below)
-        if not files.exists(path):
-            return []
-        return sorted(str(status.getPath().getName()) for status in files.listStatus(path) if status.isFile())
+        return sorted(names_in(self.session, *self._open(below)))
 
     def remove(self) -> None:
         for name in (_LOG, ""):
@@ -134,6 +132,17 @@ def folder(location: str, sessions: Sessions) -> Folder:
     """The folder at a location; `sessions` is asked for Spark only when it is not local."""
     path = local_path(location)
     return LocalFolder(path) if path is not None else HadoopFolder(sessions(), location)
+
+
+def names_in(session: SparkSession, files: Any, path: Any) -> list[str]:
+    """The names of what is in a folder of one of Hadoop's file systems; none where there is no folder. All come in one call:
+    logs and sinks have many entries, and a call into Java takes longer than a store needs for one."""
+    if not files.exists(path):
+        return []
+    java: Any = session._jvm
+    paths = java.org.apache.hadoop.fs.FileUtil.stat2Paths(files.listStatus(path))
+    joined = str(java.scala.collection.immutable.ArraySeq.unsafeWrapArray(paths).mkString("\0"))
+    return [one.rpartition("/")[2] for one in joined.split("\0")] if joined else []
 
 
 def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:

@@ -8,25 +8,25 @@
 """
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted, unchecked
 from reconciler.engine.spark.emit import delta_table, files, kafka
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
 
 
-def emit(sessions: Sessions, emission: Emission) -> Emitted:
-    """Write one emission. Raises EngineError; then it may be asked for again."""
+def emit(sessions: Sessions, emission: Emission, check: Check = unchecked) -> Emitted:
+    """Write one emission. Raises EngineError; then it may be asked for again. What `check` raises goes through."""
     with translated(f"connector {emission.connector}", of_connector=True):
-        return _emit(sessions, emission)
+        return _emit(sessions, emission, check)
 
 
-def _emit(sessions: Sessions, emission: Emission) -> Emitted:
+def _emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
     match emission.settings["transport"]["name"]:
         case "delta_table_output":
-            return delta_table.emit(sessions, emission)
+            return delta_table.emit(sessions, emission, check)
         case "kafka_output":
-            return kafka.emit(sessions, emission)
+            return kafka.emit(sessions, emission, check)
         case "file_output":
-            return files.emit(sessions, emission)
+            return files.emit(sessions, emission, check)
         case name:
             raise EngineError("X716", f"connector {emission.connector}: the engine has no output transport {name!r}")

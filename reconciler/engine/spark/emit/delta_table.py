@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
@@ -29,7 +29,7 @@ from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_lo
 from reconciler.engine.spark.transactions import carried, last_version
 
 
-def emit(sessions: Sessions, emission: Emission) -> Emitted:
+def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
     """Bring the sink to what the view holds, once."""
     config = resolved(emission.settings)["transport"]["config"]
     location = str(config["uri"])
@@ -50,6 +50,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
             overwrites = not exists or emission.replaces or mode == "truncate"
             reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)
             require_outside_of_warehouses(emission, location)
+            check()
             with carried(session, emission.transaction, {**emission.commit, **what_is_kept(emission)}):
                 if reshapes:
                     _put(found.after, location, overwrites=True)

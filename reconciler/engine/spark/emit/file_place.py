@@ -10,21 +10,24 @@
   away, or dropped by a seek.
 - A try that fails takes away what it wrote, unless the file that says that it counts may still come. What else was left, by
   a process that was killed, goes with the next emission.
-- Emptying the sink removes the folders of earlier emissions just before the new one is complete.
+- Emptying the sink removes the folders of earlier emissions just before the new one is complete, of other outputs, too. It
+  removes what was there when this process was last sure that nobody had taken over. So a driver that comes late removes
+  nothing of an output that was made anew since.
+- The folder has an entry for each emission that ever was. So it is listed a fixed number of times, each time in one call.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import ID, another_emission, is_of
 from reconciler.engine.spark.locations import hadoop_path, spark_location
 
@@ -59,14 +62,17 @@ class Kept:
 
 
 class FilePlace:
-    """The folder that a connector writes to, for one emission."""
+    """The folder that a connector writes to, for one emission. `check` raises where this process was taken over; `found` is
+    what was there when the emission was begun."""
 
-    def __init__(self, session: SparkSession, path: str, emission: Emission) -> None:
+    def __init__(self, session: SparkSession, path: str, emission: Emission, check: Check) -> None:
         self._session = session
         self._path = path
         self._emission = emission
+        self._check = check
         self._may_count = False
         self._files, self._root = hadoop_path(session, path)
+        self.found: Final = self._names()
 
     def marker(self, folder: str) -> Kept | None:
         """What the marker of a folder says; None where it is not complete."""
@@ -102,9 +108,10 @@ class FilePlace:
                     self._files.delete(self._at(own), True)
             raise
 
-    def require_nothing_later(self, name: str) -> None:
-        """Raises AnotherEmission where the connector has written an emission already that comes after this one."""
-        if self._emission.id and self._last(name) > self._emission.transaction.version:
+    def require_nothing_later(self, name: str, names: Collection[str]) -> None:
+        """Raises AnotherEmission where the connector has written an emission already that comes after this one. `names` are
+        what is there."""
+        if self._emission.id and _last(name, names) > self._emission.transaction.version:
             raise self._another(name)
 
     def require_a_repeat(self, name: str, kept: Kept) -> None:
@@ -113,18 +120,7 @@ class FilePlace:
             raise self._another(name)
 
     def _another(self, name: str) -> AnotherEmission:
-        return another_emission(self._emission, self._path, self._last(name))
-
-    def _last(self, name: str) -> int:
-        """The last number of the connector's emissions that anything here is of; this one's where there is no later."""
-        own = FOLDER.fullmatch(name)
-        assert own is not None
-        last = int(own["serial"])
-        for one in self._names():
-            found = _LATER.fullmatch(one)
-            if found is not None and own["letters"] in (found["letters"], found["of_letters"]):
-                last = max(last, int(found["serial"] or found["of_serial"]))
-        return last
+        return another_emission(self._emission, self._path, _last(name, self._names()))
 
     def call_by_format(self, folder: str, name: str) -> None:
         """Spark writes lines as text and calls the files so: give them the name of what they hold."""
@@ -135,25 +131,27 @@ class FilePlace:
                 if not self._files.rename(status.getPath(), told):
                     raise EngineError("X700", f"{self._path}/{folder}/{file} could not be renamed", HINT)
 
-    def _empty_before(self, name: str, kept: str = "") -> None:
+    def _empty_before(self, name: str, kept: str) -> None:
         """Remove the folders of earlier emissions, and of other connectors. Later ones of this one are another's work."""
         own = FOLDER.fullmatch(name)
         assert own is not None
-        for folder in self._names():
+        names = self._names()
+        # After that: whoever has taken over since has put nothing of this there.
+        self._check()
+        for folder in names:
             found = FOLDER.fullmatch(folder)
             is_later = found is not None and found["letters"] == own["letters"] and found["serial"] > own["serial"]
             if found is not None and folder != kept and not is_later:
                 self._files.delete(self._at(folder), True)
 
-    def _drop_hidden(self, name: str, names: list[str]) -> None:
+    def _drop_hidden(self, name: str, names: Collection[str]) -> None:
         """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
         for folder, _ in earlier_of(_HIDDEN, name, names):
             self._files.delete(self._at(folder), True)
 
     def _names(self) -> list[str]:
-        if not self._files.exists(self._root):
-            return []
-        return [str(status.getPath().getName()) for status in self._files.listStatus(self._root)]
+        """The names of what is in the folder; none where there is no folder."""
+        raise NotImplementedError
 
     def _text(self, name: str) -> str | None:
         path = self._at(name)
@@ -172,7 +170,19 @@ class FilePlace:
         return self._session._jvm
 
 
-def earlier_of(pattern: re.Pattern[str], name: str, names: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
+def _last(name: str, names: Iterable[str]) -> int:
+    """The last number of the connector's emissions that any of these names is of; this one's where there is no later."""
+    own = FOLDER.fullmatch(name)
+    assert own is not None
+    last = int(own["serial"])
+    for one in names:
+        found = _LATER.fullmatch(one)
+        if found is not None and own["letters"] in (found["letters"], found["of_letters"]):
+            last = max(last, int(found["serial"] or found["of_serial"]))
+    return last
+
+
+def earlier_of(pattern: re.Pattern[str], name: str, names: Iterable[str]) -> Iterator[tuple[str, re.Match[str]]]:
     """Those among the names that are folders of earlier emissions of the same connector."""
     own = FOLDER.fullmatch(name)
     assert own is not None

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, DataFrameWriter
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
@@ -37,7 +37,7 @@ _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MEDDLED = re.compile(r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists")
 
 
-def emit(sessions: Sessions, emission: Emission) -> Emitted:
+def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
     """Write the folder of an emission, unless it is complete."""
     settings = resolved(emission.settings)
     config = settings["transport"]["config"]
@@ -47,11 +47,11 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
     with translated(of, of_connector=True):
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
-        place = (LocalPlace if local_path(path) is not None else StorePlace)(session, path, emission)
+        place = (LocalPlace if local_path(path) is not None else StorePlace)(session, path, emission, check)
         done = place.done(name)
         if done is not None:
             return replace(done.emitted, reused=True)
-        place.require_nothing_later(name)
+        place.require_nothing_later(name, place.found)
         format_ = settings.get("format") or {}
         changed = changes(session, emission)
         _require_form(emission, changed, format_)

@@ -16,7 +16,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.connectors.catalogue import sink_can_delete
-from reconciler.engine.protocol import Emission, Emitted
+from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.spark.copies import COPIES
@@ -33,7 +33,7 @@ _KEY, _HEADERS = "reconcile message key", "headers"
 _UNREACHABLE = ("org.apache.kafka.common.errors.TimeoutException", "not present in metadata after", "Expiring ")
 
 
-def emit(sessions: Sessions, emission: Emission) -> Emitted:
+def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
     """Write what changed, whether or not it was written before."""
     settings = resolved(emission.settings)
     config = settings["transport"]["config"]
@@ -55,6 +55,7 @@ def emit(sessions: Sessions, emission: Emission) -> Emitted:
                     messages = written.selectExpr(
                         "value", f"{_headers(emission)} AS {_HEADERS}", *([f"{quoted(_KEY)} AS key"] if key else [])
                     )
+                    check()
                     messages.write.format("kafka").options(**options).option("topic", str(config["topic"])).save()
     except EngineError as error:
         if any(word in error.message for word in _UNREACHABLE):

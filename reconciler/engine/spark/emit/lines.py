@@ -22,8 +22,7 @@ _LAST_BLANK = " "
 """Readers trim whatever comes before it, tabs and other controls among them, and pass over a line that has nothing else."""
 
 _FIRST_OF_ITS_FILE = "(monotonically_increasing_id() & 8589934591) = 0"
-"""The id counts the rows of a partition, which becomes one file, in its last 33 bits: who writes the lines
-does not let a partition become several."""
+"""The id counts the rows of a partition in its last 33 bits. Who writes the lines keeps each partition in one file."""
 
 
 def lines(rows: DataFrame, config: JsonObject) -> DataFrame:

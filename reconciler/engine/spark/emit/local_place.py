@@ -6,6 +6,7 @@ a reader sees complete ones only.
 """
 
 import errno
+import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,14 +37,16 @@ class LocalPlace(FilePlace):
         AnotherEmission where that is no repeat."""
         folder = local_path(self._path)
         assert folder is not None
+        names = self._names()
         others = self.marker(name)
         if others is None:
             # A later emission may have emptied away what a successor wrote of this one: what was written here is over.
-            self.require_nothing_later(name)
+            self.require_nothing_later(name, names)
             with self._told_by_the_disk(folder / own):
                 (folder / own / MARKER).write_text(canonical_json(kept.told()), "utf-8")
             if self._emission.replaces:
                 self._empty_before(name, name)
+            self._check()
             if not self._is_renamed(folder / own, folder / name):
                 others = self.marker(name)
                 if others is None:
@@ -55,8 +58,16 @@ class LocalPlace(FilePlace):
             self._files.delete(self._at(own), True)
             self.require_a_repeat(name, others)
             return others
-        self._drop_hidden(name, self._names())
+        self._drop_hidden(name, names)
         return None
+
+    def _names(self) -> list[str]:
+        folder = local_path(self._path)
+        assert folder is not None
+        try:
+            return os.listdir(folder)
+        except FileNotFoundError:
+            return []
 
     def _is_renamed(self, folder: Path, to: Path) -> bool:
         """Whether it could be; if not, another folder stands there that holds something."""

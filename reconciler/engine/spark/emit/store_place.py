@@ -9,6 +9,7 @@ done in one act is to put a file where none stands.
 
 import re
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from py4j.protocol import Py4JJavaError
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
 from reconciler.engine.spark.emit.file_place import FOLDER, HINT, MARKER, TAKEN, FilePlace, Kept, earlier_of
+from reconciler.engine.spark.locations import names_in
 
 _S3 = "s3a"
 _PUT_WHOLE = (_S3, "gs")
@@ -37,7 +39,7 @@ class StorePlace(FilePlace):
 
     def done(self, name: str) -> Kept | None:
         """What is kept of an emission that is settled; None where it is to be written."""
-        settled = self._settled(name)
+        settled = self._settled(name, self.found)
         # Or a folder of a version that gave all writers one.
         kept = self.marker(name) if settled is None else settled.kept
         if kept is not None:
@@ -53,13 +55,15 @@ class StorePlace(FilePlace):
     def reveal(self, own: str, name: str, kept: Kept) -> Kept | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
-        settled = self._settled(name)
+        names = self._names()
+        settled = self._settled(name, names)
         if settled is None:
             # A later emission may have emptied away what a successor wrote of this one: what was written here is over.
-            self.require_nothing_later(name)
+            self.require_nothing_later(name, names)
             if not self._files.exists(self._at(own)):
                 message = f"connector {self._emission.connector}: {self._path}/{own} was written and does not exist any more"
                 raise EngineError("X700", message, HINT)
+            self._check()
             self._may_count = True
             try:
                 self._settle_on(name, own, kept)
@@ -67,7 +71,7 @@ class StorePlace(FilePlace):
                 # What was to be renamed is gone by now; what is put at once may have arrived though no answer came.
                 self._may_count = self._puts_whole() and not _REFUSED.search(str(error))
                 raise
-            settled = self._settled(name)
+            settled = self._said(name)
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{TAKEN} was written and does not exist", HINT)
         if settled.folder != own:
@@ -76,15 +80,18 @@ class StorePlace(FilePlace):
             self._complete(name, settled)
             return settled.kept
         self._complete(name, settled)
-        self._drop_left_behind(name)
+        self._drop_left_behind(name, names)
         return None
 
-    def _settled(self, name: str) -> _Settled | None:
-        """What is settled of an emission; None where it is open which folder counts."""
+    def _names(self) -> list[str]:
+        return names_in(self._session, self._files, self._root)
+
+    def _settled(self, name: str, names: Collection[str]) -> _Settled | None:
+        """What is settled of an emission; None where it is open which folder counts. `names` are what is there."""
         said = self._said(name)
         if said is None:
             # Somebody may have removed the file that says so. Only what counts is complete.
-            written = [one for one in self._names() if one.startswith(f"{name}-") and FOLDER.fullmatch(one)]
+            written = [one for one in sorted(names) if one.startswith(f"{name}-") and FOLDER.fullmatch(one)]
             said = next((_Settled(one, kept) for one, kept in self._complete_ones(written).items()), None)
         return said
 
@@ -114,6 +121,7 @@ class StorePlace(FilePlace):
             return
         if self._emission.replaces:
             self._empty_before(name, folder)
+        self._check()
         text = canonical_json(settled.kept.told())
         path = self._at(f"{folder}/{MARKER}")
         if self._puts_whole():
@@ -175,9 +183,8 @@ class StorePlace(FilePlace):
         finally:
             self._files.delete(own, False)
 
-    def _drop_left_behind(self, name: str) -> None:
+    def _drop_left_behind(self, name: str, names: Collection[str]) -> None:
         """Folders of the connector's earlier emissions that were never settled on. Of most emissions there is one folder."""
-        names = self._names()
         # Files that a process was about to put when it died. An earlier version wrote its folders under such names, too.
         self._drop_hidden(name, names)
         folders: dict[str, list[str]] = {}
