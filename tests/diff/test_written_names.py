@@ -66,6 +66,14 @@ def test_a_column_of_a_table_that_is_spelled_otherwise_is_written_so(query: str)
     assert describe_cause(change.causes[0]).startswith("names of columns")
 
 
+def test_another_table_that_has_the_name_spelled_so_is_another_meaning() -> None:
+    program = "CREATE TABLE t ({} INT, x INT); CREATE TABLE u ({} INT, y INT); CREATE VIEW o AS SELECT CAST(x AS STRING), {}"
+    for query in ("t.* FROM t JOIN u ON x = y;", "a FROM t WHERE EXISTS (SELECT a FROM u);"):
+        before, after = (snapshot(program.format(*names, query)) for names in (("A", "a"), ("a", "A")))
+        assert [one.causes for one in compare(before, after).relations] == [(WrittenNamesChanged(),)]
+        assert before.digest != after.digest
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

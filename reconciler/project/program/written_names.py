@@ -82,5 +82,6 @@ def spelled_content(view: View) -> JsonObject:
     if names is None:
         return {}
     text = names.text if names.text != fold(names.text) else ""
-    columns = sorted({name for one in names.columns.values() for name in one if name != fold(name)})
+    spelled = {key: sorted(name for name in one if name != fold(name)) for key, one in sorted(names.columns.items())}
+    columns = {key: one for key, one in spelled.items() if one}
     return {"written_by": [text, columns]} if text or columns else {}
