@@ -132,7 +132,9 @@ def sure_places(settings: JsonObject) -> frozenset[str]:
     if topic is None or servers_of is None:
         return frozenset({f"{transport} {canonical_json(config)}"})
     # A server is one of one cluster, however many of it are named.
-    brokers = {one.strip().lower() for one in str(servers_of).split(",")} - {""}
+    named = {one.strip() for one in str(servers_of).split(",")} - {""}
+    # Letter case tells two references apart, and no two servers.
+    brokers = {one if "${" in one else one.lower() for one in named}
     return frozenset(f"{transport} {topic} at {broker}" for broker in brokers)
 
 

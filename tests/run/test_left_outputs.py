@@ -474,6 +474,8 @@ def known(wanted: dict[str, JsonObject], *those: LeftOutput) -> dict[str, str]:
         (table("A", mode="truncate"), table("A"), True),
         (topic("a:1,b:1"), topic("B:1, c:1"), True),
         (topic("a:1"), topic("b:1"), False),
+        (topic("${secret:A}"), topic("${secret:A}, b:1"), True),
+        (topic("${secret:A}"), topic("${secret:a}"), False),
         (topic("a:1"), topic("a:1", "others"), False),
         (table("A"), {"transport": {"name": "file_output", "config": {"path": "A"}}, "format": {"name": "json"}}, False),
     ],
