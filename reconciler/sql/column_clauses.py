@@ -16,7 +16,7 @@ Rules:
 
 import re
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -32,6 +32,7 @@ _WHOLE_NUMBERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),(\d+)\)")
 _LENGTH: Final = re.compile(r"(?:VARCHAR|CHAR)\((\d+)\)")
 _TIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_FARTHEST_OFFSET: Final = timedelta(hours=18)
 _UNKNOWN: Final = "UNKNOWN"
 _DEFAULT_FORMS: Final = "a number, '…', TRUE, FALSE, DATE '…', TIMESTAMP '…' or NULL"
 _LATENESS_FORMS: Final = "INTERVAL '4' HOURS, or a number for a column of numbers"
@@ -119,7 +120,7 @@ def _literal(cursor: Cursor) -> _Literal | None:
         return _Literal("NUMBER", text, text)
     if first.kind is Kind.STRING:
         text = unquote(cursor.take())
-        return _Literal("TEXT", _spark_text(text), text)
+        return _Literal("TEXT", spark_text(text), text)
     if first.is_word("TRUE", "FALSE", "NULL"):
         word = cursor.take().text.upper()
         return _Literal("NULL" if word == "NULL" else "BOOLEAN", word, word)
@@ -131,11 +132,12 @@ def _literal(cursor: Cursor) -> _Literal | None:
         text, word = unquote(cursor.take()), first.text.upper()
         if word == "X":
             return _Literal("BINARY", f"X'{text.upper()}'", text)
-        return _Literal(word, f"{word} {_spark_text(text.strip())}", text.strip())
+        return _Literal(word, f"{word} {spark_text(text.strip())}", text.strip())
     return None
 
 
-def _spark_text(text: str) -> str:
+def spark_text(text: str) -> str:
+    """A text as a literal of Spark's."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
@@ -204,8 +206,10 @@ def _is_time(literal: _Literal) -> bool:
             date.fromisoformat(literal.value)
         else:
             # Python has no more than six digits of a second and takes UTC for Z.
-            found = datetime.fromisoformat(literal.value)
-            return literal.kind == "TIMESTAMP" or found.tzinfo is None
+            offset = datetime.fromisoformat(literal.value).utcoffset()
+            if offset is not None:
+                # Spark has none beyond these, and no fractions of a second.
+                return literal.kind == "TIMESTAMP" and abs(offset) <= _FARTHEST_OFFSET and not offset.microseconds
     except ValueError:
         return False
     return True

@@ -14,6 +14,7 @@ from reconciler.project.program.model import Program, Table
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.project.snapshot.objects import versioned_objects
 from reconciler.query.reading import table_defaults
+from reconciler.sql.lexer import Kind, query_tokens
 from reconciler.sql.statements import read_sql
 
 ZONE = "spark.sql.session.timeZone"
@@ -75,6 +76,28 @@ def test_another_zone_is_another_default(default: str, zone: str, of_environment
     versions = [versioned_objects(one.program, frozenset({"table:t"}))["table:t"] for one in (before, after)]
     assert not {*versions[0].sought_as} & {*versions[1].sought_as}
     assert versions[0].written_as != versions[1].written_as
+
+
+@pytest.mark.parametrize("zone", ["UTC' || reflect('java.lang.System', 'exit', '1') || '", "\\", "\\'", "' --", "''"])
+def test_a_zone_is_never_read_as_sql(zone: str) -> None:
+    """Whatever a setting says is part of one literal: Spark refuses it there, as it does wherever the zone is set."""
+    found = snapshot("TIMESTAMP DEFAULT TIMESTAMP '2020-01-01 00:00:00'", {ZONE: zone})
+    settled = settled_default(found.program.tables["t"].columns[1], found.program.settings)
+    assert settled is not None
+    word, literal = query_tokens(settled)
+    assert (word.text, literal.kind) == ("TIMESTAMP", Kind.STRING)
+
+
+@pytest.mark.parametrize("offset", ["+18:01", "-20:00", "+01:00:30.5"])
+def test_an_offset_that_spark_does_not_have_is_no_time(offset: str) -> None:
+    def codes(text: str) -> list[str]:
+        return [
+            one.code for one in read_sql(f"CREATE TABLE t (at TIMESTAMP DEFAULT TIMESTAMP '{text}');", "p.sql").diagnostics
+        ]
+
+    assert codes(f"2020-01-01 00:00:00{offset}") == ["S262"]
+    for known in ("+18:00", "-18:00", "+01:00:30", "Z", ""):
+        assert codes(f"2020-01-01 00:00:00{known}") == []
 
 
 @pytest.mark.parametrize("settings", OTHERS, ids=str)

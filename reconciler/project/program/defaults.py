@@ -11,6 +11,7 @@ from typing import Final
 
 from reconciler.base.declarations import ColumnDeclaration, Settings
 from reconciler.project.program.settings import DEFAULTS, decisive_settings
+from reconciler.sql.column_clauses import spark_text
 
 ZONE: Final = "spark.sql.session.timeZone"
 
@@ -36,7 +37,9 @@ def settled_default(column: ColumnDeclaration, settings: Settings) -> str | None
         return f"DATE '{at.date().isoformat()}'"
     if zone is None or (ZONE in settings.sealed and ZONE not in settings.spark):
         return f"{kind} '{at.isoformat(' ')}'"
-    return f"{kind} '{at.isoformat(' ')} {zone}'"
+    # A setting is a text like any other: what it says must not end the literal.
+    moment = f"{at.isoformat(' ')} {zone}"
+    return f"{kind} {spark_text(moment)}"
 
 
 def _time(default: str | None) -> tuple[str, datetime] | None:
