@@ -181,7 +181,7 @@ def _apply_under_lease(
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
-    stored = _open_journal(target, plan, approval, applied, desired, commit, session, wanted.promotes)
+    stored = _open_journal(target, _Judged(plan, approval, applied, desired, commit), session, wanted.promotes)
     work = OpenJournal(target.registry, stored, session.boundary, session.check)
     try:
         _require_still_newest(target, plan, head, found)
@@ -233,16 +233,19 @@ def _require_still_newest(target: Target, plan: Plan, head: Head | None, found: 
         require_unpassed(target, plan, head.staged.commit)
 
 
-def _open_journal(
-    target: Target,
-    plan: Plan,
-    approval: Approval,
-    applied: AppliedState,
-    desired: Snapshot | None,
-    commit: str,
-    session: Session,
-    promotes: str,
-) -> Stored[Head]:
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A plan that may be carried out, what it was made from, and the commit of the files that were judged."""
+
+    plan: Plan
+    approval: Approval
+    applied: AppliedState
+    desired: Snapshot | None
+    commit: str
+
+
+def _open_journal(target: Target, judged: _Judged, session: Session, promotes: str) -> Stored[Head]:
+    plan, applied, desired = judged.plan, judged.applied, judged.desired
     stored, before = applied.head, applied.snapshot.program if applied.snapshot else None
     head = stored.value if stored else Head(plan.pipeline)
     home = head.applied.home if head.applied is not None else None
@@ -257,9 +260,9 @@ def _open_journal(
         plan_digest=plan.digest,
         digest=desired.digest if desired else None,
         record=desired.record if desired else None,
-        approval=approval,
+        approval=judged.approval,
         by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
-        commit=commit,
+        commit=judged.commit,
         opened_at=this_moment(),
         summary=_summary(plan, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
