@@ -10,6 +10,7 @@ Rules:
   texts. Integers with a leading zero mean different numbers in 1.1 and 1.2, so they are refused. Infinities and NaN
   have no place in JSON.
 - Keys are texts, as written. A key that is given twice is an error at its second place; the first value stays.
+- A message never quotes a value, an alias or a tag: an unquoted password may be read as one. It tells the place.
 - Positions are those of the source; what an alias repeats has the positions of its anchor, except that the alias
   itself stands where it is written.
 
@@ -34,6 +35,9 @@ MAXIMUM_VALUES: Final = 20_000
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CORE: Final = "tag:yaml.org,2002:"
+_QUOTE_IT: Final = "put it in quotes if it is a text"
+# What the parser quotes of the file. Single signs, and its own names of what it expects (<document start>), say nothing.
+_QUOTED: Final = re.compile(r"""'(?!<[a-z ]+>')[^']{2,}'|"[^"]{2,}\"""")
 
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE: Final = frozenset({"true", "True", "TRUE"})
@@ -209,7 +213,7 @@ class _Reading:
             raise _Refused("M103", f"more than {MAXIMUM_ALIASES} aliases", at, "write the repeated parts out")
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            raise _Refused("M101", f"alias *{event.anchor} stands before its anchor, or has none", at, None)
+            raise _Refused("M101", "the alias that begins here with * stands before its anchor, or has none", at, _QUOTE_IT)
         self._count(anchored.values, at)
         for below, place in anchored.positions.items():
             if len(path) + len(below) > MAXIMUM_DEPTH:
@@ -230,8 +234,8 @@ class _Reading:
             return None
         name = tag.removeprefix(_CORE)
         if not tag.startswith(_CORE) or name not in allowed:
-            shown = f"!!{name}" if tag.startswith(_CORE) else tag
-            raise _Refused("M104", f"tag {shown} is not allowed here", at, "write the value without a tag")
+            message = "the tag that begins here with ! is not allowed"
+            raise _Refused("M104", message, at, f"write the value without a tag; {_QUOTE_IT}")
         return name
 
     def _scalar(self, event: Any, at: Location) -> Any:
@@ -253,26 +257,23 @@ class _Reading:
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
         if _LEADING_ZERO.match(text):
-            hint = f'write "{text}" for a text, {text.lstrip("+-").lstrip("0") or 0} for a number, 0o… for octal'
-            self.diagnostics.append(Diagnostic("M108", f"{_cut(text)} may mean an octal or a decimal", at, hint))
+            hint = f"{_QUOTE_IT}; for a number leave the zeros out, for an octal one write 0o…"
+            self.diagnostics.append(
+                Diagnostic("M108", "a number that begins with 0 may mean an octal or a decimal", at, hint)
+            )
             return 0
         value: int | float
         if _DECIMAL.match(text) or _OTHER_BASE.match(text):
             # Python refuses to convert very long decimals; those are out of range anyhow.
             value = int(text, 10 if _DECIMAL.match(text) else 0) if len(text) < 100 else _INTEGER_LIMIT
             if not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
-                self.diagnostics.append(Diagnostic("M108", f"{_cut(text)} does not fit into 64 bits", at, "quote it"))
+                self.diagnostics.append(Diagnostic("M108", "the number does not fit into 64 bits", at, _QUOTE_IT))
                 return 0
             return value
         if _NOT_FINITE.match(text) or (_FLOAT.match(text) and abs(float(text)) == float("inf")):
-            hint = "quote it if it is a text"
-            self.diagnostics.append(Diagnostic("M108", f"{_cut(text)} is not a finite number", at, hint))
+            self.diagnostics.append(Diagnostic("M108", "the number is not finite", at, _QUOTE_IT))
             return 0
         return float(text) if _FLOAT.match(text) else text
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 24 else f"{text[:20]}…"
 
 
 def _unreadable(error: yaml.MarkedYAMLError, text: str, file: str) -> Diagnostic:
@@ -284,7 +285,8 @@ def _unreadable(error: yaml.MarkedYAMLError, text: str, file: str) -> Diagnostic
         hint = "indent with spaces: YAML allows no tabs there"
     elif error.context and error.context_mark:
         hint = f"{error.context}, which began on line {error.context_mark.line + 1}"
-    return Diagnostic("M101", f"not readable as YAML: {error.problem or 'syntax error'}", at, hint)
+    problem = _QUOTED.sub("…", error.problem or "syntax error")
+    return Diagnostic("M101", f"not readable as YAML: {problem}", at, hint)
 
 
 def _bad_character(error: yaml.reader.ReaderError, text: str, file: str) -> Diagnostic:
