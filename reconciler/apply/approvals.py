@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, person, recorded_approvals
+from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, recorded_approvals
+from reconciler.apply.people import names_of
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.restore_plans import proposed_restore
 from reconciler.apply.rolling_back import plan_rollback, proposed
@@ -56,10 +57,10 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
 
 def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
     """Record an approval of this plan. Raises ReconcileError (A504, A582) and PlanRejected."""
-    if not person(by):
+    if not names_of(by):
         # What stands before an @ is the name: an address is as good as the name in it, and a handle has none.
         name = by.strip().lstrip("@")
-        is_handle = by.strip().startswith("@") and bool(person(name)) and "." not in name
+        is_handle = by.strip().startswith("@") and bool(names_of(name)) and "." not in name
         hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
         raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", hint)
     if plan.is_empty and not plan.judges_rows_that_go_back:
@@ -79,7 +80,7 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
 
 def _notes(target: Target, plan: Plan, by: str) -> Iterator[str]:
     asked = plan.extra_approvals
-    if any(person(row["by"]) == person(by) for row in recorded_approvals(target, plan)):
+    if any(names_of(row["by"]) & names_of(by) for row in recorded_approvals(target, plan)):
         yield f"{by} has approved it already; one person counts once"
     if not plan.needs_approval and not asked:
         yield "it needs no approval"

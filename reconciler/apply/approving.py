@@ -16,14 +16,15 @@ looked at, whatever approves it (`merged`). The branch is what the base branch's
 A rollback brings what was applied before; the files have no part in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
+from reconciler.apply.people import names_of, people_of
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.digest import short
 from reconciler.base.errors import ApprovalRequired, PlanRejected
-from reconciler.base.printing import is_seen, printable
+from reconciler.base.printing import printable
 from reconciler.base.version import __version__
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import short_commit
@@ -83,17 +84,16 @@ def _require_more(
     if wanted == 0:
         return
     rows = recorded_approvals(target, plan)
-    # Who approves twice is named as at first.
-    approvers = {person(row["by"]): str(row["by"]) for row in reversed(rows)}
-    authors = {person(name) for name in authors_of_change(target, plan, files)} if approvers else set()
-    others = {known: name for known, name in approvers.items() if known not in authors}
+    approvers = people_of(str(row["by"]) for row in rows)
+    authors = _names_of_all(authors_of_change(target, plan, files)) if approvers else frozenset()
+    others = [one for one in approvers if not one.names & authors]
     missing = wanted - len(others)
     if approval.kind == "recorded" and lock_problem(target, plan, files) is not None:
         missing = max(missing, wanted + 1 - len(approvers))
     if missing <= 0:
         return
-    given = f"approved so far by {', '.join(sorted(others.values()))}" if others else "approved by nobody so far"
-    barred = sorted(name for known, name in approvers.items() if known in authors)
+    given = f"approved so far by {', '.join(sorted(one.named for one in others))}" if others else "approved by nobody so far"
+    barred = sorted(one.named for one in approvers if one.names & authors)
     if barred:
         given += f"; {', '.join(barred)} made the change and can't approve it"
     hazards = "; ".join(map(_words, demanding(judgements)))
@@ -118,14 +118,11 @@ def missing_approvals(target: Target, plan: Plan) -> str | None:
 
 def made_the_change(target: Target, plan: Plan, name: str) -> bool:
     """Whether somebody wrote what the plan is made of. Raises ReconcileError (A583) where git can't tell."""
-    return person(name) in {person(author) for author in authors_of_change(target, plan)}
+    return bool(names_of(name) & _names_of_all(authors_of_change(target, plan)))
 
 
-def person(name: str) -> str:
-    """A name or address as people are told apart: `Ann@example.org` is `ann`, as a user's name often is. What nobody sees
-    tells nobody apart. Empty where it names nobody."""
-    seen = "".join(sign for sign in name.casefold() if is_seen(sign) or sign.isspace())
-    return " ".join(seen.partition("@")[0].split())
+def _names_of_all(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(names_of, texts))
 
 
 def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | None) -> Approval:
@@ -232,7 +229,7 @@ def _how(plan: Plan, lock_is_there: bool) -> str:
 def recorded_approvals(target: Target, plan: Plan) -> tuple[Mapping[str, Any], ...]:
     """The approvals of this digest in this environment that the registry holds, the first one first; none of nobody."""
     rows = target.registry.history(History.APPROVALS, plan.pipeline, plan_digest=plan.digest, environment=plan.environment)
-    return tuple(row for row in rows if person(row["by"]))
+    return tuple(row for row in rows if names_of(row["by"]))
 
 
 def read_lock_state(target: Target, plan: Plan) -> LockState:

@@ -138,13 +138,14 @@ def test_more_approvals_are_asked_for_besides_the_lock(applied: Shop) -> None:
     refused(applied, "A509", "Missing: 2 (approved by nobody so far)", "(two pairs of eyes)", expect=2)
     assert "AwaitingApproval" in applied.reconcile("status", "shop")
     assert "Missing: 1 (approved so far by Bob)" in applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
-    applied.reconcile("approve", "shop", digest(applied), "--by", "bo\u200bb ")
+    for again in ("bo\u200bb ", "Bob <bob@example.org>", "<bob@example.org>"):
+        applied.reconcile("approve", "shop", digest(applied), "--by", again)
     refused(applied, "A509", "Missing: 1", "Bob", expect=2)
     applied.reconcile("approve", "shop", digest(applied), "--by", "Cleo")
     applied.reconcile("apply", "shop")
 
 
-@pytest.mark.parametrize("author", ["Ann", "ann@example.org"])
+@pytest.mark.parametrize("author", ["Ann", "ann@example.org", "Ann <ann@example.org>", "<ann@example.org>"])
 def test_who_made_the_change_does_not_count(author: str, applied: Shop) -> None:
     set_policy(applied, policy("hazard: H903, verdict: approve"))
     applied.write(WITHOUT_VIEW)

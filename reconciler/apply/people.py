@@ -1,0 +1,55 @@
+"""Who is who among approvers and authors: the names under which one person is known.
+
+- A text names a person by a name, an address, or both, as git writes them: `Ann Lee <ann@example.org>`. Each part is a name
+  by itself: who shares one with somebody is taken for the same person.
+- The order of a name's words, letter case, punctuation and what nobody sees tell nobody apart: `Lee, Ann` is `ann.lee`.
+- Of an address what stands before the @ is the name. A handle (`@ann`) has nothing there, and names nobody.
+
+Two people of one name are taken for one. That asks for one more approval, and never for one less.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from reconciler.base.printing import is_seen
+
+_BRACKETED: Final = re.compile(r"<([^<>]*)>|\(([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody as he was named first, with all names under which he is known."""
+
+    named: str
+    names: frozenset[str]
+
+
+def names_of(text: str) -> frozenset[str]:
+    """The names of the person that a text names, as they are compared. Empty where it names nobody."""
+    plain = "".join(sign for sign in unicodedata.normalize("NFKC", text) if is_seen(sign) or sign.isspace())
+    parts = [_BRACKETED.sub(" ", plain), *(one or other for one, other in _BRACKETED.findall(plain))]
+    return frozenset(name for part in parts if (name := _evened_out(part)))
+
+
+def people_of(texts: Iterable[str]) -> tuple[Person, ...]:
+    """The people that these texts name, each once, in the order in which they are named first."""
+    found: list[Person] = []
+    for text in texts:
+        names = names_of(text)
+        same = [one for one in found if one.names & names]
+        if not same:
+            found.append(Person(text, names))
+            continue
+        # Who is named by name and address may be two who were taken for two so far.
+        joined = Person(same[0].named, names.union(*(one.names for one in same)))
+        found = [joined if one is same[0] else one for one in found if one is same[0] or one not in same]
+    return tuple(one for one in found if one.names)
+
+
+def _evened_out(part: str) -> str:
+    name = part.casefold().strip().partition("@")[0]
+    words = "".join(sign if sign.isalnum() or unicodedata.combining(sign) else " " for sign in name).split()
+    return " ".join(sorted(words) if words else name.split())
