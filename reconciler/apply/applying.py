@@ -47,8 +47,7 @@ from reconciler.base.names import fold
 from reconciler.environment.bases import home_now
 from reconciler.environment.commits import short_commit, who_is_at_work
 from reconciler.environment.merged import overtaken, remember
-from reconciler.environment.progress import Progress as Progress
-from reconciler.environment.session import Session as Session
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
 from reconciler.materialize.older_registry import require_newest_registry

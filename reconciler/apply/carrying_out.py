@@ -18,9 +18,8 @@ from reconciler.base.version import __version__
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import remove_if_empty
 from reconciler.environment.commits import author_of
-from reconciler.environment.progress import Progress as Progress
-from reconciler.environment.progress import in_built_rows, in_kept_rows
-from reconciler.environment.session import Session as Session
+from reconciler.environment.progress import Progress, in_built_rows, in_kept_rows
+from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import Effects, builds_of, placements_after, remove
 from reconciler.materialize.kept_rows import KeptRows

@@ -3,16 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.apply.approving import (
-    require_approval,
-    require_promotable,
-    require_vouched,
-)
+from reconciler.apply.approving import require_approval, require_promotable, require_vouched
 from reconciler.environment.commits import commit_of
 from reconciler.environment.merged import remember
 from reconciler.environment.planned_engine import require_planned_engine
-from reconciler.environment.progress import Progress as Progress
-from reconciler.environment.session import Session as Session
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.materialize.following import PinnedApply, pin_apply

@@ -5,12 +5,12 @@ of this pipeline, whose versions it tells; the name of an output decides nothing
 is a difference to:
 
 - An output that writes where it wrote before goes on from what it sent, whatever it is called.
-- What one has sent that leaves a place stays in the head (`Head.left`), with what was on its way there. Who writes there
-  again, from that view, goes on from it (`states_known`).
-- It is forgotten once anything else writes to what may be that place (`still_known`), once the table is gone whose versions
-  it tells, or was made anew, and once a prune lets go of these versions.
-- What one has sent that a change took out of the pipeline is known to restores alone: whoever puts one in by a later change
-  has a new one, which begins as its plan says.
+- When an output leaves a place, the head keeps what it sent there, and what was on its way (`Head.left`). An output of the
+  same view that writes there again goes on from that (`states_known`).
+- This is forgotten when anything else writes to what may be that place (`still_known`), when the view's table is gone or was
+  made anew, and when a prune lets go of the versions that it names.
+- Where a change took an output out of the pipeline, only restores know what it sent. One that a later change puts in is a
+  new output, and begins as its plan says.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,9 +69,9 @@ def states_known(
 def known_after_change(
     head: Head, applied: Program, desired: Program, formerly: Mapping[str, str], locations: Mapping[str, str]
 ) -> dict[str, LeftOutput]:
-    """Of a change of the program: the outputs (folded) that write where one wrote before that was moved away, or is moved or
-    taken out by this very change, with what was sent there. `formerly` says what an output was called that has another name
-    now; `locations` are the folders of views."""
+    """The outputs (folded) that a change of the program has write where another output wrote, with what was sent there: one
+    that was moved away before, or that this change moves or takes out. `formerly` has the names until now of outputs that
+    get another one; `locations` are the folders of views."""
     now = {one.connector: one for one in sent_by(head, applied)}
     wanted = outputs_of(desired)
     own = {key: now[former] for key in wanted if (former := formerly.get(key, key)) in now}
@@ -85,7 +85,8 @@ def known_after_change(
 def left_after_change(
     head: Head, applied: Program | None, desired: Program, formerly: Mapping[str, str]
 ) -> tuple[LeftOutput, ...]:
-    """What is left behind by a change of the program, with what was left before; `still_known` says what of it stays so."""
+    """What outputs have sent to places that they leave by a change of the program, or left before. `still_known` says what
+    of it stays known."""
     wanted = outputs_of(desired)
     now_called = {formerly.get(key, key): key for key in wanted}
     found = [*head.left]
@@ -101,8 +102,8 @@ def left_after_change(
 def still_known(
     target: Target, left: Iterable[LeftOutput], program: Program, placements: Mapping[str, Placement]
 ) -> tuple[LeftOutput, ...]:
-    """Those of which nothing else says that it is not so any more, as the program is in force now. What two share but a name
-    is as if nothing were known: an output that writes to what may be the place has the last word on it."""
+    """Those that still hold under a program that comes in force. Where an output may write to one of the places, what was
+    sent there before is not known any more, whatever both call the place."""
     left = tuple(left)
     if not left:
         return ()

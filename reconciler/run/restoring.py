@@ -210,8 +210,8 @@ def _outputs(
 def known_at_restore(
     target: Target, head: Head, program: Program, locations: Mapping[str, str]
 ) -> tuple[Mapping[str, LeftOutput], tuple[LeftOutput, ...]]:
-    """Of a restored program: the outputs (folded) of which is known what was sent to where they write, and what was sent to
-    where none writes then. `locations` are the folders of views by folded name."""
+    """What was sent to the places that the outputs (folded) of a restored program write to, as far as it is known; and what
+    was sent to places that none of them writes to. `locations` are the folders of views by folded name."""
     applied = None
     if head.applied is not None and head.applied.record is not None:
         applied = read_snapshot(target, head.pipeline, head.applied.record).program
