@@ -42,7 +42,7 @@ _TOLD_WHOLE: Final = frozenset({"spark", "spark_version", "environment"})
 class Told:
     """What the rest of a diff tells of, by folded names of relations and functions, and `relation.connector`: `changed` by
     themselves, and of these `new_or_gone`. `renamed` maps the keys of relations that were renamed to what they are now;
-    `read` are the relations that something told reads, and that changed."""
+    `read` are those that changed, and that the diff names as the reason of another change."""
 
     changed: frozenset[str]
     new_or_gone: frozenset[str]

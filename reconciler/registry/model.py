@@ -122,9 +122,12 @@ class OutputState:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutput:
-    """What an output has sent to a place that none writes to any more: `state` is of when it left, `connector` its folded
-    name then. `location` is the folder of its view, whose versions the state tells; `settings` are those that say where it
-    wrote. `removed`: somebody took the output out of the pipeline, and did not just have it write elsewhere."""
+    """What an output has sent to a place that none writes to any more.
+
+    `state` is how far it was when it left, `connector` what it was called then (folded). `location` is the folder of its
+    view, whose versions the state tells; `settings` are those that say where it wrote. `removed`: somebody took the output
+    out of the pipeline, and did not just have it write elsewhere.
+    """
 
     connector: str
     location: str

@@ -1,7 +1,7 @@
 """What a call in a parsed query makes of rows, where that is sure.
 
 The parser has classes of its own for most functions of Spark's, under other names, and one for all that it does not know.
-What of these aggregates is compared with Spark's own list by a test.
+A test holds against Spark's own list which of these classes aggregate.
 """
 
 from collections.abc import Sequence

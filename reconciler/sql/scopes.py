@@ -41,8 +41,8 @@ class Source:
 
 @dataclass(slots=True)
 class Scope:
-    """The sources in sight, the names joined by USING, names of the select list, parameters of lambdas. `kept_as` has joined
-    names of which a RIGHT JOIN keeps the column on its right, by key, as that spells them."""
+    """The sources in sight, the names joined by USING, names of the select list, parameters of lambdas. A RIGHT
+    JOIN by USING keeps the column on its right: `kept_as` says, by key, how that one is spelled."""
 
     parent: "Scope | None" = None
     sources: list[Source] = field(default_factory=list)

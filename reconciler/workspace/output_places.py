@@ -117,9 +117,9 @@ def _applied_places(target: Target, pipeline: str, *, with_relative: bool) -> It
 
 
 def sure_places(settings: JsonObject) -> frozenset[str]:
-    """What the place of an output is surely known by, the same on every machine: two that share any of these write to one
-    place, by one transport. A relative address is taken for the same place whoever has the repository; letter case tells
-    two places apart."""
+    """Texts for the place that an output writes to, the same on every machine. Two outputs that share one of these texts
+    surely write to one place, by one transport. A relative address is taken for the same place whoever has the repository;
+    letter case tells two places apart."""
     transport, config = settings["transport"]["name"], config_of(settings)
     address = written_address(settings)
     if address is not None:
@@ -139,8 +139,9 @@ def sure_places(settings: JsonObject) -> frozenset[str]:
 
 
 def possible_places(target: Target, settings: JsonObject) -> frozenset[str]:
-    """What the place of an output may be known by, here and now: two that share none of these write to two places. What a
-    secret hides is not known, nor which cluster a topic is of, nor where a link will lead."""
+    """Texts for each place that an output may write to, here and now. Two outputs that share none of these texts write to
+    two places, as far as can be told: of a secret it can't be told what it hides, of a link where it will lead. A topic
+    may be of any cluster."""
     place = written_place(settings, target.root)
     if place is None:
         topic = config_of(settings).get("topic")

@@ -1,4 +1,4 @@
-"""What decides how the columns of a view are spelled that an output writes, where nobody but Spark knows how.
+"""How the columns of a view are spelled that an output writes: what decides it where only Spark knows.
 
 Names in JSON or in a header are spelled as Spark spells them. Where the columns of a view are known (`View.column_names`),
 that is how. Where they are not, Spark makes the names of whatever the query says: of `CAST(A AS STRING)`, `arr[A]`,
@@ -46,7 +46,7 @@ def with_spelled_names(
 
 
 def respelled(before: Iterable[str], after: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The names that are spelled otherwise, in letter case alone, in the order in which they are now."""
+    """Each name that differs from what it was in letter case alone: (as it was, as it is), in today's order."""
     known = {fold(name): name for name in before}
     for name in after:
         former = known.get(fold(name), name)
@@ -55,8 +55,8 @@ def respelled(before: Iterable[str], after: Iterable[str]) -> Iterator[tuple[str
 
 
 def respelled_columns(applied: Program, desired: Program) -> dict[str, list[tuple[str, str]]]:
-    """The columns whose names are spelled otherwise, in letter case alone, as far as columns are known: by the key of the
-    table or view, or of another pipeline's that is read."""
+    """What `respelled` gives of the columns of each relation, by its key: tables and views, as far as their columns are
+    known, and what is read of other pipelines."""
     found: dict[str, list[tuple[str, str]]] = {}
     for sides in ((applied.tables, desired.tables), (applied.foreign, desired.foreign), (applied.views, desired.views)):
         for key in sides[0].keys() & sides[1].keys():
@@ -77,7 +77,8 @@ def _names(relation: Table | View | ForeignRelation) -> tuple[str, ...]:
 
 
 def spelled_content(view: View) -> JsonObject:
-    """What a fingerprint takes of it: what is spelled otherwise than it is looked up."""
+    """What a fingerprint takes of `spelled_names`: the text and the columns that are not all in small letters. What is
+    in small letters is left out, so that a view without others means what it always meant."""
     names = view.spelled_names
     if names is None:
         return {}
