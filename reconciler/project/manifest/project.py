@@ -16,7 +16,7 @@ from reconciler.connectors.references import resolve_variables
 from reconciler.project.manifest.check import part
 from reconciler.project.manifest.environment import PROJECT_FILE, Environment, Project, project_without_file
 from reconciler.project.manifest.java_options import JAVA_OPTIONS, files_among, settings_among
-from reconciler.project.manifest.read import option_text
+from reconciler.project.manifest.read import option_text, setting_text
 from reconciler.project.manifest.warehouses import canonical_warehouse, is_meant_for_s3, spelled_otherwise
 from reconciler.project.manifest.yaml_text import YamlDocument, load_yaml
 
@@ -59,7 +59,7 @@ def _environment(name: str, value: Mapping[str, Any]) -> Environment:
         {key: option_text(text) for key, text in sorted(value.get("variables", {}).items())},
         value.get("first_apply", "allow"),
         value.get("branch"),
-        {key: option_text(text) for key, text in sorted(value.get("spark", {}).items())},
+        {key: setting_text(text) for key, text in sorted(value.get("spark", {}).items())},
     )
 
 

@@ -191,7 +191,7 @@ def _settings(folder: str, value: Mapping[str, Any]) -> Settings:
     policy = part(value, "spec", "bootstrap_policy")
     tags = metadata.get("tags")
     workers, partitions = (_whole(runtime.get(key)) for key in ("workers", "shuffle_partitions"))
-    spark = {name: option_text(text) for name, text in _mapping(runtime, "spark").items()}
+    spark = {name: setting_text(text) for name, text in _mapping(runtime, "spark").items()}
     if partitions is not None:
         spark[SHUFFLE_PARTITIONS] = str(partitions)
     descriptions = {
@@ -302,6 +302,12 @@ def _is_movable(name: Any) -> bool:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def setting_text(value: Any) -> str:
+    """The value of a setting of Spark, without blanks around it: Spark takes them for a part of some values, and plans
+    compare values without them."""
+    return option_text(value).strip()
 
 
 def option_text(value: Any) -> str:

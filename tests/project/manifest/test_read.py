@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -229,3 +230,15 @@ def test_no_value_in_place_of_another_makes_reading_raise(data: st.DataObject) -
 
     for problem in read.diagnostics:
         assert problem.location is not None
+
+
+@pytest.mark.parametrize("value", ['" Europe/Rome"', '"Europe/Rome\\t "', "Europe/Rome"])
+def test_blanks_around_a_spark_setting_do_not_reach_spark(value: str) -> None:
+    """Plans compare values without them, so Spark gets them without them."""
+    head = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    manifest = _manifest(_read(f"{head}spec: {{runtime: {{spark: {{spark.sql.session.timeZone: {value}}}}}}}\n"))
+    assert manifest.settings.spark == {"spark.sql.session.timeZone": "Europe/Rome"}
+    read = read_project(f"environments: {{dev: {{warehouse: wh, spark: {{spark.sql.x: {value}}}}}}}\n")
+    assert read.diagnostics == ()
+    assert read.project is not None
+    assert read.project.environments["dev"].spark == {"spark.sql.x": "Europe/Rome"}
