@@ -17,14 +17,9 @@ from reconciler.engine.protocol import Engine, Transaction
 from reconciler.environment.target import Target
 from reconciler.materialize.effects import APPLY_TRANSACTION, aside, remove
 from reconciler.plan.operations.bootstrap_view import BootstrapView
-from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot
 from reconciler.plan.operations.create_table import CreateTable
-from reconciler.plan.operations.drop_relation import DropRelation
 from reconciler.plan.operations.evolve_table import EvolveTable
-from reconciler.plan.operations.extend_table import ExtendTable
-from reconciler.plan.operations.publish_table import PublishTable
-from reconciler.plan.operations.publish_view import PublishView
 from reconciler.registry.entries import EntryState, staging_of
 from reconciler.registry.model import Head, Journal
 from reconciler.registry.protocol import Registry
@@ -33,13 +28,10 @@ from reconciler.state.past_applies import record_apply_taken_back
 from reconciler.state.staged import staged_folders
 from reconciler.state.steps import next_step, record_withdrawal
 
-# A rename is done by the last step: by itself it changes nothing that anybody reads.
-_POINT_OF_NO_RETURN = (ClearTable, ExtendTable, PublishTable, PublishView, DropRelation, CommitSnapshot)
-
 
 def can_take_back(journal: Journal) -> bool:
     """Whether nothing that anybody reads has changed, or may have."""
-    return all(entry.state is EntryState.PENDING for entry in journal.entries if isinstance(entry.step, _POINT_OF_NO_RETURN))
+    return all(entry.state is EntryState.PENDING for entry in journal.entries if entry.step.IS_SEEN)
 
 
 def take_back(target: Target, work: OpenJournal, engine: Engine) -> None:

@@ -13,6 +13,7 @@ class BootstrapView:
 
     KIND: ClassVar[str] = "bootstrap_view"
     SUMMARY: ClassVar[Summary] = Summary("bootstrap", "view", "views")
+    IS_SEEN: ClassVar[bool] = False
 
     view: str
     reads: tuple[str, ...]

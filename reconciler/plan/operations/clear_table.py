@@ -13,6 +13,7 @@ class ClearTable:
 
     KIND: ClassVar[str] = "clear_table"
     SUMMARY: ClassVar[Summary] = Summary("clear", "table", "tables")
+    IS_SEEN: ClassVar[bool] = True
 
     table: str
 

@@ -11,6 +11,7 @@ class CommitSnapshot:
     """See the module. It is about no relation by itself, but about all."""
 
     KIND: ClassVar[str] = "commit_snapshot"
+    IS_SEEN: ClassVar[bool] = True
 
     @property
     def relation(self) -> None:

@@ -13,6 +13,7 @@ class CreateTable:
 
     KIND: ClassVar[str] = "create_table"
     SUMMARY: ClassVar[Summary] = Summary("create", "table", "tables")
+    IS_SEEN: ClassVar[bool] = False
 
     table: str
 

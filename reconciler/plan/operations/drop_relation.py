@@ -14,6 +14,7 @@ class DropRelation:
 
     KIND: ClassVar[str] = "drop_relation"
     SUMMARY: ClassVar[Summary] = Summary("drop the data of", "relation", "relations")
+    IS_SEEN: ClassVar[bool] = True
 
     relation: str
     kind: RelationKind

@@ -23,6 +23,7 @@ class EvolveTable:
 
     KIND: ClassVar[str] = "evolve_table"
     SUMMARY: ClassVar[Summary] = Summary("evolve", "table", "tables")
+    IS_SEEN: ClassVar[bool] = False
 
     table: str
     applied: str

@@ -13,6 +13,7 @@ class ExtendTable:
 
     KIND: ClassVar[str] = "extend_table"
     SUMMARY: ClassVar[Summary] = Summary("extend", "table", "tables")
+    IS_SEEN: ClassVar[bool] = True
 
     table: str
     columns: tuple[str, ...]

@@ -13,6 +13,7 @@ class PublishTable:
 
     KIND: ClassVar[str] = "publish_table"
     SUMMARY: ClassVar[Summary] = Summary("publish", "table", "tables")
+    IS_SEEN: ClassVar[bool] = True
 
     table: str
 

@@ -13,6 +13,7 @@ class PublishView:
 
     KIND: ClassVar[str] = "publish_view"
     SUMMARY: ClassVar[Summary] = Summary("publish", "view", "views")
+    IS_SEEN: ClassVar[bool] = True
 
     view: str
 

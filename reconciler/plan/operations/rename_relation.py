@@ -14,6 +14,7 @@ class RenameRelation:
 
     KIND: ClassVar[str] = "rename_relation"
     SUMMARY: ClassVar[Summary] = Summary("rename", "relation", "relations")
+    IS_SEEN: ClassVar[bool] = False
 
     applied: str
     desired: str
