@@ -20,7 +20,6 @@ Beyond the seed:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from reconciler.base.declarations import ViewKind
@@ -28,73 +27,41 @@ from reconciler.base.names import fold
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.extent import (
     ANY_ROW,
-    NOTHING,
-    AnyRow,
-    Extent,
     OnlyColumns,
-    QueryText,
     flow,
-    may_be_captured,
-    may_resolve_otherwise,
     reshaped,
     union,
     unrepeatable,
-    uses_places,
 )
 from reconciler.diff.foreign import ForeignChange, unknown_change
 from reconciler.diff.functions import ChangedCalls, changed_calls, compare_functions
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
-    Cause,
-    ColumnAdded,
     ColumnNamesChanged,
-    ColumnRemoved,
-    ColumnRetyped,
     ConnectorChange,
-    DefaultChanged,
     Diff,
     Fate,
     FunctionChange,
     FunctionChanged,
-    LatenessChanged,
-    NullabilityChanged,
-    Path,
     QueryChanged,
     ReadsChanged,
     RelationChange,
     RelationKind,
     RelationRenamed,
     SettingsChanged,
-    Spared,
-    TableCause,
     ViewCause,
     WrittenNamesChanged,
 )
 from reconciler.diff.moves import Renames, resolve_moves
+from reconciler.diff.read_causes import ChangedReader, Found, read_causes
 from reconciler.diff.recorded import Told
 from reconciler.diff.safeguards import safeguards_loosened
 from reconciler.diff.tables import clearing_causes, judge_rows, table_causes, table_extent
 from reconciler.diff.views import has_the_same_text, may_be_respelled, own_causes, own_extent, under_desired_names
-from reconciler.project.program.model import Program, Read, View
+from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.fingerprint import table_content
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.sql.scopes import ALL_COLUMNS
-
-
-@dataclass(slots=True)
-class _Found:
-    """What is found while relations are gone through in dependency order, by desired key."""
-
-    changes: dict[str, RelationChange] = field(default_factory=dict)
-    extents: dict[str, Extent] = field(default_factory=dict)
-    clearing: dict[str, tuple[TableCause, ...]] = field(default_factory=dict)
-    """Of tables that are cleared: the causes of that, which their readers are told."""
-    computed_again: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Of views that are computed anew: the columns that nothing changed, and that need not come out the same."""
-    spared: list[Spared] = field(default_factory=list)
-    respelled: set[str] = field(default_factory=set)
-    """The views whose columns only Spark knows how to spell, where it may spell them otherwise than before."""
 
 
 def compare(applied: Snapshot, desired: Snapshot, foreign: Mapping[str, ForeignChange] = MappingProxyType({})) -> Diff:
@@ -185,10 +152,10 @@ def _compare_relations(
     renames: Renames,
     functions: tuple[FunctionChange, ...],
     foreign: Mapping[str, ForeignChange],
-) -> _Found:
+) -> Found:
     before, after = applied.program, desired.program
     calls = changed_calls(applied, desired, functions)
-    found = _Found()
+    found = Found()
     for key, relation in after.foreign.items():
         known = before.foreign.get(key)
         if known is not None and known.meaning != relation.meaning:
@@ -204,7 +171,7 @@ def _compare_relations(
     return found
 
 
-def _compare_table(key: str, before: Program, after: Program, renames: Renames, found: _Found) -> None:
+def _compare_table(key: str, before: Program, after: Program, renames: Renames, found: Found) -> None:
     table = after.tables[key]
     old = before.tables.get(renames.applied_key(key))
     if old is None:
@@ -229,7 +196,7 @@ def _compare_view(
     after: Program,
     renames: Renames,
     calls: ChangedCalls,
-    found: _Found,
+    found: Found,
 ) -> None:
     view = after.views[key]
     old = before.views.get(renames.applied_key(key))
@@ -245,9 +212,14 @@ def _compare_view(
     own = own_causes(old, view, before, after, renames, calls)
     spelling = max(before.spelling, after.spelling)
     upstream = {name: found.extents[name] for read in view.reads if (name := fold(read.relation)) in found.extents}
-    written_anew = any(isinstance(one, _OF_THE_TEXT) for one in own)
-    same_text = bool(upstream) and has_the_same_text(old, view, before, after)
-    reads, spared, any_row = _read_causes(old, view, after, upstream, found, written_anew=written_anew, same_text=same_text)
+    reader = ChangedReader(
+        old,
+        view,
+        upstream,
+        is_written_anew=any(isinstance(one, _OF_THE_TEXT) for one in own),
+        has_same_text=bool(upstream) and has_the_same_text(old, view, before, after),
+    )
+    reads, spared, any_row = read_causes(reader, after, found)
     causes: tuple[ViewCause, ...] = (*own, *reads)
     is_computed = any(not isinstance(cause, RelationRenamed) for cause in causes)
     if key in found.respelled and old.is_stored and view.is_stored and not is_computed:
@@ -280,136 +252,12 @@ def _compare_view(
 
 
 _OF_THE_TEXT = (QueryChanged, ColumnNamesChanged)
-_OF_A_COLUMN = (ColumnAdded, ColumnRemoved, ColumnRetyped, NullabilityChanged, DefaultChanged, LatenessChanged)
-_IN_COLUMNS = (QueryChanged, FunctionChanged)
 
 
 def _places(view: View, other: View) -> list[str]:
     """The columns of a view that another has too, in order."""
     known = {fold(name) for name in other.column_names}
     return [fold(name) for name in view.column_names if fold(name) in known]
-
-
-def _read_causes(
-    old: View,
-    view: View,
-    after: Program,
-    upstream: Mapping[str, Extent],
-    found: _Found,
-    *,
-    written_anew: bool,
-    same_text: bool,
-) -> tuple[tuple[ViewCause, ...], list[Spared], bool]:
-    """Why what the view reads makes it another, and what it reads that changed without doing so. `written_anew`: its text
-    is another, and says by itself why it gives other columns; `same_text`: its query is written as before. The last:
-    whether any row may differ, whatever lineage says."""
-    if not upstream:
-        return (), [], False
-    before = {fold(read.relation): read.columns for read in old.reads}
-    text = QueryText(view.query)
-    is_unsure = old.lineage is None or view.lineage is None
-    # A text that now resolves otherwise (`*` over other columns, or in another order) is another query.
-    names = [fold(name) for name in old.column_names], [fold(name) for name in view.column_names]
-    turned = not written_anew and (names[0] != names[1] or reshaped(old, view) != NOTHING)
-    causes: list[ViewCause] = []
-    spared: list[Spared] = []
-    any_row = is_unsure and any(extent != NOTHING for extent in upstream.values())
-    for read in view.reads:
-        key = fold(read.relation)
-        extent = upstream.get(key)
-        if extent is None:
-            continue
-        columns = _changed_columns(read, before.get(key, ()), extent)
-        if isinstance(extent, OnlyColumns) and _reaches_any_row(
-            extent,
-            text,
-            read,
-            before.get(key, ()),
-            _column_count(after, key),
-            is_unsure=is_unsure,
-            same_text=same_text,
-        ):
-            any_row = True
-            columns = columns or read.columns
-        if columns is None and turned:
-            assert isinstance(extent, OnlyColumns)
-            columns = tuple(column for column in read.columns if fold(column) in extent.renamed) or read.columns
-        if columns is None:
-            assert isinstance(extent, OnlyColumns)
-            again = found.computed_again.get(key, frozenset())
-            spared.append(Spared(view.name, read.relation, tuple(sorted(extent.names - again)), tuple(sorted(again))))
-        else:
-            causes.append(_reads_changed(found.changes[key], columns, found.clearing.get(key)))
-    return tuple(causes), spared, any_row
-
-
-def _reaches_any_row(
-    extent: OnlyColumns,
-    text: QueryText,
-    read: Read,
-    before: tuple[str, ...],
-    column_count: int | None,
-    *,
-    is_unsure: bool,
-    same_text: bool,
-) -> bool:
-    """Whether a change of some columns of what is read may reach any row of who reads it: by their places, or by names that
-    mean something else now. `before` are the columns that it used until now, `column_count` how many there are."""
-    if extent.reordered and uses_places(text, read, column_count):
-        return True
-    if may_be_captured(text, extent):
-        return True
-    if not same_text:
-        return False
-    return (is_unsure and extent != NOTHING) or may_resolve_otherwise(text, (*read.columns, *before), extent)
-
-
-def _column_count(program: Program, key: str) -> int | None:
-    """How many columns a relation has, if that is known."""
-    if key in program.tables:
-        return len(program.tables[key].columns)
-    if key in program.foreign:
-        return len(program.foreign[key].columns)
-    return len(program.views[key].column_names) or None
-
-
-def _changed_columns(read: Read, before: tuple[str, ...], extent: Extent) -> tuple[str, ...] | None:
-    """The columns read (now or before) that may differ; None when no column that is read does."""
-    match extent:
-        case AnyRow():
-            return read.columns
-        case OnlyColumns():
-            if ALL_COLUMNS in read.columns or ALL_COLUMNS in before:
-                return read.columns if extent.names or extent.renamed else None
-            now = tuple(column for column in read.columns if fold(column) in extent.names)
-            return now or (tuple(column for column in before if fold(column) in extent.names) or None)
-
-
-def _reads_changed(
-    upstream: RelationChange, columns: tuple[str, ...], clearing: tuple[TableCause, ...] | None
-) -> ReadsChanged:
-    cause = _telling_cause(upstream.causes if clearing is None else clearing, {fold(column) for column in columns})
-    if isinstance(cause, ReadsChanged):
-        return ReadsChanged(upstream.name, columns, cause.path.after(upstream.name), cause.origin)
-    return ReadsChanged(upstream.name, columns, Path((upstream.name,)), cause)
-
-
-def _telling_cause(of: tuple[Cause, ...], columns: set[str]) -> Cause | None:
-    """Of the causes of a change, the one that says most to a reader of these columns: the first that is about one of them,
-    else the first that is about rows or values at all."""
-    causes = [cause for cause in of if not isinstance(cause, RelationRenamed)]
-    about = [
-        cause
-        for cause in causes
-        if (isinstance(cause, _OF_A_COLUMN) and fold(cause.column) in columns)
-        or (isinstance(cause, _IN_COLUMNS) and not columns.isdisjoint(cause.columns or ()))
-    ]
-    others = [
-        cause
-        for cause in causes
-        if not isinstance(cause, _OF_A_COLUMN) and not (isinstance(cause, _IN_COLUMNS) and cause.columns is not None)
-    ]
-    return next(iter([*about, *others, *causes]), None)
 
 
 def _removal(key: str, before: Program, after: Program, successor: str | None) -> RelationChange | None:
