@@ -12,7 +12,7 @@ Not here: what names exist (the caller says), the order of views, what a change 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Final
 
 from reconciler.base.diagnostics import Diagnostic, Location, in_order
 from reconciler.base.names import fold
@@ -20,7 +20,7 @@ from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import query_tokens
-from reconciler.sql.limits import MAXIMUM_BROUGHT, MAXIMUM_PROBLEMS, Brought, TooMuch
+from reconciler.sql.limits import MAXIMUM_PROBLEMS, Brought, TooMuch
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.lineage_whole import lost_names
 from reconciler.sql.outputs import judge_outputs
@@ -28,7 +28,8 @@ from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
 from reconciler.sql.references import mentioned
 from reconciler.sql.scopes import ALL_COLUMNS, Output
-from reconciler.sql.tracing import lineage_of
+from reconciler.sql.surroundings import USUAL, QuerySurroundings
+from reconciler.sql.tracing import OutputNames, lineage_of
 
 __all__ = ["ALL_COLUMNS", "QueryAnalysis", "RelationRead", "analyse_query"]
 
@@ -56,29 +57,32 @@ class QueryAnalysis:
     brought: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ViewShape:
+    """How a view is declared beside its query. `is_stored`: it has a Delta table, which needs a distinct plain name for each
+    column. `column_names`: its own list of names, empty where the query's count."""
+
+    is_stored: bool = False
+    column_names: tuple[str, ...] = ()
+
+
+_BARE: Final = ViewShape()
+
+
 def analyse_query(
     query: str,
     location: Location | None,
     relations: Mapping[str, Mapping[str, str | None]],
-    *,
-    stored: bool = False,
-    column_names: tuple[str, ...] = (),
-    ansi: bool = True,
+    shape: ViewShape = _BARE,
+    around: QuerySurroundings = USUAL,
     parsed: ParsedQuery | None = None,
-    functions: Mapping[str, int] = MappingProxyType({}),
-    refused: Mapping[str, Diagnostic] = MappingProxyType({}),
-    steady: frozenset[str] = frozenset(),
-    limit: int | None = MAXIMUM_BROUGHT,
 ) -> QueryAnalysis:
     """Analyse a query. See the module.
 
     `relations`: folded name → columns as spelled → canonical type (None: unknown); a relation with no columns has
-    unknown ones. `stored`: the view has a Delta table, which needs a distinct plain name for every column.
-    `column_names`: the view's own list of names. `ansi`: whether the pipeline runs in Spark's ANSI mode. `parsed`: what
-    `parse_query` gave for this query, if the caller has it. `functions`: the pipeline's own, folded name → number of
-    parameters; `steady`: those of them that surely give the same for the same. `refused`: relations (by key) that can't be
-    read for a reason that the caller knows. `limit` is how many columns it may bring along; None for any number.
+    unknown ones. `parsed`: what `parse_query` gave for this query, if the caller has it.
     """
+    functions, column_names = around.functions, shape.column_names
     if parsed is None:
         parsed = parse_query(query)
     calls = forbidden(query, paths=not isinstance(parsed, Parsed))
@@ -96,10 +100,10 @@ def analyse_query(
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(relations, query, ansi, functions, refused, limit)
+    analyser = Analyser(relations, query, around.ansi, functions, around.refused, around.limit)
     try:
         outputs = analyser.analyse(parsed.tree)
-        outputs = judge_outputs(analyser, parsed, outputs, stored, column_names)
+        outputs = judge_outputs(analyser, parsed, outputs, shape.is_stored, column_names)
     except TooMuch:
         return QueryAnalysis(
             _reads({name: {ALL_COLUMNS} for name in mentioned(query, relations)}),
@@ -109,11 +113,12 @@ def analyse_query(
         )
     except RecursionError:
         # Too deep for this walk, perhaps not for Spark.
-        return analyse_query(query, location, relations, column_names=column_names, parsed=Unsure(), functions=functions)
-    lineage, brought = None, Brought(limit)
+        around = QuerySurroundings(functions=functions)
+        return analyse_query(query, location, relations, ViewShape(column_names=column_names), around, Unsure())
+    lineage, brought = None, Brought(around.limit)
     if not analyser.problems:
         names = tuple(output.name for output in outputs) if outputs is not None else None
-        lineage = lineage_of(parsed, query, relations, names, bool(column_names), functions, steady, brought)
+        lineage = lineage_of(parsed, query, relations, OutputNames(names, bool(column_names)), around, brought)
     found = analyser.reads.found
     if lineage is None and not analyser.problems:
         found = _with_lost(found, lost_names(parsed, relations), relations)

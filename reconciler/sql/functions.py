@@ -31,6 +31,7 @@ from reconciler.sql.lexer import Dialect, Kind, Token, next_token, query_tokens,
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, Problem, parse_query
 from reconciler.sql.row_functions import is_quantifier
+from reconciler.sql.surroundings import QuerySurroundings
 from reconciler.sql.types import is_variant
 from reconciler.sql.words import FunctionKind, spark_functions, spark_words
 
@@ -155,8 +156,9 @@ def is_steady_expression(
         return False
     # A relation without columns would have unknown ones.
     types: dict[str, str | None] = {one.name: one.type for one in parameters} or {_PARAMETERS: None}
+    around = QuerySurroundings(functions=functions, steady=steady)
     query = f"{_SELECT}{expression}\nAS value FROM {_PARAMETERS}"
-    lineage = analyse_query(query, None, {_PARAMETERS: types}, functions=functions, steady=steady).lineage
+    lineage = analyse_query(query, None, {_PARAMETERS: types}, around=around).lineage
     return lineage is not None and len(lineage.outputs) == 1 and lineage.outputs[0].repeatable
 
 

@@ -1,6 +1,7 @@
 """Find the lineage of a query; see `lineage` for what it is. The walk is in `lineage_blocks` and `lineage_values`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from reconciler.base.names import fold
 from reconciler.sql.limits import Brought, TooMuch
@@ -9,43 +10,50 @@ from reconciler.sql.lineage_blocks import BlockWalker
 from reconciler.sql.lineage_scope import CALLED, Beyond, Sources
 from reconciler.sql.lineage_whole import is_whole
 from reconciler.sql.query import Parsed
+from reconciler.sql.surroundings import USUAL, QuerySurroundings
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNames:
+    """The output columns of a view as known otherwise, None when they are not known; `are_own`: the view's declaration lists
+    them, rather than the query."""
+
+    names: tuple[str | None, ...] | None
+    are_own: bool = False
 
 
 def lineage_of(
     parsed: Parsed,
     query: str,
     relations: Mapping[str, Mapping[str, str | None]],
-    names: tuple[str | None, ...] | None,
-    renamed: bool = False,
-    functions: Collection[str] = frozenset(),
-    steady: frozenset[str] = frozenset(),
+    outputs: OutputNames,
+    around: QuerySurroundings = USUAL,
     brought: Brought | None = None,
 ) -> Lineage | None:
     """The lineage of a query, None when it is not surely known, or is too much.
 
-    `relations` as for `analyse_query`. `names`: the output columns as known otherwise, None when they are not known;
-    `renamed`: whether they are the view's own names rather than the query's. `functions`: folded names
-    of the pipeline's own functions, of which `steady` are repeatable; like all that are not Spark's, the others are not.
-    `brought` counts what the walk looks at.
+    `relations` as for `analyse_query`. Of the pipeline's own functions those that are steady are repeatable; like all that
+    are not Spark's, the others are not. `brought` counts what the walk looks at.
     """
+    names = outputs.names
     if names is None or any(name is None for name in names):
         return None
-    walker = BlockWalker(relations, query, functions, steady)
+    walker = BlockWalker(relations, query, around.functions, around.steady)
     walker.brought = brought or walker.brought
     try:
         block = walker.query(parsed.tree, None, {}, top=True)
     except (Beyond, RecursionError, TooMuch):
         return None
     own = [fold(name) if name is not None else None for name, _ in block.columns]
-    if len(own) != len(names) or (not renamed and own != [fold(name or "") for name in names]):
+    if len(own) != len(names) or (not outputs.are_own and own != [fold(name or "") for name in names]):
         return None
     if not is_whole(parsed, relations, walker.saw_chance):
         return None
-    outputs = tuple(
+    found = tuple(
         OutputLineage(name or "", columns_of(value.sources), value.repeatable and block.repeatable, calls_of(value.sources))
         for name, (_, value) in zip(names, block.columns, strict=True)
     )
-    return Lineage(outputs, columns_of(block.rows), block.repeatable, calls_of(block.rows))
+    return Lineage(found, columns_of(block.rows), block.repeatable, calls_of(block.rows))
 
 
 def columns_of(sources: Sources) -> tuple[tuple[str, str], ...]:

@@ -6,8 +6,9 @@ import pytest
 
 from reconciler.base.diagnostics import Location
 from reconciler.sql.arity import wrong_calls
-from reconciler.sql.check import QueryAnalysis, analyse_query
+from reconciler.sql.check import QueryAnalysis, ViewShape, analyse_query
 from reconciler.sql.lexer import query_tokens
+from reconciler.sql.surroundings import QuerySurroundings
 from tests.sql.reading import found, without_marks
 
 RELATIONS = {
@@ -29,7 +30,7 @@ ALL_OF_T = ("d", "flag", "id", "list", "m", "Name", "price", "s")
 
 
 def analyse(query: str, stored: bool = False, names: tuple[str, ...] = (), ansi: bool = True) -> QueryAnalysis:
-    return analyse_query(query, Location("p.sql", 1, 1), RELATIONS, stored=stored, column_names=names, ansi=ansi)
+    return analyse_query(query, Location("p.sql", 1, 1), RELATIONS, ViewShape(stored, names), QuerySurroundings(ansi=ansi))
 
 
 READS = {

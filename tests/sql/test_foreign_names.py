@@ -8,6 +8,7 @@ from reconciler.sql.check import analyse_query
 from reconciler.sql.qualified_names import with_single_names
 from reconciler.sql.query import parse_query
 from reconciler.sql.references import named_relations
+from reconciler.sql.surroundings import QuerySurroundings
 
 KNOWN = {
     "sales.revenue": {"customer": "STRING", "total": None},
@@ -53,7 +54,7 @@ def test_names_are_those_that_the_query_gives() -> None:
 
 def test_why_a_relation_can_t_be_read_is_told_at_its_place() -> None:
     refused = {"sales.gone": Diagnostic("P370", "pipeline sales has no table or view 'gone'", None, "a hint")}
-    found = analyse_query("SELECT *\nFROM sales.gone", None, KNOWN, refused=refused)
+    found = analyse_query("SELECT *\nFROM sales.gone", None, KNOWN, around=QuerySurroundings(refused=refused))
     assert [(one.code, one.message, one.hint) for one in found.diagnostics] == [
         ("P370", "pipeline sales has no table or view 'gone'", "a hint")
     ]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from reconciler.sql.check import analyse_query
+from reconciler.sql.check import ViewShape, analyse_query
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.query import Parsed, parse_query
-from reconciler.sql.tracing import lineage_of
+from reconciler.sql.surroundings import QuerySurroundings
+from reconciler.sql.tracing import OutputNames, lineage_of
 
 RELATIONS = {
     "t": {
@@ -24,7 +25,7 @@ RELATIONS = {
 
 
 def lineage(query: str, names: tuple[str, ...] = ()) -> Lineage | None:
-    analysis = analyse_query(query, None, RELATIONS, column_names=names)
+    analysis = analyse_query(query, None, RELATIONS, ViewShape(column_names=names))
     assert [one.message for one in analysis.diagnostics] == []
     return analysis.lineage
 
@@ -33,7 +34,8 @@ def traced(query: str, *functions: str) -> Lineage:
     """The lineage of a query of one output, x, in a pipeline that declares functions."""
     parsed = parse_query(query)
     assert isinstance(parsed, Parsed)
-    found = lineage_of(parsed, query, RELATIONS, ("x",), renamed=True, functions=frozenset(functions))
+    around = QuerySurroundings(functions=dict.fromkeys(functions, 1))
+    found = lineage_of(parsed, query, RELATIONS, OutputNames(("x",), are_own=True), around)
     assert found is not None
     return found
 

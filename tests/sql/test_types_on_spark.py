@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.engine.protocol import Engine
 from reconciler.sql.check import analyse_query
+from reconciler.sql.surroundings import QuerySurroundings
 
 TYPES = (
     *("BOOLEAN", "BIGINT", "DECIMAL(10,2)", "DOUBLE", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "VARIANT"),
@@ -45,7 +46,7 @@ UNCOMPARABLE = ("VARIANT", "MAP<STRING,INT>")
 
 def _refused_here(query: str, left: str, right: str, ansi: bool = True) -> list[str]:
     relations: dict[str, dict[str, str | None]] = {"l": {"a": left}, "r": {"b": right}}
-    return [one.message for one in analyse_query(query, None, relations, ansi=ansi).diagnostics]
+    return [one.message for one in analyse_query(query, None, relations, around=QuerySurroundings(ansi=ansi)).diagnostics]
 
 
 @pytest.fixture(scope="module")

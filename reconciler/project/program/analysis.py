@@ -11,7 +11,7 @@ Only of queries that parse and that nothing is wrong with: what is said of other
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +22,7 @@ from reconciler.base.names import fold
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.lineage import Lineage, OutputLineage
 from reconciler.sql.spelling import Spelling
+from reconciler.sql.surroundings import QuerySurroundings
 
 if TYPE_CHECKING:
     from reconciler.sql.query import ParsedQuery
@@ -57,18 +58,11 @@ class Analysed:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What the meaning of a query depends on besides its text, the same for all views of a program. `functions` are the
-    numbers of parameters of the program's own, by folded name; `steady` surely give the same for the same. `refused`
-    are relations that can't be read, and why: what names one is wrong, and never kept. `limit` is how many columns a query
-    may bring along, None for what the registry holds."""
+class Surroundings(QuerySurroundings):
+    """What the meaning of a query depends on besides its text, the same for all views of a program. What names one of the
+    `refused` relations is wrong, and never kept. What the registry holds is under no `limit`."""
 
-    ansi: bool
-    spelling: Spelling
-    functions: Mapping[str, int]
-    refused: Mapping[str, Diagnostic] = field(default_factory=dict)
-    steady: frozenset[str] = frozenset()
-    limit: int | None = None
+    spelling: Spelling = Spelling.EVENED_OUT
 
     @cached_property
     def key(self) -> str:
@@ -141,7 +135,7 @@ class Queries:
     def _analyse(
         self, view: ViewDeclaration, relations: Mapping[str, Mapping[str, str | None]], surroundings: Surroundings
     ) -> Analysed:
-        from reconciler.sql.check import analyse_query
+        from reconciler.sql.check import ViewShape, analyse_query
         from reconciler.sql.cross_join_signs import may_cross_join
         from reconciler.sql.cross_joins import cross_joins
 
@@ -150,14 +144,9 @@ class Queries:
             view.query,
             view.query_location,
             relations,
-            stored=view.kind is ViewKind.MATERIALIZED,
-            column_names=view.column_names,
-            ansi=surroundings.ansi,
-            parsed=parsed,
-            functions=surroundings.functions,
-            refused=surroundings.refused,
-            steady=surroundings.steady,
-            limit=surroundings.limit,
+            ViewShape(view.kind is ViewKind.MATERIALIZED, view.column_names),
+            surroundings,
+            parsed,
         )
         # Asked of a plan's new views only, but asked later it would take parsing them again.
         crosswise = may_cross_join(view.query) and cross_joins(parsed, relations) > 0

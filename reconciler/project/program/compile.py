@@ -140,7 +140,7 @@ def _compile(manifest: Manifest, complete: bool, cache: Cache, refused: Mapping[
         steady=steady_functions(functions),
         limit=MAXIMUM_BROUGHT if limited else None,
     )
-    views = _views(declared, foreign, queries, facts, order, circular, functions, surroundings, diagnostics)
+    views = _views(_Relations(declared, foreign, order, circular), queries, facts, functions, surroundings, diagnostics)
     connectors = compile_connectors(manifest.connectors, tables, views, diagnostics)
     outputs = {fold(one.relation) for one in connectors.values() if one.direction is Direction.OUTPUT}
     views = {key: replace(view, has_output=True) if key in outputs else view for key, view in views.items()}
@@ -264,18 +264,27 @@ def _names_in_functions(functions: Mapping[str, Function]) -> bool:
     return sees_fields or any(map(may_hold_names, types)) or any(map(may_make_names_data, bodies))
 
 
+@dataclass(frozen=True, slots=True)
+class _Relations:
+    """The relations that a program declares and those of other pipelines that it names, by key; the declared ones in
+    topological order, and which of them read each other in a circle."""
+
+    declared: _Declared
+    foreign: Mapping[str, ForeignRelation]
+    order: tuple[str, ...]
+    circular: frozenset[str]
+
+
 def _views(
-    declared: _Declared,
-    foreign: Mapping[str, ForeignRelation],
+    relations: _Relations,
     queries: Queries,
     facts: Mapping[str, Facts],
-    order: tuple[str, ...],
-    circular: frozenset[str],
     functions: Mapping[str, Function],
     surroundings: Surroundings,
     into: list[Diagnostic],
 ) -> dict[str, View]:
     """Analyse the views, each after those that it reads. Columns of views in a circle count as unknown."""
+    declared, foreign, circular = relations.declared, relations.foreign, relations.circular
     known: dict[str, Mapping[str, str | None]] = {key: {} for key in declared}
     for key, one in declared.items():
         if isinstance(one, TableDeclaration):
@@ -287,7 +296,7 @@ def _views(
     today = callable_names(functions)
     views: dict[str, View] = {}
     brought = 0
-    for key in order:
+    for key in relations.order:
         one = declared[key]
         if not isinstance(one, ViewDeclaration):
             continue
