@@ -47,7 +47,7 @@ def test_commands_show_no_secret(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_no_command_shows_a_credential_that_stands_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In SQL, in Python, in words of the author, and in what a problem quotes: whoever shows it."""
-    tokens = [f"ghp_{number:036}" for number in range(5)]
+    tokens = [*(f"ghp_{number:036}" for number in range(5)), *(f"Zq7hunTer{number}Xk" for number in range(3))]
     folder = tmp_path / "pipelines" / "shop"
     (folder / "udf").mkdir(parents=True)
     (tmp_path / "reconcile.yaml").write_text("environments: {dev: {warehouse: wh}}\n")
@@ -58,9 +58,11 @@ def test_no_command_shows_a_credential_that_stands_in_files(tmp_path: Path, caps
     )
     (folder / "udf" / "g.py").write_text(f'TOKEN = "{tokens[3]}"\n\n\ndef g(x):\n    return TOKEN\n')
     yaml = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
-    spec = f"spec: {{bootstrap_policy: allow, views: {{v: {{used_by: ['the board, {tokens[4]}']}}}}}}\n"
+    named = f"metadata: {{name: shop, description: 'password={tokens[5]}', owner: 'secret: {tokens[6]}'}}"
+    readers = f"'the board, {tokens[4]}', 'password={tokens[7]}'"
+    spec = f"spec: {{bootstrap_policy: allow, views: {{v: {{used_by: [{readers}]}}}}}}\n"
     repository = ("--repo", str(tmp_path))
-    (folder / "pipeline.yaml").write_text(yaml + spec)
+    (folder / "pipeline.yaml").write_text(yaml.replace("metadata: {name: shop}", named) + spec)
     target = Project.open(tmp_path, engine=RecordingEngine())
     target.pipeline("shop").apply()
     (folder / "pipeline.yaml").write_text(yaml)
