@@ -137,12 +137,17 @@ def folder(location: str, sessions: Sessions) -> Folder:
 def names_in(session: SparkSession, files: Any, path: Any) -> list[str]:
     """The names of what is in a folder of one of Hadoop's file systems; none where there is no folder. All come in one call:
     logs and sinks have many entries, and a call into Java takes longer than a store needs for one."""
-    if not files.exists(path):
+    found = files.listStatus(path) if files.exists(path) else ()
+    if not len(found):
         return []
     java: Any = session._jvm
-    paths = java.org.apache.hadoop.fs.FileUtil.stat2Paths(files.listStatus(path))
+    gateway: Any = session.sparkContext._gateway
+    # py4j takes no array of a subclass, as S3's is.
+    statuses = gateway.new_array(java.org.apache.hadoop.fs.FileStatus, len(found))
+    java.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
+    paths = java.org.apache.hadoop.fs.FileUtil.stat2Paths(statuses)
     joined = str(java.scala.collection.immutable.ArraySeq.unsafeWrapArray(paths).mkString("\0"))
-    return [one.rpartition("/")[2] for one in joined.split("\0")] if joined else []
+    return [one.rpartition("/")[2] for one in joined.split("\0")]
 
 
 def hadoop_path(session: SparkSession, location: str) -> tuple[Any, Any]:
