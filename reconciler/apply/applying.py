@@ -11,7 +11,7 @@ Rules:
 - If the engine fails before anything that anybody reads has changed, the apply takes itself back (`taking_back`): the
   journal is closed, everything is as it was. After that point it can only go forward, and applying again does so.
 - The lease is looked at before each effect, and whoever lost it stops. One who loses it in between can still do no harm:
-  see `effects`.
+  see `apply_effects`.
 - What is staged (`staging`) serves an apply of the same plan: its approval, and the rows of views. After any apply nothing
   is staged any more; folders that it did not take are removed.
 - An apply that finds nothing to do remembers how far along the branch it looked (`merged`).
@@ -23,13 +23,13 @@ import getpass
 import uuid
 from dataclasses import dataclass, replace
 
-from reconciler.apply.approving import (
-    require_newest,
-    require_unpassed,
-)
 from reconciler.apply.carrying_out import carry_out
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
+from reconciler.apply.requiring_approval import (
+    require_newest,
+    require_unpassed,
+)
 from reconciler.apply.sizes import measure_hazards
 from reconciler.apply.wanted import (
     Desired,
@@ -50,7 +50,7 @@ from reconciler.environment.merged import overtaken, remember
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
-from reconciler.materialize.older_registry import require_newest_registry
+from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.materialize.taking_back import take_back
 from reconciler.plan.model import Outcome, Plan
 from reconciler.plan.words import summarise
@@ -63,7 +63,7 @@ from reconciler.registry.entries import (
 from reconciler.registry.model import Approval, Head, Journal, Stored
 from reconciler.run.emitting import planned_starts
 from reconciler.run.pausing import carry_out_waiting
-from reconciler.run.replaying import replay_intent
+from reconciler.run.recovering import replay_intent
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.events import Event
 from reconciler.state.failed_commands import telling_of_failure

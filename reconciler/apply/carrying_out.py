@@ -21,7 +21,7 @@ from reconciler.environment.commits import author_of
 from reconciler.environment.progress import Progress, in_built_rows, in_kept_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import Effects, builds_of, placements_after, remove
+from reconciler.materialize.apply_effects import Effects, builds_of, placements_after, remove
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.materialize.taking_back import can_take_back, take_back
 from reconciler.plan.operations.bootstrap_view import BootstrapView
@@ -40,7 +40,7 @@ from reconciler.registry.entry_codec import intent_to_json, result_to_json
 from reconciler.registry.model import Applied, Head, Journal, Published
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import outputs_after
-from reconciler.run.left_outputs import left_after_change, still_known
+from reconciler.run.outputs_by_place import left_after_change, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.events import Event, EventLog
 from reconciler.state.journal import OpenJournal

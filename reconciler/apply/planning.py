@@ -32,7 +32,7 @@ from reconciler.project.program.model import Program, empty_program
 from reconciler.project.program.written_names import respelled_columns
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
-from reconciler.run.left_outputs import known_after_change, outputs_of
+from reconciler.run.outputs_by_place import known_after_change, outputs_of
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
 from reconciler.state.staged import with_staged

@@ -30,8 +30,8 @@ from reconciler.delta.removal import remove_if_empty
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
+from reconciler.materialize.apply_effects import Builder, remove
 from reconciler.materialize.building import Building, PlannedBuilds
-from reconciler.materialize.effects import Builder, remove
 from reconciler.materialize.following import PinnedApply
 from reconciler.materialize.kept_rows import KeptRows
 from reconciler.plan.model import Plan

@@ -1,13 +1,13 @@
 """Restore: a pipeline goes back to a checkpoint, its own or another pipeline's.
 
 Rules:
-- A restore is a step of its own (`restoring`), under the lease: a crash in the midst of it is finished by whoever comes
+- A restore is a step of its own (`restoring_checkpoints`), under the lease: a crash in the midst of it is finished by whoever comes
   next. Everything goes back together: tables, views, positions of inputs, and the program. The files are not looked at; the
   next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that changes
   the program, or its settings, is a plan itself (`restore_plans`). A plan that was approved before serves no more: a digest
   covers what was applied before, and a restore is part of that.
 - Outputs are not put back, since what was sent is out. Where this pipeline knows what it sent to the place that one writes
-  to, the next emission is the difference between that and the view as restored (`run.left_outputs`); else it begins anew.
+  to, the next emission is the difference between that and the view as restored (`outputs_by_place`); else it begins anew.
   What each does is told before (`restored_outputs`).
 - Another pipeline's checkpoint is taken over with copies of its tables' rows; views are computed from them. That pipeline is
   left as it is. Its outputs' sinks hold its rows, so outputs begin with what changes from then on.
@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from reconciler.apply.approvals import give_approval
+from reconciler.apply.giving_approval import give_approval
 from reconciler.apply.restore_plans import (
     Restore,
     needs_approval,
@@ -40,14 +40,14 @@ from reconciler.delta.tables import table_version
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.following import register_reader
-from reconciler.materialize.older_registry import require_newest_registry
+from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
 from reconciler.registry.model import Head, Stored
 from reconciler.run.pausing import carry_out_waiting
-from reconciler.run.replaying import replay_intent
-from reconciler.run.restoring import is_kept
+from reconciler.run.recovering import replay_intent
+from reconciler.run.restoring_checkpoints import is_kept
 from reconciler.run.stepping import carry_out, write_intent
 from reconciler.state.checkpoints import Checkpoint, find_checkpoint
 from reconciler.state.events import Event

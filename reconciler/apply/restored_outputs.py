@@ -13,8 +13,8 @@ from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
 from reconciler.run.emitting import Beginning, beginning
-from reconciler.run.left_outputs import outputs_of
-from reconciler.run.restoring import is_kept, known_at_restore
+from reconciler.run.outputs_by_place import outputs_of
+from reconciler.run.restoring_checkpoints import is_kept, known_at_restore
 from reconciler.state.folders import folder_for
 
 

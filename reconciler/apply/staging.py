@@ -37,8 +37,8 @@ from reconciler.environment.merged import passed, reach
 from reconciler.environment.progress import Progress, in_built_rows
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
+from reconciler.materialize.apply_effects import remove
 from reconciler.materialize.building import Building, PlannedBuilds
-from reconciler.materialize.effects import remove
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot

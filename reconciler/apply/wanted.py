@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.apply.approving import require_approval, require_promotable, require_vouched
+from reconciler.apply.requiring_approval import require_approval, require_promotable, require_vouched
 from reconciler.environment.commits import commit_of
 from reconciler.environment.merged import remember
 from reconciler.environment.planned_engine import require_planned_engine

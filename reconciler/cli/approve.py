@@ -4,8 +4,8 @@ import getpass
 
 import click
 
-from reconciler.apply.approvals import record_approval
-from reconciler.apply.approving import missing_approvals
+from reconciler.apply.giving_approval import record_approval
+from reconciler.apply.requiring_approval import missing_approvals
 from reconciler.base.digest import short
 from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import say

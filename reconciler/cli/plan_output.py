@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reconciler.apply.planning import Planned, plan_or_programs, plan_with_programs
-from reconciler.base.commands import in_environment
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, ReconcileError
+from reconciler.base.pasted_commands import in_environment
 from reconciler.base.version import __version__
 from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
 from reconciler.environment.source import lock_path, read_optional, write_text
@@ -120,7 +120,7 @@ def _lock_is_good(target: Target, plan: Plan) -> bool:
         return False
     if not plan.needs_approval:
         return True
-    from reconciler.apply.approving import describe_lock, read_lock_state
+    from reconciler.apply.requiring_approval import describe_lock, read_lock_state
     from reconciler.plan.lock import Matches
 
     state = read_lock_state(target, plan)

@@ -2,10 +2,10 @@
 
 import click
 
-from reconciler.base.commands import in_environment
 from reconciler.base.diagnostics import Diagnostic, Severity, diagnostic_to_json, listed, render_diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EXIT_DONE, EXIT_ERROR
+from reconciler.base.pasted_commands import in_environment
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import asked_environment, end_unread, say, show_json
 from reconciler.environment.policies import validate_policy

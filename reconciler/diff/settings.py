@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from reconciler.base.declarations import Settings
 from reconciler.diff.model import MetadataChange
-from reconciler.project.manifest.spark_settings import is_harmless, is_neutral
+from reconciler.project.manifest.known_spark_settings import is_harmless, is_neutral
 from reconciler.project.manifest.spark_values import shown_value
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import SPARK, differing_settings

@@ -26,7 +26,7 @@ from reconciler.diff.model import (
     WrittenNamesChanged,
 )
 from reconciler.diff.moves import Renames
-from reconciler.project.manifest.spark_settings import is_harmless
+from reconciler.project.manifest.known_spark_settings import is_harmless
 from reconciler.project.manifest.spark_values import shown_value
 from reconciler.project.program.model import Program, Read, Table, View
 from reconciler.project.program.settings import DEFAULTS, SPARK, differing_settings, minor

@@ -13,10 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.base.cache import Cache, NoCache
-from reconciler.base.commands import in_environment
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, NotFound, ReconcileError
 from reconciler.base.names import did_you_mean
+from reconciler.base.pasted_commands import in_environment
 from reconciler.delta.nested_warehouses import warehouse_around_or_within
 from reconciler.delta.opening import is_local, is_on_s3, local_path
 from reconciler.engine.installed import installed_spark

@@ -15,7 +15,7 @@ from reconciler.delta.opening import join_location
 from reconciler.delta.removal import identity_if_written_by, remove_if_empty, remove_table
 from reconciler.engine.protocol import Engine, Transaction
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import APPLY_TRANSACTION, aside, remove
+from reconciler.materialize.apply_effects import APPLY_TRANSACTION, aside, remove
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot
 from reconciler.plan.operations.create_table import CreateTable

@@ -43,15 +43,15 @@ from reconciler.delta.retention import (
 )
 from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import remove
-from reconciler.materialize.older_registry import require_newest_registry
+from reconciler.materialize.apply_effects import remove
+from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.registry.model import Head, LeftOutput, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
-from reconciler.retention.keeping import read_known
+from reconciler.retention.facts import read_known
 from reconciler.retention.references import kept_staging_folders
 from reconciler.retention.rules import Decision, Known, KnownVersion, decide
-from reconciler.run.left_outputs import versions_of
-from reconciler.run.replaying import program_in_force
+from reconciler.run.outputs_by_place import versions_of
+from reconciler.run.recovering import program_in_force
 from reconciler.state.events import Event, EventLog
 from reconciler.state.lease import hold_lease, somebody_holds, this_process
 from reconciler.state.pruned import FOLDER, VERSION, Left

@@ -23,8 +23,8 @@ How an output goes on after an apply, and from what it sent before:
 | new: sends only new changes | the view's version at the switch, which is told as left out | nothing |
 | new: sends full contents | nothing | nothing |
 
-One that writes where an output wrote before that was moved away goes on so from what was sent there (`left_outputs`), not
-from what it sent elsewhere.
+An output may write where another one wrote before that was moved away. Then it goes on from what was sent there, not from
+what it sent elsewhere (`outputs_by_place`).
 
 A new output has an `id` of its own, which the transactions of its sinks carry: no sink takes what it sends for what an
 earlier one of the same name has sent already. One that was renamed or modified keeps its `id`: what it had to send goes out
@@ -51,7 +51,7 @@ from reconciler.environment.target import Target
 from reconciler.plan.model import Outcome, Plan
 from reconciler.project.program.model import Connector, Program
 from reconciler.registry.model import Head, Journal, LeftOutput, OutputState, Published, Sending
-from reconciler.run.left_outputs import known_after_change, outputs_of
+from reconciler.run.outputs_by_place import known_after_change, outputs_of
 from reconciler.workspace.declared import places_told
 
 EMIT_TRANSACTION = "reconcile/emit"

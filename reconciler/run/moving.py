@@ -32,7 +32,7 @@ from reconciler.registry.model import Controls, Head, Sending, Stored
 from reconciler.run.emitting import emit_pinned, pin_emissions, ticked_off
 from reconciler.run.failures import Failures
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
-from reconciler.run.replaying import describe_missing, describe_step_result, describe_unknown, details_of_step
+from reconciler.run.recovering import describe_missing, describe_step_result, describe_unknown, details_of_step
 from reconciler.run.reporting import Reporter
 from reconciler.run.seeking import carry_out_seeks
 from reconciler.run.stepping import StepResult, carry_out, write_intent

@@ -22,7 +22,7 @@ from reconciler.registry.model import Head, Stored
 from reconciler.run.emitting import Place
 from reconciler.run.lagging import lagging_steps
 from reconciler.run.orchestration import find_connector
-from reconciler.run.replaying import program_in_force
+from reconciler.run.recovering import program_in_force
 from reconciler.run.seeking import carry_out_seeks, require_place
 from reconciler.run.skipping import WITHOUT, file_meant
 from reconciler.state.controls import read_controls, say_of_connector, seek_connector

@@ -22,7 +22,7 @@ from reconciler.registry.model import Controls
 from reconciler.run.failures import wait_after
 from reconciler.run.moving import Moving
 from reconciler.run.pace import Pace
-from reconciler.run.replaying import ready_for_steps
+from reconciler.run.recovering import ready_for_steps
 from reconciler.run.reporting import Reporter
 from reconciler.run.stepping import StepResult
 from reconciler.state.checkpoints import write_checkpoint

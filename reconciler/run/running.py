@@ -16,7 +16,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.run.forced_stops import watching_for_force
 from reconciler.run.pace import Pace
-from reconciler.run.replaying import replay_intent as replay_intent
+from reconciler.run.recovering import replay_intent as replay_intent
 from reconciler.run.reporting import Reporter
 from reconciler.run.run_loop import Outcome, RunLoop
 from reconciler.run.stepping import StepResult

@@ -1,7 +1,7 @@
 """One step of a running pipeline: inputs to a point, every view at that point, published in one commit.
 
 A step is first written down as an intent in the head: what is read (connectors and their ranges, one statement, or newer
-steps of other pipelines), and which process wrote it. Then its effects, each repeatable (`step_effects`): tables are written
+steps of other pipelines), and which process wrote it. Then its effects, each repeatable (`run_effects`): tables are written
 under the step's transaction, the stored views that depend on what changed are computed from pinned versions into staging
 folders and published. Then the step's row in the history (`steps`). Last, one commit of the head publishes the new versions
 and positions, pins what outputs are to send, and closes the intent. A step whose writer died is replayed from its intent:
@@ -14,7 +14,7 @@ that stumbles over a mistake of ours, which it would do each time; so is one who
 alive, and one with a file that its input is to go on without (`skipping`).
 
 The session's check is asked before each effect, and raises if this process lost the pipeline meanwhile. An intent of kind
-`restore` is carried out by `restoring`.
+`restore` is carried out by `restoring_checkpoints`.
 """
 
 import uuid
@@ -30,13 +30,13 @@ from reconciler.environment.locations import told_path
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.step_effects import Doing, StepEffects, untold
+from reconciler.materialize.run_effects import Doing, StepEffects, untold
 from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
 from reconciler.registry.intent_codec import kind_of
 from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork
 from reconciler.registry.model import Head, Published, Stored
-from reconciler.run.restoring import carry_out_restore
+from reconciler.run.restoring_checkpoints import carry_out_restore
 from reconciler.run.skipping import file_to_skip
 from reconciler.run.transition import publish_head
 from reconciler.state.lease import this_writer

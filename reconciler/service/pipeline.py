@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from reconciler.apply.applying import ApplyResult, apply_pipeline
-from reconciler.apply.approvals import record_approval
 from reconciler.apply.explaining import Explanation, explain
+from reconciler.apply.giving_approval import record_approval
 from reconciler.apply.planning import plan_pipeline
 from reconciler.apply.promoting import all_staged, drop_staged, find_staged, plan_promotion, promote
 from reconciler.apply.refreshing import RefreshResult, refresh_version

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reconciler.apply.applying import ApplyResult
-from reconciler.apply.approvals import Given, give_approval
+from reconciler.apply.giving_approval import Given, give_approval
 from reconciler.apply.impact import impact_of_planned
 from reconciler.apply.planning import Planned
 from reconciler.environment.target import Target

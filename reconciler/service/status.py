@@ -10,8 +10,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from reconciler.apply.approving import require_approval
 from reconciler.apply.planning import plan_between
+from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.sizes import measure_hazards
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError

@@ -8,7 +8,7 @@ Two outputs in one folder or table undo each other: one that is emptied first re
 columns overwrites them. A topic of Kafka may have many writers. Of outputs of other pipelines in the warehouse a plan tells
 (H939).
 
-What an output has sent is known by the place that it was sent to (`run.left_outputs`), so this also says when two outputs
+What an output has sent is known by the place that it was sent to (`outputs_by_place`), so this also says when two outputs
 surely write to one (`sure_places`), and when they may (`possible_places`).
 """
 

@@ -18,7 +18,7 @@ from reconciler.environment.target import open_target
 from reconciler.registry.intents import Writer
 from reconciler.registry.model import Lease
 from reconciler.registry.protocol import History
-from reconciler.retention.keeping import _checkpoints
+from reconciler.retention.facts import _checkpoints
 from reconciler.service.project import Project
 from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
 from reconciler.versions.history import list_applies

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from reconciler.base.commands import COMMANDS, in_environment
+from reconciler.base.pasted_commands import COMMANDS, in_environment
 from reconciler.cli.main import cli
 from reconciler.run.failures import UNADDRESSED
 from reconciler.testing.recording import RecordingEngine

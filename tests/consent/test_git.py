@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.apply.approving import require_approval
 from reconciler.apply.planning import plan_between
+from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.wanted import from_files
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
 from reconciler.environment.bases import branches_under, required_branches

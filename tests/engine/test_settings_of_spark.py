@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.connectors.code_options import names_code
 from reconciler.engine.protocol import Engine, Selection
-from reconciler.project.manifest.spark_settings import HARMLESS, NEUTRAL, is_harmless, is_neutral
+from reconciler.project.manifest.known_spark_settings import HARMLESS, NEUTRAL, is_harmless, is_neutral
 
 _SUSPICIOUS = re.compile(
     r"class|impl($|\.)|provider|listener|extension|plugin|serializer|committer|factory|manager|filters|jar|maven|ivy|"

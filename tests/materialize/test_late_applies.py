@@ -15,7 +15,7 @@ import pytest
 from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Built, ViewBuild
-from reconciler.materialize.effects import Builder, Effects, builds_of
+from reconciler.materialize.apply_effects import Builder, Effects, builds_of
 from reconciler.materialize.taking_back import take_back
 from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Stored

@@ -6,7 +6,7 @@ from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.delta.removal import remove_folder, remove_written, table_identity
 from reconciler.delta.tables import create_table
 from reconciler.engine.stored import ColumnType, Transaction
-from reconciler.materialize.effects import remove
+from reconciler.materialize.apply_effects import remove
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.s3.lake import S3Lake

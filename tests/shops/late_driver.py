@@ -20,7 +20,7 @@ from reconciler.environment.locations import with_absolute_location, without_roo
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.registry.intents import Ingest, ReadInputs
-from reconciler.run.replaying import program_in_force
+from reconciler.run.recovering import program_in_force
 from reconciler.run.stepping import carry_out, write_intent
 from reconciler.service.project import Project
 from reconciler.state.lease import hold_lease, this_process

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from reconciler.diff.model import Diff
 from reconciler.plan.model import Hazard
-from reconciler.project.manifest.spark_settings import DECIDING_WHAT_IS_READ
+from reconciler.project.manifest.known_spark_settings import DECIDING_WHAT_IS_READ
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import differing_settings
 

@@ -11,7 +11,7 @@ from reconciler.base.diagnostics import Diagnostic, in_order
 from reconciler.base.names import fold
 from reconciler.base.places import Path, Places
 from reconciler.base.schema_check import MANIFEST_CODES, check_against, path_words
-from reconciler.project.manifest.spark_settings import is_harmless, reason_against
+from reconciler.project.manifest.known_spark_settings import is_harmless, reason_against
 
 SCHEMA_FILE: Final = "pipeline.schema.json"
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"

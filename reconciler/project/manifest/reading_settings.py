@@ -13,7 +13,7 @@ is named legacy is.
 from collections.abc import Mapping
 from typing import Final
 
-from reconciler.project.manifest.spark_settings import Family, is_neutral
+from reconciler.project.manifest.known_spark_settings import Family, is_neutral
 
 LEAVING_READING_ALONE: Final = (
     Family(

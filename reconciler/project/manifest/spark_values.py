@@ -1,7 +1,7 @@
 """What may be recorded and shown of the value of a setting of Spark. What is not known to be plain may be secret.
 
-- Plain: the setting is on a list of what is known (`spark_settings`), and its value looks like no credential and holds no
-  user, no query of an address (`spark.master` may well name a user). So are `true` and `false` of any setting, which hide
+- Plain: the setting is on a list of what is known (`known_spark_settings`), and its value looks like no credential and holds
+  no user, no query of an address (`spark.master` may well name a user). So are `true` and `false` of any setting, which hide
   nothing. It is recorded as it is.
 - A credential: known by its whole name, or called a password. It says who asks, not what is there, so it decides no result.
   Nothing of it is recorded.
@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from reconciler.base.redaction import MASK, masked, masked_in_words
-from reconciler.project.manifest.spark_settings import CREDENTIALS, is_harmless, is_neutral
+from reconciler.project.manifest.known_spark_settings import CREDENTIALS, is_harmless, is_neutral
 
 _SECRET_NAME: Final = re.compile(
     r"passw|passphrase|secret|token|credential|signature|(^|[._-])(sas|sig|pwd|pw)($|[._-])"

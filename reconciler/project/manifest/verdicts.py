@@ -24,7 +24,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `hazard` is a code or `*`, `pipelines` a pattern. `approvals` counts with APPROVE only."""
+    """One rule: `hazard` is a code or `*`, `pipelines` a pattern. `giving_approval` counts with APPROVE only."""
 
     hazard: str
     verdict: Verdict

@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Final
 
 from reconciler.base.declarations import FIRST_SPARK, Settings
+from reconciler.project.manifest.known_spark_settings import is_harmless, is_neutral
 from reconciler.project.manifest.reading_settings import leaves_reading_alone
-from reconciler.project.manifest.spark_settings import is_harmless, is_neutral
 from reconciler.project.manifest.spark_values import is_credential, is_plain, seal
 
 DEFAULTS: Final[Mapping[str, str]] = {

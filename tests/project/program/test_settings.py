@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.project.manifest.spark_settings import NEUTRAL, NEUTRAL_OF_THE_ENVIRONMENT, is_harmless, is_neutral
+from reconciler.project.manifest.known_spark_settings import NEUTRAL, NEUTRAL_OF_THE_ENVIRONMENT, is_harmless, is_neutral
 from reconciler.project.program.settings import is_of_a_call, is_of_queries_only, meaning_settings
 
 

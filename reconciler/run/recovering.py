@@ -15,7 +15,7 @@ from reconciler.base.printing import printable
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.older_registry import require_newest_registry
+from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored

@@ -24,7 +24,7 @@ from reconciler.connectors.transport import Direction
 from reconciler.plan.model import Outcome
 from reconciler.project.program.model import Connector
 from reconciler.registry.model import Head, LeftOutput, OutputState
-from reconciler.run.left_outputs import outputs_of, states_known
+from reconciler.run.outputs_by_place import outputs_of, states_known
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.checkpoints import find_checkpoint

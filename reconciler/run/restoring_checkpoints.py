@@ -30,7 +30,7 @@ from reconciler.engine.protocol import Built, StoredSource, TableBuild
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import staging_folder
+from reconciler.materialize.apply_effects import staging_folder
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program
@@ -47,7 +47,7 @@ from reconciler.registry.model import Applied, Approval, Head, LeftOutput, Objec
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.run.emitting import begun, going_back
-from reconciler.run.left_outputs import outputs_of, sent_by, states_known, still_known
+from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.numbering import Switch, record_versions, versions_restored

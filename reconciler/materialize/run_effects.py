@@ -34,7 +34,7 @@ from reconciler.engine.protocol import (
 from reconciler.environment.locations import with_absolute_location, with_root
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.effects import remove, staging_folder
+from reconciler.materialize.apply_effects import remove, staging_folder
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import ingest_transaction, statement_transaction, view_transaction
 from reconciler.plan.steps import StoredReads
@@ -114,7 +114,7 @@ class StepEffects:
             case FollowPipelines():
                 self._follow(work.foreign)
             case RestoreCheckpoint():
-                raise AssertionError("a restore is carried out by `restoring`")
+                raise AssertionError("a restore is carried out by `restoring_checkpoints`")
             case UnknownWork():
                 raise RegistryError("G606", f"a step of kind {work.kind!r} was left open by a newer version of reconciler")
             case _:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from reconciler.apply.approving import forbid_denied, lock_problem, made_the_change, recorded_approvals
 from reconciler.apply.people import names_of
 from reconciler.apply.planning import plan_pipeline
+from reconciler.apply.requiring_approval import forbid_denied, lock_problem, made_the_change, recorded_approvals
 from reconciler.apply.restore_plans import proposed_restore
 from reconciler.apply.rolling_back import plan_rollback, proposed
 from reconciler.base.digest import digest_text
