@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from reconciler.base.secret_values import forget_secrets
+from reconciler.base.secrets.known_values import forget_secrets
 from reconciler.engine.protocol import Engine
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Restore: a pipeline goes back to a checkpoint, its own or another pipeline's.
 
 Rules:
-- A restore is a step of its own (`restoring_checkpoints`), under the lease: a crash in the midst of it is finished by whoever comes
-  next. Everything goes back together: tables, views, positions of inputs, and the program. The files are not looked at; the
-  next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that changes
-  the program, or its settings, is a plan itself (`restore_plans`). A plan that was approved before serves no more: a digest
-  covers what was applied before, and a restore is part of that.
+- A restore is a step of its own (`restoring_checkpoints`), under the lease: whoever comes next finishes one that
+  crashed. Everything goes back together: tables, views, positions of inputs, and the program. The files are not looked at;
+  the next plan compares them with the checkpoint's program, and what differs needs its approval as ever. A restore that
+  changes the program, or its settings, is a plan itself (`restore_plans`). A plan that was approved before serves no more: a
+  digest covers what was applied before, and a restore is part of that.
 - Outputs are not put back, since what was sent is out. Where this pipeline knows what it sent to the place that one writes
   to, the next emission is the difference between that and the view as restored (`outputs_by_place`); else it begins anew.
   What each does is told before (`restored_outputs`).

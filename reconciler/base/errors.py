@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reconciler.base.diagnostics import Diagnostic
-from reconciler.base.secret_values import without_secrets
+from reconciler.base.secrets.known_values import without_secrets
 
 EXIT_DONE = 0
 EXIT_ERROR = 1

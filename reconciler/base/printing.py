@@ -4,7 +4,7 @@ out.
 Line ends can forge lines, escapes move a terminal's cursor or change what stands there already, marks of direction turn the
 order of letters. What shows nothing makes two texts look the same that are not: such characters may be data, so files may
 have them (`invisible` has those that files may not), and whatever shows text goes through here. It loses the
-secrets that this process knows (`secret_values`).
+secrets that this process knows (`secrets.known_values`).
 
 Unicode says which they are: controls, formats, halves, private and unassigned ones (Cc, Cf, Cs, Co, Cn), separators but the
 blank (Zl, Zp, Zs), what it calls ignorable by default (so also U+FE0F behind an emoji); and a few are blank by their form.
@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from reconciler.base.secret_values import without_secrets, without_secrets_within
+from reconciler.base.secrets.known_values import without_secrets, without_secrets_within
 
 # Python knows the categories (`str.isprintable`), but not Default_Ignorable_Code_Point: these are letters and marks among
 # them. Blank by their form are the braille cell without dots, the replacement of an object, the Khitan filler, the note

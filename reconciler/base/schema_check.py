@@ -17,10 +17,10 @@ from reconciler.base.diagnostics import Diagnostic, Location, in_order
 from reconciler.base.digest import canonical_json
 from reconciler.base.names import did_you_mean
 from reconciler.base.places import Path, Places
-from reconciler.base.redaction import MASK, masked, plain_value
 from reconciler.base.schema_files import validator
 from reconciler.base.schema_walk import plainness
-from reconciler.base.secret_names import is_secret_name
+from reconciler.base.secrets.names import is_secret_name
+from reconciler.base.secrets.redaction import MASK, masked, plain_value
 
 # The validator's own error, whose attributes have no types that would help.
 _Error: TypeAlias = Any

@@ -11,8 +11,8 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path
-from reconciler.base.redaction import Plain
 from reconciler.base.schema_files import schema
+from reconciler.base.secrets.redaction import Plain
 
 
 def with_defaults(schema_file: str, value: JsonObject) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 Every command shows what it has to say through this module. So nothing that others wrote (names, messages of Spark, values of
 rows) reaches a terminal or a log as anything but text: control characters are written out. And commands that a message names
-are of the environment that the command was asked for (`pasted_commands`), but for what others wrote. `say_painted` alone trusts its
-text: it is for forms that are put together from printable pieces and `paint`.
+are of the environment that the command was asked for (`pasted_commands`), but for what others wrote. `say_painted` alone
+trusts its text: it is for forms that are put together from printable pieces and `paint`.
 A message or result whose reader is gone is lost, and keeps nobody from going on: what a command does is done whoever looks
 on, and its exit code says what became of it. A command that only shows something ends then, as any program before a pipe
 does (`end_unread`).
@@ -27,7 +27,7 @@ import click
 from reconciler.base.errors import EXIT_ERROR, ManifestInvalid, ReconcileError
 from reconciler.base.pasted_commands import in_environment
 from reconciler.base.printing import printable, printable_json, printable_lines
-from reconciler.base.redaction import masked_in_code, masked_within
+from reconciler.base.secrets.redaction import masked_in_code, masked_within
 
 if TYPE_CHECKING:
     from reconciler.environment.progress import Progress

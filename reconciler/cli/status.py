@@ -14,7 +14,8 @@ from reconciler.cli.output import clear_screen, end_unread, say, say_painted, sh
 from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
-from reconciler.service.status import read_status, status_to_json
+from reconciler.service.status import read_status
+from reconciler.service.status_json import statuses_to_json
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus
 from reconciler.workspace.pipelines import known_pipelines
 
@@ -70,7 +71,7 @@ def _read(
 
 def _show(statuses: tuple[PipelineStatus, ...], form: str, *, named: bool) -> None:
     if form == "json":
-        show_json({"form": "reconciler/status/v1", "pipelines": [status_to_json(status) for status in statuses]})
+        show_json(statuses_to_json(statuses))
     elif form == "prometheus":
         from reconciler.cli.prometheus import prometheus_text
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.base.printing import printable
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.cli.output import as_text, note, paint, say, say_painted
 from reconciler.query.rows import RowDifference
 from reconciler.versions.looking import ColumnDifference, VersionDifference

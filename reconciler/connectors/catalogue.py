@@ -24,10 +24,10 @@ from reconciler.base.diagnostics import Diagnostic, Severity, errors_among, in_o
 from reconciler.base.digest import JsonObject
 from reconciler.base.names import did_you_mean
 from reconciler.base.places import Path, Places
-from reconciler.base.redaction import MASK, Plain, plain_value, shown_address
 from reconciler.base.schema_check import CONNECTOR_CODES, check_against, found_words, path_words
 from reconciler.base.schema_walk import is_secret, plainness, with_defaults
-from reconciler.base.secret_names import is_secret_name
+from reconciler.base.secrets.names import is_secret_name
+from reconciler.base.secrets.redaction import MASK, Plain, plain_value, shown_address
 from reconciler.connectors import (
     datagen,
     delta_table_input,

@@ -14,8 +14,8 @@ from typing import Any, Final
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.names import did_you_mean
 from reconciler.base.places import Path, Places
-from reconciler.base.redaction import masked
-from reconciler.base.secret_names import is_secret_name
+from reconciler.base.secrets.names import is_secret_name
+from reconciler.base.secrets.redaction import masked
 
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}?")
 _WELL_FORMED: Final = re.compile(r"\$\{(var|secret):([A-Za-z_][A-Za-z0-9_]*)\}")

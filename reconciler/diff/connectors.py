@@ -10,7 +10,7 @@ from typing import Any
 
 from reconciler.base.digest import canonical_json
 from reconciler.base.names import fold
-from reconciler.base.redaction import MASK
+from reconciler.base.secrets.redaction import MASK
 from reconciler.connectors.catalogue import canonical_settings, shown_settings, told_address
 from reconciler.diff.model import Action, ConnectorChange, SettingDifference
 from reconciler.diff.moves import Renames

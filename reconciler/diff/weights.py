@@ -17,8 +17,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.redaction import MASK
 from reconciler.base.schema_files import schema
+from reconciler.base.secrets.redaction import MASK
 from reconciler.connectors.catalogue import SCHEMA_FILE, on_bootstrap, shown_settings
 
 NOT_SET: Final = "not set"
@@ -79,7 +79,7 @@ OF_PIPELINES: Final[Mapping[str, Weight]] = {
     "spec.runtime.driver_memory": Weight.WORDS,
     "spec.runtime.memory": Weight.WORDS,
     "spec.runtime.shuffle_partitions": Weight.VALUE,
-    # Of Spark's own each by itself (`manifest.spark_settings`): what may decide results is a change of meaning.
+    # Of Spark's own each by itself (`manifest.known_spark_settings`): what may decide results is a change of meaning.
     "spec.runtime.spark": Weight.MEANING,
     "spec.runtime.workers": Weight.WORDS,
     "spec.sql": Weight.NAMING,

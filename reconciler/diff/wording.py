@@ -8,7 +8,7 @@ from typing import assert_never
 
 from reconciler.base.names import fold
 from reconciler.base.printing import printable
-from reconciler.base.redaction import MASK, masked_as_set, masked_in_words
+from reconciler.base.secrets.redaction import MASK, masked_as_set, masked_in_words
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import (
     Cause,

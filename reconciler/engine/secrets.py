@@ -1,8 +1,8 @@
 """`${secret:NAME}` in a connector's settings, replaced by the environment variable NAME just before use.
 
 The values go into Spark's options and nowhere else: never into a position, a range, a message or a log. Whoever is given one
-may well quote it, so each is remembered (`secret_values`) and taken out of all that is said from then on; and so is what
-stands in clear where a secret belongs.
+may well quote it, so each is remembered (`secrets.known_values`) and taken out of all that is said from then on; and so is
+what stands in clear where a secret belongs.
 
 A range or a position may hold what a setting says (a query, a folder), and both stand in the registry: there the references
 are put back (`concealed`), and resolved again when it is read (`revealed`).
@@ -15,8 +15,8 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.secret_names import is_secret_name
-from reconciler.base.secret_values import remember_secret
+from reconciler.base.secrets.known_values import remember_secret
+from reconciler.base.secrets.names import is_secret_name
 from reconciler.project.manifest.spark_values import may_be_credential
 
 _REFERENCE = re.compile(r"\$\{secret:([^}]*)\}")

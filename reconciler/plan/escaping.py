@@ -8,7 +8,7 @@ readable; whatever is of the second sort can't begin a part, end one, or call an
 import re
 
 from reconciler.base.printing import printable
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 
 # Underscores and hyphens only within words: elsewhere they emphasise, rule lines, or begin lists.
 _PLAIN = re.compile(r"(?!.*(?:www\.|ftp:|https?:|mailto:|xmpp:|GH-\d|:[\w-]+:))[\w ,.:;()'/→…·%?-]*", re.IGNORECASE)

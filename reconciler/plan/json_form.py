@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, get_args
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.redaction import masked_as_set, masked_in_code
+from reconciler.base.secrets.redaction import masked_as_set, masked_in_code
 from reconciler.diff.model import (
     Cause,
     ColumnAdded,

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.model import Judgement, Plan
 from reconciler.plan.policy import describe_demand, describe_judgement

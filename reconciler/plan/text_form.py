@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from reconciler.base.digest import short
 from reconciler.base.names import first_of
 from reconciler.base.printing import printable, printable_lines
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.diff.model import Action, ConnectorChange
 from reconciler.diff.wording import describe_address, describe_cause, describe_difference
 from reconciler.plan.changes import Group, Row, divide, rows_of

@@ -6,7 +6,7 @@ from typing import Final
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.names import fold, without_version
 from reconciler.base.printing import printable
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.diff.model import (
     Action,
     Diff,

@@ -6,7 +6,6 @@ its rates count only while it lives.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,11 +97,6 @@ def _rolled_back(head: Head | None) -> tuple[str, ...]:
     held = sorted(head.held.items()) if head is not None else []
     keys = ((key.partition(":"), number) for key, number in held)
     return tuple(describe_rolled_back(RolledBack(kind, name, number)) for (kind, _, name), number in keys)
-
-
-def status_to_json(status: PipelineStatus) -> dict[str, Any]:
-    """The status as a JSON object."""
-    return asdict(status)
 
 
 def _run(target: Target, report: JsonObject, lease: Lease | None, here: str) -> RunStatus:

@@ -14,7 +14,7 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryError
-from reconciler.base.secret_values import without_secrets_within
+from reconciler.base.secrets.known_values import without_secrets_within
 from reconciler.registry.protocol import HISTORY_COLUMNS, History, Registry
 
 

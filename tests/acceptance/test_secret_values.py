@@ -13,7 +13,7 @@ import pytest
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.schema_files import schema
-from reconciler.base.secret_values import forget_secrets
+from reconciler.base.secrets.known_values import forget_secrets
 from reconciler.engine.protocol import Available, Check, Emission, Emitted, unchecked
 from reconciler.engine.secrets import resolved
 from reconciler.testing.recording import RecordingEngine

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 
 from reconciler.base.diagnostics import render_diagnostic
-from reconciler.base.redaction import Plain, masked, plain_value, shown_address
+from reconciler.base.secrets.redaction import Plain, masked, plain_value, shown_address
 from reconciler.connectors.catalogue import TRANSPORTS
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import render_section

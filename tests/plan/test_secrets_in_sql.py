@@ -13,7 +13,7 @@ from reconciler.plan.words import describe_metadata
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
-from tests.base.test_said_secrets import LETTERS, spelled
+from tests.base.secrets.test_said_secrets import LETTERS, spelled
 from tests.plan.planted_secrets import shown
 
 CREDENTIALS_IN_SQL = (

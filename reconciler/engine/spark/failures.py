@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from reconciler.base.errors import Declared, EngineError, ReconcileError
-from reconciler.base.secret_values import without_secrets
+from reconciler.base.secrets.known_values import without_secrets
 
 _MARKER = "reconcile:"
 # After the code, the function of the pipeline that it is about, if there is one.

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.plan.explain.model import ColumnExplanation, RelationExplanation, RelationLine, Stored
 from reconciler.plan.explain.origins import Origins
 from reconciler.plan.json_form import hazard_to_json

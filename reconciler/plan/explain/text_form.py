@@ -6,7 +6,7 @@ What users wrote is shown and does not act. With a width, lines are broken betwe
 from collections.abc import Callable, Iterable, Sequence
 
 from reconciler.base.printing import printable
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 from reconciler.plan.explain.model import (
     ColumnExplanation,
     Part,

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from reconciler.base.redaction import MASK, masked, masked_in_words
+from reconciler.base.secrets.redaction import MASK, masked, masked_in_words
 from reconciler.project.manifest.known_spark_settings import CREDENTIALS, is_harmless, is_neutral
 
 _SECRET_NAME: Final = re.compile(

@@ -1,7 +1,7 @@
 """Spark settings that change what queries mean. They are part of a program's fingerprint; the others are metadata.
 
-Every setting is meaning but those that are known to be neutral (`manifest.spark_settings`). So one that Spark does not know,
-or whose effect nobody looked into, modifies views when it changes: a wrong "unchanged" would be worse than some work.
+Every setting is meaning but those that are known to be neutral (`manifest.known_spark_settings`). So one that Spark does not
+know, or whose effect nobody looked into, modifies views when it changes: a wrong "unchanged" would be worse than some work.
 
 Values are compared as Spark reads them: surrounding blanks say nothing, nor does the letter case of `true` and `false` and
 of words from a fixed list. A setting that says what holds without it, surely, is no setting (`DEFAULTS`).

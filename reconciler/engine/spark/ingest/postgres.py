@@ -18,7 +18,7 @@ from pyspark.sql.types import DecimalType
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.base.secret_values import without_secrets_within
+from reconciler.base.secrets.known_values import without_secrets_within
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from reconciler.base.redaction import Plain, masked, masked_in_code, plain_value, shown_address
+from reconciler.base.secrets.redaction import Plain, masked, masked_in_code, plain_value, shown_address
 
 PIECES = (
     "a",

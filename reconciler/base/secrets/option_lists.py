@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reconciler.base.code_parts import OPTION_PART, Part
+from reconciler.base.secrets.code_parts import OPTION_PART, Part
 
 _LIST: Final = re.compile(r"(?<![\w.])(?:options|(?:tbl|db|serde)?properties|with)(?!\w)", re.IGNORECASE)
 _BEFORE_A_NAME: Final = frozenset({"set", "add", "drop"})

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.base.redaction import masked_in_code
+from reconciler.base.secrets.redaction import masked_in_code
 
 
 def test_in_sql_names_and_comparisons_stand() -> None:

@@ -12,7 +12,7 @@ A value is read from its name on, a query from each SELECT on, as lists of optio
 may have put the quotes the wrong way round. Reading takes as long as the text is: once more was read than the text has,
 nothing is read again.
 
-Not here: literals that stand right after the name (`said_secrets`).
+Not here: literals that stand right after the name (`said`).
 """
 
 import re
@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from reconciler.base.call_values import OF_PAIRS, may_be_value, takes_values
-from reconciler.base.code_parts import CODE_PART, Part
 from reconciler.base.literals import Span
-from reconciler.base.secret_names import is_secret_name, names_one_secret
+from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, takes_values
+from reconciler.base.secrets.code_parts import CODE_PART, Part
+from reconciler.base.secrets.names import is_secret_name, names_one_secret
 
 _NAME: Final = r"(?:(?<![\w.-])(?P<bare>[A-Za-z_][\w.]{0,99}+)|(?P<quote>[\"'`])(?P<named>[\w.-]{1,100}+)(?P=quote))"
 _SET: Final = re.compile(rf"{_NAME}\s*+\]?\s*+(?P<sign>:=|=>|={{1,3}}(?!=)|:(?!:)|,|\()")

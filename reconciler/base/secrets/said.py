@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from reconciler.base.credentials import (
+from reconciler.base.literals import Said, items_of_a_list, said_in
+from reconciler.base.secrets.credentials import (
     ARMOUR,
     BEARER,
     PARAMETER,
@@ -15,10 +16,9 @@ from reconciler.base.credentials import (
     is_secret_parameter,
     is_secret_user,
 )
-from reconciler.base.literals import Said, items_of_a_list, said_in
-from reconciler.base.option_lists import options_in
-from reconciler.base.secret_names import is_secret_name, names_a_secret_of_an_entry, names_one_secret
-from reconciler.base.set_values import is_about_a_secret, is_of_pairs, values_set
+from reconciler.base.secrets.names import is_secret_name, names_a_secret_of_an_entry, names_one_secret
+from reconciler.base.secrets.option_lists import options_in
+from reconciler.base.secrets.set_values import is_about_a_secret, is_of_pairs, values_set
 
 _BASIC_SAID: Final = re.compile(r"\ABasic\s{1,20}(?P<value>[A-Za-z0-9._~+/=-]{12,})")
 _SAID: Final = r"(?<![A-Za-z0-9._%-])(?<!\$\{)(?P<name>(?:[A-Za-z0-9._-]++|%(?!3[ADad])|\\[_.*-]){1,100}+)"

@@ -5,7 +5,7 @@ armour, users and secret parameters of addresses. References (`${secret:NAME}`) 
 import re
 from typing import Final
 
-from reconciler.base.secret_names import names_a_secret_parameter
+from reconciler.base.secrets.names import names_a_secret_parameter
 
 TOKEN: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{10,}"

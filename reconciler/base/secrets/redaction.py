@@ -15,8 +15,8 @@ within a literal or by one, which is no code; and texts that differ in one stay 
 
 No pattern here may take longer than the text is long: each name and address is looked for from its first character on only.
 
-Not here: which names say that something is secret (`secret_names`), what is a credential by itself (`credentials`), where a
-text of code says secrets (`said_secrets`, `set_values`, `option_lists`), where secrets are allowed, and that they are warned
+Not here: which names say that something is secret (`names`), what is a credential by itself (`credentials`), where a
+text of code says secrets (`said`, `set_values`, `option_lists`), where secrets are allowed, and that they are warned
 of (`connectors.catalogue`).
 """
 
@@ -26,7 +26,8 @@ from enum import Enum
 from itertools import chain, count
 from typing import Any, Final
 
-from reconciler.base.credentials import (
+from reconciler.base.literals import items_of_a_list
+from reconciler.base.secrets.credentials import (
     ARMOUR,
     BEARER,
     MARKED,
@@ -38,9 +39,8 @@ from reconciler.base.credentials import (
     is_secret_parameter,
     is_secret_user,
 )
-from reconciler.base.literals import items_of_a_list
-from reconciler.base.said_secrets import secrets_in_words, secrets_said
-from reconciler.base.secret_names import names_a_secret_of_an_entry, names_a_secret_parameter
+from reconciler.base.secrets.names import names_a_secret_of_an_entry, names_a_secret_parameter
+from reconciler.base.secrets.said import secrets_in_words, secrets_said
 
 MASK: Final = "***"
 

@@ -4,8 +4,8 @@ from itertools import islice
 
 import pytest
 
-from reconciler.base.redaction import masked_in_code
-from tests.base.secret_sayings import SECRET, in_code, in_words
+from reconciler.base.secrets.redaction import masked_in_code
+from tests.base.secrets.secret_sayings import SECRET, in_code, in_words
 
 _EVERY = 13
 """Of the cells of a quick run: a prime, so that each value of each dimension is among them."""

@@ -25,7 +25,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from reconciler.base.redaction import MASK
+from reconciler.base.secrets.redaction import MASK
 
 _SHORTEST: Final = 4
 _SHORTEST_ENCODED: Final = 6

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.base.redaction import masked, masked_in_code
+from reconciler.base.secrets.redaction import masked, masked_in_code
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.base.redaction import masked, masked_in_code
-from reconciler.base.secret_names import is_secret_name
+from reconciler.base.secrets.names import is_secret_name
+from reconciler.base.secrets.redaction import masked, masked_in_code
 
 
 def shows(text: str, shown: str | None) -> None:

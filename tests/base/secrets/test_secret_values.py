@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.base.printing import printable, printable_json, printable_lines
-from reconciler.base.secret_values import forget_secrets, remember_secret, without_secrets, without_secrets_within
+from reconciler.base.secrets.known_values import forget_secrets, remember_secret, without_secrets, without_secrets_within
 from reconciler.engine.secrets import remember_credentials, resolved
 
 SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ \n\tü€😀"
