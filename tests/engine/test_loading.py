@@ -36,10 +36,10 @@ def test_a_function_arrives_with_its_sources_where_this_package_is_not(tmp_path:
     from pyspark import cloudpickle
 
     from reconciler.engine.spark import functions  # noqa: F401  (it says that `loading` goes by value)
-    from reconciler.engine.spark.loading import PythonFunction
+    from reconciler.engine.spark.loading import Code, PythonFunction
 
     sources = {"taxes.py": TAX, "lib/rates.py": "RATE = 3\n"}
-    function = PythonFunction("tax", "taxes", sources, (), (("x", ("integer", 32), True),), (("integer", 32), "INT", True))
+    function = PythonFunction("tax", Code("taxes", sources), (("x", ("integer", 32), True),), (("integer", 32), "INT", True))
     pickled = tmp_path / "function"
     pickled.write_bytes(cloudpickle.dumps(function.call))
     script = tmp_path / "arrives.py"

@@ -81,6 +81,15 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Other:
+    """The values of a second row of a record, which must fit as well where `exists` is true (an expression): it is inserted
+    where the first one is deleted."""
+
+    given: Mapping[str, Given]
+    exists: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Fitted:
     """A column's value, made of `source`, and, where something can be wrong with it, why it does not fit: expressions of
     SQL. `problem` takes the value from the name that it is given."""
@@ -111,19 +120,16 @@ def by_name(frame: DataFrame, hidden: Iterable[str] = ()) -> dict[str, Given]:
 
 def conformed(
     frame: DataFrame,
-    columns: tuple[ColumnType, ...],
+    rules: Rules,
     given: Mapping[str, Given],
     origin: str | None = None,
     kept: Iterable[str] = (),
-    defaults: Mapping[str, str] | None = None,
-    null_is_absent: bool = False,
 ) -> DataFrame:
     """The frame's rows with exactly the table's columns, then the `kept` ones of the frame; what does not fit stops it.
 
-    `origin` is an expression of SQL that says where a row comes from, for messages; `defaults` maps columns, by folded
-    name, to literals of SQL.
+    `origin` is an expression of SQL that says where a row comes from, for messages.
     """
-    expressions, all_fitted = [], _all_fitted(Rules(columns, defaults or {}, null_is_absent), given)
+    expressions, all_fitted = [], _all_fitted(rules, given)
     for fitted in all_fitted:
         problem, value = fitted.problem(fitted.value), fitted.value
         if problem is not None:
@@ -141,16 +147,15 @@ def checked(
     given: Mapping[str, Given],
     kept: Sequence[str],
     problem: str | None = None,
-    other: Mapping[str, Given] | None = None,
-    has_other: str = "false",
+    other: Other | None = None,
 ) -> DataFrame:
     """The frame's rows with exactly the table's columns, REASON, then the `kept` expressions.
 
-    `problem` is an expression that says why a row is none before its values are looked at. `other` are the values of a row
-    that must fit as well, where `has_other` is true: it is inserted where this one is deleted.
+    `problem` is an expression that says why a row is none before its values are looked at.
     """
     fitted = _all_fitted(rules, given)
-    twins = _all_fitted(rules, other) if other is not None else []
+    twins = _all_fitted(rules, other.given) if other is not None else []
+    has_other = other.exists if other is not None else "false"
     # Values first, then what is wrong with them: each is computed once.
     with _types_told(frame, [*fitted, *twins]):
         values = frame.selectExpr(

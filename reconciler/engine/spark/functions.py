@@ -123,9 +123,7 @@ def _register_python(session: SparkSession, function: FunctionSource, module: Py
     returned = DataType.fromDDL(function.returns)
     called = loading.PythonFunction(
         name=function.name,
-        module=module.module,
-        sources=dict(module.sources),
-        requirements=module.requirements,
+        code=loading.Code(module.module, dict(module.sources), module.requirements),
         parameters=tuple((one.name, _form(DataType.fromDDL(one.type)), one.nullable) for one in function.parameters),
         returns=(_form(returned), function.returns, function.returns_nullable),
         failures=(_counting(session), computation) if module.gives_null_on_error else None,

@@ -27,7 +27,7 @@ import time
 import types
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 Form = tuple[Any, ...]
 """A type: its kind, then what it consists of."""
@@ -59,6 +59,14 @@ class SumOfFailures:
         return into
 
 
+class Code(NamedTuple):
+    """The module that declares a function, the texts of all files of its folder, and the packages that they need."""
+
+    module: str
+    sources: Mapping[str, str]
+    requirements: Sequence[str] = ()
+
+
 class PythonFunction:
     """A function with its sources; `call` is what Spark calls. It is loaded by its first call. `failures`: where calls that
     fail are counted, and for which computation; None: they fail."""
@@ -66,17 +74,15 @@ class PythonFunction:
     def __init__(
         self,
         name: str,
-        module: str,
-        sources: Mapping[str, str],
-        requirements: Sequence[str],
+        code: Code,
         parameters: Sequence[tuple[str, Form, bool]],
         returns: tuple[Form, str, bool],
         failures: tuple[Any, str] | None = None,
     ) -> None:
         self.name = name
-        self.module = module
-        self.sources = dict(sources)
-        self.requirements = tuple(requirements)
+        self.module = code.module
+        self.sources = dict(code.sources)
+        self.requirements = tuple(code.requirements)
         self.parameters = tuple(parameters)
         self.returns = returns
         self.failures = failures

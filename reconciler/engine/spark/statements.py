@@ -13,7 +13,7 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Statement, TableTarget, Written
 from reconciler.engine.spark import writes
-from reconciler.engine.spark.conform import Given, conformed
+from reconciler.engine.spark.conform import Given, Rules, conformed
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
 from reconciler.engine.spark.views import isolated, register
@@ -69,7 +69,7 @@ def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> Dat
         for name, part in zip(named, plain.schema.fields, strict=True)
     }
     ordered = plain.withColumn(writes.ORDER, f.monotonically_increasing_id())
-    return conformed(ordered, target.columns, given, kept=(writes.ORDER,), defaults=target.defaults)
+    return conformed(ordered, Rules(target.columns, target.defaults), given, kept=(writes.ORDER,))
 
 
 def _delete_sql(session: SparkSession, delete: Delete, target: TableTarget) -> str:

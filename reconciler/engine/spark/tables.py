@@ -6,7 +6,7 @@ not moved between tasks; files come out about as large as Spark reads them at on
 
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Built, TableBuild
-from reconciler.engine.spark.conform import Given, by_name, conformed
+from reconciler.engine.spark.conform import Given, Rules, by_name, conformed
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, spark_location
 from reconciler.engine.spark.staging import staged_before, write_staged
@@ -22,7 +22,7 @@ def build_table(sessions: Sessions, wanted: TableBuild) -> Built:
     with translated(f"table {wanted.table}"):
         reader = session.read.format("delta").option("versionAsOf", str(wanted.source.version))
         rows = reader.load(spark_location(wanted.source.location))
-        converted = conformed(rows, wanted.columns, _given(by_name(rows), wanted))
+        converted = conformed(rows, Rules(wanted.columns, {}), _given(by_name(rows), wanted))
         return write_staged(session, wanted.staging, converted, f"table {wanted.table}")
 
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as f
 from reconciler.engine.protocol import Ingestion, TableTarget, Transaction, Written
 from reconciler.engine.spark import multisets, writes
 from reconciler.engine.spark.commits import search
-from reconciler.engine.spark.conform import REASON, Rules, checked
+from reconciler.engine.spark.conform import REASON, Other, Rules, checked
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects
 from reconciler.engine.spark.ingest.incoming import ORIGIN, PROVEN, RECORD, UNKNOWN, Incoming, Proven
@@ -57,7 +57,8 @@ def fitting(ingestion: Ingestion, incoming: Incoming) -> DataFrame:
     kept.append(f"{incoming.record or _as_json(incoming)} AS {quoted(RECORD)}")
     if incoming.unknown is not None:
         kept.append(f"{incoming.unknown} AS {quoted(UNKNOWN)}")
-    return checked(incoming.rows, rules, incoming.given, kept, problem, incoming.other, incoming.has_other or "false")
+    other = Other(incoming.other, incoming.has_other or "false") if incoming.other is not None else None
+    return checked(incoming.rows, rules, incoming.given, kept, problem, other)
 
 
 def write_proven(session: SparkSession, ingestion: Ingestion, proven: Proven, transaction: Transaction) -> Written:

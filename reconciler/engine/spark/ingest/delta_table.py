@@ -16,6 +16,7 @@ first asked. From then on it is pinned:
 """
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -56,12 +57,12 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     if position is not None:
         latest = position["version"] == "latest"
         start = newest if latest else int(position["version"])
-        return _after(table, uri, start, newest, end, position.get("table"), must_pin=latest)
+        return _after(_Seen(table, uri, newest), start, end, position.get("table"), must_pin=latest)
     start = _beginning(sessions, config, uri, newest)
     if mode == "snapshot":
         return Available({"uri": uri, "version": start}, {"version": start, "complete": True}, end_of_input=True)
     if mode == "follow":
-        return _after(table, uri, start, newest, end, None, must_pin=config.get("version") is None)
+        return _after(_Seen(table, uri, newest), start, end, None, must_pin=config.get("version") is None)
     ends = end is not None and start >= end
     reached = _position(start, table_id(table, start), ends)
     return Available(
@@ -89,9 +90,19 @@ def read(session: SparkSession, ingestion: Ingestion, settings: JsonObject) -> I
     return with_fields(Incoming(_ordered(rows, str(column), uri), given, origin, kept=(ORDER,)), names, ingestion.target)
 
 
-def _after(
-    table: Folder, uri: str, start: int, newest: int, end: int | None, known: str | None, must_pin: bool
-) -> Available | None:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A followed table as it was found: its folder, its address, its newest version."""
+
+    table: Folder
+    uri: str
+    newest: int
+
+
+def _after(seen: _Seen, start: int, end: int | None, known: str | None, must_pin: bool) -> Available | None:
+    """What came after version `start`. `known` is the id of the table that was read before, if one was; `must_pin`: the
+    beginning is recorded, though nothing came."""
+    table, uri, newest = seen.table, seen.uri, seen.newest
     if newest < start:
         raise EngineError(
             "X748",
