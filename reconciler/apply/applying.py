@@ -27,6 +27,7 @@ from reconciler.apply.carrying_out import carry_out
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.requiring_approval import (
+    approval_for,
     require_newest,
     require_unpassed,
 )
@@ -34,7 +35,6 @@ from reconciler.apply.sizes import measure_hazards
 from reconciler.apply.wanted import (
     Desired,
     Wanted,
-    approval_for,
     from_files,
     pinned_apply,
     remember_unchanged,

@@ -21,6 +21,7 @@ from typing import Any, assert_never
 
 from reconciler.apply.authors import COMMIT_FIRST, authors_of_change, files_of_nobody
 from reconciler.apply.people import names_of, people_of
+from reconciler.apply.wanted import Desired
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.digest import short
 from reconciler.base.errors import ApprovalRequired, PlanRejected
@@ -36,7 +37,7 @@ from reconciler.plan.model import Hazard, Judgement, Plan
 from reconciler.plan.policy import approvals_demanded, demanding, denied, describe_demand, judge
 from reconciler.plan.words import summarise
 from reconciler.project.manifest.verdicts import POLICY_FILE
-from reconciler.registry.model import Approval
+from reconciler.registry.model import Approval, Head
 from reconciler.registry.protocol import History
 
 
@@ -53,6 +54,20 @@ def require_approval(
     approval = _bootstrap_approval(target, plan, files)
     _require_more(target, plan, judgements, approval, files)
     return approval
+
+
+def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
+    """The approval under which a plan may be applied: where the very same was staged, the one that was given for that. What
+    was staged may mean the same and have other settings, which nobody agreed to. What the environment asks for now counts,
+    not what it asked for then. Raises as `require_approval` does."""
+    staged, desired = head.staged if head is not None else None, found.snapshot
+    if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
+        if found.files is not None:
+            require_vouched(target, plan, found.files)
+        else:
+            require_promotable(target, plan, staged.commit)
+        return staged.approval
+    return require_approval(target, plan, measured, found.files)
 
 
 def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:

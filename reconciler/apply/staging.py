@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 
 from reconciler.apply.planning import plan_between
 from reconciler.apply.prebuilding import as_stored
+from reconciler.apply.requiring_approval import approval_for
 from reconciler.apply.sizes import measure_hazards
-from reconciler.apply.wanted import approval_for, from_files, pinned_apply, remember_unchanged
+from reconciler.apply.wanted import from_files, pinned_apply, remember_unchanged
 from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED, RECORDED
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.base.moments import this_moment

@@ -1,18 +1,16 @@
-"""What an apply is to bring, and under which approval: the files of a pipeline, or what else is wanted."""
+"""What an apply is to bring: the files of a pipeline, or what else is wanted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from reconciler.apply.requiring_approval import require_approval, require_promotable, require_vouched
 from reconciler.environment.commits import commit_of
 from reconciler.environment.merged import remember
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target
 from reconciler.materialize.following import PinnedApply, pin_apply
-from reconciler.plan.model import Hazard, Plan
+from reconciler.plan.model import Plan
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.registry.model import Approval, Head
 from reconciler.state.applied import AppliedState, has_moved
 from reconciler.workspace.desired import compile_desired
 
@@ -50,20 +48,6 @@ def remember_unchanged(target: Target, pipeline: str, applied: AppliedState, fou
     if found.files is not None:
         remember(target, pipeline, found.files)
     return not has_moved(target, pipeline, applied)
-
-
-def approval_for(target: Target, plan: Plan, head: Head | None, found: Desired, measured: Sequence[Hazard]) -> Approval:
-    """The approval under which a plan may be applied: where the very same was staged, the one that was given for that. What
-    was staged may mean the same and have other settings, which nobody agreed to. What the environment asks for now counts,
-    not what it asked for then. Raises as `require_approval` does."""
-    staged, desired = head.staged if head is not None else None, found.snapshot
-    if staged is not None and desired is not None and (staged.plan_digest, staged.record) == (plan.digest, desired.record):
-        if found.files is not None:
-            require_vouched(target, plan, found.files)
-        else:
-            require_promotable(target, plan, staged.commit)
-        return staged.approval
-    return require_approval(target, plan, measured, found.files)
 
 
 def pinned_apply(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> PinnedApply:
