@@ -1,8 +1,8 @@
 """Giving an approval: what is recorded when somebody approves a plan, and what he is told of it.
 
-An approval is of one digest. Whose plan that is, is looked for among what waits: the plan of the files, a rollback and a
-restore that somebody asked for. Whether it counts is said when it is given, not when it is needed: who made the change is
-refused where his approval would be for nothing (A582), and told where it stands for the lock only. So is who gives no name.
+An approval is of one digest. It is looked up among the plans that wait: rollbacks and restores that somebody asked for, then
+the plan of the files. The command says at once whether the approval counts. The author of the change is refused if his
+approval would have no effect, and told if it only stands for the lock. An approval without a name is refused (A582).
 """
 
 import shlex
@@ -28,7 +28,7 @@ _LEAST_DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An approval that was recorded: of which plan, and what is to be known of it."""
+    """An approval that was recorded: of which plan, with notes for whoever gave it."""
 
     plan: Plan
     notes: tuple[str, ...]
@@ -58,7 +58,7 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
 def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
     """Record an approval of this plan. Raises ReconcileError (A504, A582) and PlanRejected."""
     if not names_of(by):
-        # What stands before an @ is the name: an address is as good as the name in it, and a handle has none.
+        # ann@example.org counts as ann; @ann has nothing before the @, so it names nobody.
         name = by.strip().lstrip("@")
         is_handle = by.strip().startswith("@") and bool(names_of(name)) and "." not in name
         hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
@@ -72,7 +72,7 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
     notes = tuple(_notes(target, plan, by))
     now = this_moment()
     row = {"plan_digest": plan.digest, "environment": plan.environment, "by": by, "at": now, "comment": comment}
-    # Each person's once: policy may ask for those of several.
+    # One row a person: policy may ask for several people.
     known = digest_text(by)
     target.registry.record(History.APPROVALS, plan.pipeline, [row], f"approval:{plan.environment}:{plan.digest}:{known}")
     return Given(plan, notes)

@@ -1,15 +1,16 @@
-"""Rollback: an object, or a whole pipeline, has an earlier version again, until the files say something else.
+"""Rollback: an earlier version of an object, or of a whole pipeline, becomes active until the files change.
 
-- A rollback is a plan as any other: from what is applied to what is applied with other versions in it. The files play no
-  part: what waits in them waits on. It is approved as any other (`reconcile approve`; a lock is for plans from the files),
-  and carried out as one, by the same journal, beside a live run, too.
-- What is applied then says what is held back (`held_objects`), so that plans from the files leave it as it is.
-- Where a rollback leads to what the files had, nothing is held any more: they hold again. So it is with `end`.
-- A view that is pinned in pipeline.yaml is the file's to change (A543).
-- A table goes back only where its rows outlive that, by the rules of any change of a table (A544).
-- A version that reads what is called otherwise by now, while something else has its name, is not gone back to (A541).
-- Somebody else has to be able to approve it: one that waits for that is noted in the audit, so that its digest says which
-  rollback it is of.
+- A rollback is a plan as any other, from what is applied to the same with other versions in it. The files are not read;
+  their pending changes stay pending. Somebody approves it with `reconcile approve` (a lock is for plans from the files). An
+  apply carries it out by the same journal, also beside a live run.
+- The applied snapshot then lists the objects that are held back (`held_objects`), and plans from the files leave those
+  alone.
+- If a rollback leads to what the files said when they were applied last, the object is no longer held back. `end` does the
+  same for every object.
+- A view that is pinned in pipeline.yaml is changed in the file (A543).
+- A table is rolled back only if the usual rules for a change of a table keep its rows (A544).
+- A version is refused if a relation that it reads was renamed, and another one has that name now (A541).
+- A rollback that awaits approval is recorded in the audit, so that `reconcile approve DIGEST` finds it.
 """
 
 import json
@@ -91,7 +92,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
             versions[key] = read_version(target, find_in_head(head, name, kind), f"v{number}")
             definition = versions[key].definition
             if rollback.whole and "functions" not in versions[key].content:
-                # It does not say which functions it called: those of then, which go back with it.
+                # This version was recorded without its functions: the functions of that time are rolled back with it.
                 definitions[key] = definition
             else:
                 definitions |= with_recorded_functions(target, versions[key], key, definition)
@@ -101,7 +102,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     for key in rollback.ended:
         if key in held:
             definitions[key] = held.pop(key).written
-    # What has a version by its number goes on calling what this one calls, whatever functions go back.
+    # Pinned and held objects go on calling the functions that they call now, even if those are rolled back.
     staying = {*pins_of(program)} | {*held} - {*rollback.to}
     for key in sorted(staying & {*object_keys(program)} - {*definitions}):
         definitions |= with_applied_functions(head, program, key, key)
@@ -123,7 +124,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
         if differs_in_types or calls_recorded(compiled.program, key):
             continue
         if defines(visit, compiled.program, key, held[key].written):
-            # That is what the files say, as far as they are applied: they hold again.
+            # This equals what the files said when they were applied last: the object is no longer held back.
             del held[key]
     settings = replace(compiled.program.settings, held=dict(sorted(held.items())))
     found = take_snapshot(with_maintained_versions(visit, replace(compiled.program, settings=settings)))
@@ -132,7 +133,7 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
 
 
 def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
-    """The rollback whose plan, which waits for an approval in this environment, has a digest that begins so."""
+    """The rollback that awaits approval in this environment under a digest that begins with these digits."""
     for row in reversed(target.registry.history(History.AUDIT, pipeline, event=_PROPOSED)):
         details = json.loads(row["details"])
         if details["environment"] == target.environment.name and details["digest"].removeprefix("sha256:").startswith(
@@ -152,7 +153,7 @@ def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
 
 
 def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
-    """A repeat finds it done; anything else that came meanwhile is not what somebody wanted to go back from."""
+    """Accepts a rollback that is done already. Refuses one if another version became active since it was asked for."""
     if active not in (rollback.seen.get(key), rollback.to[key]):
         now = "it is not there any more" if active is None else f"v{active} is active now"
         raise ReconcileError(

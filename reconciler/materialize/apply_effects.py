@@ -6,25 +6,29 @@
 | evolve_table | staging folder, version to read | the engine writes the rows there | finds the folder complete |
 | bootstrap_view | staging folder | the engine writes the rows there | finds the folder complete, computes nothing |
 | bootstrap_view, rows staged before | their folder | none | the same |
-| bootstrap_view, rows kept | the version of its table that has them | none | the same |
-| bootstrap_view, rows beside | version of another view's table, staging folder | its files are copied | copies the others |
+| bootstrap_view, rows reused | the version of its table that has them | none | the same |
+| bootstrap_view, rows of another view | version of that view's table, staging folder | its files are copied | copies the
+rest |
 | clear_table | version to follow | one commit: new columns, no rows | sees its own transaction |
 | extend_table | version to follow | one commit: more columns, no file | sees its own transaction |
 | publish_table | version to follow, staging folder | one commit: the staged files | sees its own transaction |
 | publish_view | version to follow, staging folder | one commit: the staged files | sees its own transaction |
-| publish_view, rows kept | versions to follow and to have again | one commit: the files of then | sees its own transaction |
-| publish_view, rows beside | the same, version to follow | one commit: the copied files | sees its own transaction |
+| publish_view, rows reused | current version, version to bring back | one commit: the files of that version | sees its own
+transaction |
+| publish_view, rows of another view | the same, version to follow | one commit: the copied files | sees its own transaction
+|
 | rename_relation | its folder | none: the last step writes it under its new name | the same |
 | drop_relation | location, the table's id, a folder aside | the folder is moved aside and removed | finds nothing |
 
-The transaction of an apply is its serial number, which only rises. What is staged, and from what, is `building`'s; a
-process that takes an apply over pins folders of its own for builds that are not complete, so that the one that began them
-may still be alive and write. Whatever such a one does later meets a version, a transaction or an id that is not the one
-that it expects: it can change nothing of what came after it. (Where no table stands any more it can still make one: an
-empty one, or what it had built, if it was stopped between looking and its very first publication there. The next plan that
-wants the place names it: A505.) Folders are `folders`' to tell: a renamed relation stays where it is. Whether a view's rows
-are kept, and current, is `kept_rows`' to find; that is settled when its bootstrap is pinned. Should they go before they are
-published, they are computed after all.
+The transaction of an apply is its serial number, which only rises. `building` decides what is staged, and from what.
+
+A process that takes an apply over pins new folders for builds that are not complete, because the first process may still be
+alive and write. Whatever the first process writes later fails: it meets a version, a transaction or an id that it does not
+expect. There is one exception: where no table stands any more it can make one, empty or with what it had built, if it was
+stopped between its look and its very first publication there. The next plan that needs the folder reports it (A505).
+
+`state.folders` decides on folders: a rename moves none. `kept_rows` decides, when a bootstrap is pinned, whether a view's
+rows can be reused. If they vanish before they are published, the view is computed.
 """
 
 from collections.abc import Callable, Mapping

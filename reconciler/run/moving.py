@@ -32,9 +32,9 @@ from reconciler.registry.model import Controls, Head, Sending, Stored
 from reconciler.run.emitting import emit_pinned, pin_emissions, ticked_off
 from reconciler.run.failures import Failures
 from reconciler.run.orchestration import Activity, Decision, decide, has_ended
-from reconciler.run.recovering import describe_missing, describe_step_result, describe_unknown, details_of_step
 from reconciler.run.reporting import Reporter
 from reconciler.run.seeking import carry_out_seeks
+from reconciler.run.step_words import describe_missing, describe_step_result, describe_unknown, details_of_step
 from reconciler.run.stepping import StepResult, carry_out, write_intent
 from reconciler.run.ways_on import with_a_way_on
 from reconciler.state.events import Event, EventLog, Happened

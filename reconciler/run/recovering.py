@@ -1,17 +1,15 @@
-"""What is in force: the applied program, and the step that a dead writer may have left open in its head.
+"""Recovering: what a process does first with a step that a dead process left open.
 
-Rules: who makes steps starts from a head without an open step and without an open journal. A step left open is replayed
-first, with the inputs that its intent pins; one that the engine refuses is withdrawn, and its input is offered again. No
-step is made with another version of Spark or Python than was planned for (`planned_engine`).
+- Before a command makes a step it calls `ready_for_steps`, which leaves no open step and no open journal.
+- A step that was left open is replayed with the inputs that its intent pins. If the engine refuses it, the step is
+  withdrawn, and its input will be read again.
+- A journal that was left open stops every command but `apply`, which finishes it (`apply.carrying_out`).
+- No step is made with another version of Spark or Python than was planned for (`planned_engine`).
 """
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
-from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, NotFound, ReconcileError
-from reconciler.base.printing import printable
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
@@ -19,6 +17,7 @@ from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored
+from reconciler.run.step_words import describe_step_result
 from reconciler.run.stepping import StepResult, carry_out
 from reconciler.state.applied import read_applied
 from reconciler.state.snapshots import read_snapshot
@@ -38,7 +37,7 @@ def ready_for_steps(
     """The head without an open step, and the applied program; the step that was replayed, if any, is added to `steps`."""
     found = target.registry.head(pipeline)
     if found is not None and found.value.intent is not None and isinstance(found.value.intent.work, RestoreCheckpoint):
-        # It brings a program of its own, and there may be none in force yet.
+        # A restore brings its own program; the pipeline may have none yet.
         session.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
         replay_intent(target, found, session)
     stored, program = program_in_force(target, pipeline)
@@ -53,7 +52,7 @@ def ready_for_steps(
         try:
             stored, result = carry_out(target, stored, program, session)
         except EngineError as error:
-            # Its input is offered again; who asks now gets an answer of its own.
+            # The step was withdrawn, and its input will be read again. The caller goes on as if nothing had been open.
             session.tell(f"nothing of it stays: {error.message}")
             stored, program = program_in_force(target, pipeline)
             require_planned_engine(target, program)
@@ -73,58 +72,5 @@ def replay_intent(target: Target, stored: Stored[Head], session: Session) -> Non
     if record is None:
         raise NotFound("A506", f"{stored.value.pipeline!r} is not applied", "run: reconcile apply")
     program = read_snapshot(target, stored.value.pipeline, record).program
-    with suppress(EngineError):  # then it was withdrawn: nothing of it stays
+    with suppress(EngineError):  # `carry_out` has withdrawn the step
         carry_out(target, stored, program, session)
-
-
-def describe_step_result(pipeline: str, result: StepResult) -> str:
-    """A step in one line."""
-    done = [f"{name} {_rows(result, name, count)}" for name, count in sorted(result.rows.items())]
-    done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
-    views = ", ".join(result.views) or "none"
-    return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
-
-
-def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:
-    """Fields that no column takes, in one line, with what to do about it."""
-    told = ", ".join(
-        f"{printable(name)} (in {rows[name]} row{'' if rows[name] == 1 else 's'})" if name in rows else name
-        for name in names
-    )
-    return (
-        f"{connector}: no column of {table} takes {told}: what stands there is left out; to take it, say of the connector: "
-        f"columns: {{COLUMN: {{source: {printable(names[0])}}}}}"
-    )
-
-
-def describe_missing(connector: str, table: str, names: Sequence[str]) -> str:
-    """Fields that columns take and that did not come, in one line."""
-    told = printable(", ".join(names))
-    return f"{connector}: what it reads has no {told}: the columns of {table} that take it get NULL, or their defaults"
-
-
-def _rows(result: StepResult, name: str, count: int) -> str:
-    """The rows that a connector brought, and what of its records is not among them."""
-    found = [f"{count} rows"]
-    if result.rejected.get(name):
-        found.append(f"{result.rejected[name]} rejected")
-    if result.unmatched.get(name):
-        unmatched = result.unmatched[name]
-        found.append("1 delete that found no row" if unmatched == 1 else f"{unmatched} deletes that found no row")
-    return found[0] if len(found) == 1 else f"{found[0]} ({', '.join(found[1:])})"
-
-
-def details_of_step(result: StepResult) -> JsonObject:
-    """A step as the event log has it."""
-    details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
-    if result.followed:
-        details["followed"] = dict(sorted(result.followed.items()))
-    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
-        found = {connector: count for connector, count in sorted(counts.items()) if count}
-        if found:
-            details[name] = found
-    if result.failed_calls:
-        details["failed_calls"] = {
-            view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())
-        }
-    return details

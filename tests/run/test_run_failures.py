@@ -17,8 +17,8 @@ from reconciler.engine.protocol import Available, Check, Emission, Emitted, unch
 from reconciler.environment.session import Session
 from reconciler.registry.protocol import Registry
 from reconciler.run.pace import Pace
-from reconciler.run.recovering import describe_step_result
 from reconciler.run.running import run_pipeline
+from reconciler.run.step_words import describe_step_result
 from reconciler.run.stepping import StepResult
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter

@@ -1,0 +1,61 @@
+"""A step of a run in words: in lines for people, and as the event log has it; and the fields that its connectors met."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.printing import printable
+from reconciler.run.stepping import StepResult
+
+
+def describe_step_result(pipeline: str, result: StepResult) -> str:
+    """A step in one line."""
+    done = [f"{name} {_rows(result, name, count)}" for name, count in sorted(result.rows.items())]
+    done += [f"reads {name} at step {step}" for name, step in sorted(result.followed.items())]
+    views = ", ".join(result.views) or "none"
+    return f"{pipeline} step {result.step}: {', '.join(done)}; views brought up to date: {views}"
+
+
+def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Mapping[str, int]) -> str:
+    """Fields that no column takes, in one line, with what to do about it."""
+    told = ", ".join(
+        f"{printable(name)} (in {rows[name]} row{'' if rows[name] == 1 else 's'})" if name in rows else name
+        for name in names
+    )
+    return (
+        f"{connector}: no column of {table} takes {told}: what stands there is left out; to take it, say of the connector: "
+        f"columns: {{COLUMN: {{source: {printable(names[0])}}}}}"
+    )
+
+
+def describe_missing(connector: str, table: str, names: Sequence[str]) -> str:
+    """Fields that columns take and that did not come, in one line."""
+    told = printable(", ".join(names))
+    return f"{connector}: what it reads has no {told}: the columns of {table} that take it get NULL, or their defaults"
+
+
+def _rows(result: StepResult, name: str, count: int) -> str:
+    """The rows that a connector brought, with the counts of rejected records and unmatched deletes."""
+    found = [f"{count} rows"]
+    if result.rejected.get(name):
+        found.append(f"{result.rejected[name]} rejected")
+    if result.unmatched.get(name):
+        unmatched = result.unmatched[name]
+        found.append("1 delete that found no row" if unmatched == 1 else f"{unmatched} deletes that found no row")
+    return found[0] if len(found) == 1 else f"{found[0]} ({', '.join(found[1:])})"
+
+
+def details_of_step(result: StepResult) -> JsonObject:
+    """A step as the event log has it."""
+    details: dict[str, Any] = {"rows": dict(sorted(result.rows.items())), "views": len(result.views)}
+    if result.followed:
+        details["followed"] = dict(sorted(result.followed.items()))
+    for name, counts in (("rejected", result.rejected), ("unmatched", result.unmatched)):
+        found = {connector: count for connector, count in sorted(counts.items()) if count}
+        if found:
+            details[name] = found
+    if result.failed_calls:
+        details["failed_calls"] = {
+            view: {one.function: one.count for one in failed} for view, failed in sorted(result.failed_calls.items())
+        }
+    return details
