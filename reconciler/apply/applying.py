@@ -61,7 +61,9 @@ from reconciler.registry.entries import (
     JournalEntry,
 )
 from reconciler.registry.model import Approval, Head, Journal, Stored
-from reconciler.run.emitting import planned_starts
+from reconciler.run.output_starts import (
+    planned_starts,
+)
 from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.recovering import replay_intent
 from reconciler.state.applied import AppliedState, read_applied

@@ -39,7 +39,9 @@ from reconciler.registry.entries import (
 from reconciler.registry.entry_codec import intent_to_json, result_to_json
 from reconciler.registry.model import Applied, Head, Journal, Published
 from reconciler.registry.protocol import History
-from reconciler.run.emitting import outputs_after
+from reconciler.run.output_starts import (
+    outputs_after,
+)
 from reconciler.run.outputs_by_place import left_after_change, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.events import Event, EventLog

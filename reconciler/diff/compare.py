@@ -24,6 +24,16 @@ from types import MappingProxyType
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
+from reconciler.diff.causes import (
+    ColumnNamesChanged,
+    FunctionChanged,
+    QueryChanged,
+    ReadsChanged,
+    RelationRenamed,
+    SettingsChanged,
+    ViewCause,
+    WrittenNamesChanged,
+)
 from reconciler.diff.connectors import compare_connectors
 from reconciler.diff.extent import (
     ANY_ROW,
@@ -38,20 +48,12 @@ from reconciler.diff.functions import ChangedCalls, changed_calls, compare_funct
 from reconciler.diff.metadata import compare_metadata
 from reconciler.diff.model import (
     Action,
-    ColumnNamesChanged,
     ConnectorChange,
     Diff,
     Fate,
     FunctionChange,
-    FunctionChanged,
-    QueryChanged,
-    ReadsChanged,
     RelationChange,
     RelationKind,
-    RelationRenamed,
-    SettingsChanged,
-    ViewCause,
-    WrittenNamesChanged,
 )
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.diff.read_causes import ChangedReader, Found, read_causes

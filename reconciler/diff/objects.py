@@ -14,18 +14,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reconciler.base.names import fold, is_version
-from reconciler.diff.model import (
-    Action,
+from reconciler.diff.causes import (
     Cause,
     ColumnNamesChanged,
-    Diff,
     FunctionChanged,
     KindChanged,
     QueryChanged,
-    RelationChange,
     RelationRenamed,
     SettingsChanged,
     WrittenNamesChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationChange,
 )
 from reconciler.project.program.model import Program, View
 from reconciler.project.snapshot.functions import closures

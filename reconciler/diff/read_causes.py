@@ -9,6 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reconciler.base.names import fold
+from reconciler.diff.causes import (
+    Cause,
+    ColumnAdded,
+    ColumnRemoved,
+    ColumnRetyped,
+    DefaultChanged,
+    FunctionChanged,
+    LatenessChanged,
+    NullabilityChanged,
+    Path,
+    QueryChanged,
+    ReadsChanged,
+    RelationRenamed,
+    TableCause,
+    ViewCause,
+)
 from reconciler.diff.extent import (
     NOTHING,
     AnyRow,
@@ -21,22 +37,8 @@ from reconciler.diff.extent import (
     uses_places,
 )
 from reconciler.diff.model import (
-    Cause,
-    ColumnAdded,
-    ColumnRemoved,
-    ColumnRetyped,
-    DefaultChanged,
-    FunctionChanged,
-    LatenessChanged,
-    NullabilityChanged,
-    Path,
-    QueryChanged,
-    ReadsChanged,
     RelationChange,
-    RelationRenamed,
     Spared,
-    TableCause,
-    ViewCause,
 )
 from reconciler.project.program.model import Program, Read, View
 from reconciler.sql.scopes import ALL_COLUMNS

@@ -22,21 +22,23 @@ from typing import Final, assert_never
 
 from reconciler.base.declarations import ColumnDeclaration, Evolution, Settings, TableDeclaration
 from reconciler.base.names import fold
-from reconciler.diff.extent import ANY_ROW, Extent, OnlyColumns
-from reconciler.diff.model import (
+from reconciler.diff.causes import (
     ColumnAdded,
     ColumnRemoved,
     ColumnRenamed,
     ColumnRetyped,
     ColumnsReordered,
     DefaultChanged,
-    Fate,
     LatenessChanged,
     NullabilityChanged,
     PrimaryKeyChanged,
     PropertyChanged,
     RelationRenamed,
     TableCause,
+)
+from reconciler.diff.extent import ANY_ROW, Extent, OnlyColumns
+from reconciler.diff.model import (
+    Fate,
 )
 from reconciler.project.program.defaults import settled_default, zone_of_default
 from reconciler.project.program.model import Table

@@ -10,9 +10,7 @@ from dataclasses import replace
 
 from reconciler.base.declarations import Settings
 from reconciler.base.names import fold, is_version, without_version
-from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union, unrepeatable
-from reconciler.diff.functions import ChangedCalls
-from reconciler.diff.model import (
+from reconciler.diff.causes import (
     ColumnNamesChanged,
     FunctionChanged,
     KindChanged,
@@ -25,6 +23,8 @@ from reconciler.diff.model import (
     ViewCause,
     WrittenNamesChanged,
 )
+from reconciler.diff.extent import ANY_ROW, NOTHING, Extent, OnlyColumns, union, unrepeatable
+from reconciler.diff.functions import ChangedCalls
 from reconciler.diff.moves import Renames
 from reconciler.project.manifest.known_spark_settings import is_harmless
 from reconciler.project.manifest.spark_values import shown_value

@@ -10,7 +10,7 @@ from reconciler.base.names import fold
 from reconciler.base.printing import printable
 from reconciler.base.secrets.redaction import MASK, masked_as_set, masked_in_words
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import (
+from reconciler.diff.causes import (
     Cause,
     ColumnAdded,
     ColumnNamesChanged,
@@ -18,7 +18,6 @@ from reconciler.diff.model import (
     ColumnRenamed,
     ColumnRetyped,
     ColumnsReordered,
-    ConnectorChange,
     DefaultChanged,
     FunctionChanged,
     KindChanged,
@@ -31,11 +30,14 @@ from reconciler.diff.model import (
     QueryChanged,
     ReadsChanged,
     RelationRenamed,
-    SettingDifference,
     SettingsChanged,
-    Spared,
     StorageChanged,
     WrittenNamesChanged,
+)
+from reconciler.diff.model import (
+    ConnectorChange,
+    SettingDifference,
+    Spared,
 )
 
 

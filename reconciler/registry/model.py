@@ -160,8 +160,8 @@ class Journal:
     `digest` and `record` are those of the desired snapshot (None: the pipeline is removed); `follows` is what
     `Applied.follows` will be. `serial` numbers applies and only rises: it marks the Delta commits of this one. `resumes`
     names the connectors that keep their positions; `formerly` says under which name (folded, by folded name) those that have
-    another now kept it until now. `outputs` says where each output (folded) goes on (`run.emitting.Start`), `back` names
-    those among them that write again where an output wrote before, and go on from what was sent there.
+    another now kept it until now. `outputs` says where each output (folded) goes on (`run.output_starts.Start`), `back`
+    names those among them that write again where an output wrote before, and go on from what was sent there.
     `aborting`: the apply is being taken back. `versions` are those of all objects once it is done. `foreign` is what is read
     of other pipelines, `home` what `Applied.home` will be.
     """

@@ -46,7 +46,10 @@ from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, Restore
 from reconciler.registry.model import Applied, Approval, Head, LeftOutput, ObjectVersions, OutputState, Published, Stored
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
-from reconciler.run.emitting import begun, going_back
+from reconciler.run.output_starts import (
+    begun,
+    going_back,
+)
 from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known
 from reconciler.run.transition import publish_head, record_applied, with_program
 from reconciler.state.snapshots import read_snapshot

@@ -37,7 +37,15 @@ from typing import Any, Final, TypeAlias, assert_never
 from reconciler.base.declarations import ForeignRelation
 from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version
-from reconciler.diff.model import Action, Fate, QueryChanged, RelationChange, RelationKind
+from reconciler.diff.causes import (
+    QueryChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Fate,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.plan.model import Plan
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable

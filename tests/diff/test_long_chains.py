@@ -3,8 +3,10 @@ taken at all."""
 
 import pytest
 
+from reconciler.diff.causes import (
+    ReadsChanged,
+)
 from reconciler.diff.compare import compare
-from reconciler.diff.model import ReadsChanged
 from reconciler.diff.wording import describe_cause
 from reconciler.plan.json_form import cause_to_json
 from reconciler.sql.limits import MAXIMUM_TOKENS

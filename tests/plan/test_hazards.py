@@ -11,8 +11,17 @@ from reconciler.base.declarations import (
     PythonBody,
     SqlBody,
 )
+from reconciler.diff.causes import (
+    PrimaryKeyChanged,
+)
 from reconciler.diff.compare import compare
-from reconciler.diff.model import Action, Diff, Fate, PrimaryKeyChanged, RelationChange, RelationKind
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    Fate,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
 from reconciler.plan.hazards.beside import Beside

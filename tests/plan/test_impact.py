@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.diff.model import Action, Fate, RelationChange, RelationKind, RelationRenamed
+from reconciler.diff.causes import (
+    RelationRenamed,
+)
+from reconciler.diff.model import (
+    Action,
+    Fate,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.plan.impact import (
     Impact,
     Measure,

@@ -12,7 +12,14 @@ from collections.abc import Iterator, Mapping
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, ColumnRetyped, Diff, RelationKind
+from reconciler.diff.causes import (
+    ColumnRetyped,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationKind,
+)
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program

@@ -18,7 +18,17 @@ from reconciler.base.names import first_of, fold
 from reconciler.connectors.catalogue import brings_deletes
 from reconciler.connectors.columns import sources_by_key
 from reconciler.connectors.transport import Direction
-from reconciler.diff.model import Action, ColumnAdded, ColumnRetyped, DefaultChanged, Diff, RelationChange, RelationKind
+from reconciler.diff.causes import (
+    ColumnAdded,
+    ColumnRetyped,
+    DefaultChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.diff.moves import Renames, resolve_moves
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard

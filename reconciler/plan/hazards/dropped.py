@@ -6,7 +6,15 @@ how to declare that. What a table loses when it is cleared is H902, and a column
 
 from collections.abc import Iterator
 
-from reconciler.diff.model import Action, ColumnAdded, ColumnRemoved, Diff, RelationKind
+from reconciler.diff.causes import (
+    ColumnAdded,
+    ColumnRemoved,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationKind,
+)
 from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard

@@ -7,7 +7,14 @@ found when a pipeline is compiled, while it is parsed: that takes most of the ti
 from collections.abc import Iterator
 
 from reconciler.base.names import fold
-from reconciler.diff.model import Action, Diff, QueryChanged, RelationChange
+from reconciler.diff.causes import (
+    QueryChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationChange,
+)
 from reconciler.plan.hazards.determinism import computed_views
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program

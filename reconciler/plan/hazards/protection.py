@@ -9,7 +9,13 @@ from collections.abc import Iterator
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.model import Action, Diff, KindChanged
+from reconciler.diff.causes import (
+    KindChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+)
 from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program

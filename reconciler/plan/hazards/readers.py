@@ -14,13 +14,15 @@ from dataclasses import dataclass
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.model import (
-    Action,
+from reconciler.diff.causes import (
     ColumnRemoved,
     ColumnRenamed,
     ColumnRetyped,
-    Diff,
     KindChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
     RelationChange,
     RelationKind,
 )

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.model import Action, Diff, KindChanged, RelationKind, names_of
+from reconciler.diff.causes import (
+    KindChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    RelationKind,
+    names_of,
+)
 from reconciler.plan.hazards.alike import one_of
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
