@@ -112,6 +112,12 @@ def _write_lock(target: Target, plan: Plan) -> None:
         note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
     if plan.is_denied:
         note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")
+    elif plan.is_rejected:
+        note(f"{plan.pipeline}: bootstrap_policy rejects this plan; no lock makes it good")
+    elif after == before and not plan.needs_approval:
+        from reconciler.plan.words import describe_approval
+
+        note(f"{plan.pipeline}: wrote no plan.lock: none is {describe_approval(plan).removeprefix('not ')}")
 
 
 def _lock_is_good(target: Target, plan: Plan) -> bool:

@@ -75,6 +75,40 @@ def test_a_lock_of_another_plan_is_refused(applied: Shop) -> None:
     refused(applied, "files changed since it was written")
 
 
+def test_a_lock_that_is_not_needed_is_not_written_and_that_is_told(applied: Shop) -> None:
+    assert "shop: wrote no plan.lock: none is needed: nothing changes\n" in applied.reconcile("plan", "shop", "--write-lock")
+    applied.write(TWO, policy="allow")
+    applied.reconcile("plan", "shop", "--write-lock")
+    assert applied.lock.exists()
+    applied.write(ONE)
+    told = applied.reconcile("plan", "shop", "--write-lock")
+    assert "removed pipelines/shop/plan.lock\n" in told
+    assert "wrote no plan.lock" not in told
+    applied.write(ONE, policy="allow")
+    applied.lock_and_commit()
+    applied.reconcile("apply", "shop")
+    applied.lock.unlink()
+    applied.write(TWO, policy="allow")
+    told = applied.reconcile("plan", "shop", "--write-lock")
+    assert "shop: wrote no plan.lock: none is needed (bootstrap_policy: allow)\n" in told
+    assert not applied.lock.exists()
+
+
+def test_a_first_apply_needs_no_lock_and_a_rejected_plan_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Shop(tmp_path / "repository", capsys)
+    shop.write(ONE, policy="reject")
+    shop.commit("modified by nobody")
+    told = shop.reconcile("plan", "shop", "--write-lock")
+    assert "shop: wrote no plan.lock: none is needed: a first apply invalidates nothing\n" in told
+    shop.reconcile("apply", "shop")
+    shop.write(TWO, policy="reject")
+    told = shop.reconcile("plan", "shop", "--write-lock")
+    assert "shop: bootstrap_policy rejects this plan; no lock makes it good\n" in told
+    assert not shop.lock.exists()
+
+
 def test_an_edited_lock_is_refused(applied: Shop) -> None:
     applied.write(TWO)
     applied.reconcile("plan", "shop", "--write-lock")
