@@ -91,7 +91,7 @@ def _idle_rules(value: Any, document: YamlDocument) -> list[Diagnostic]:
         hiding = next((one for one, *other in earlier if _covers(other[0], hazard) and _covers(other[1], pipelines)), None)
         if hiding is not None:
             message = f"rule {index + 1} never decides: rule {hiding + 1} matches whatever it matches"
-            found.append(Diagnostic("M151", message, document.of_value(place), "put the rule that says less first"))
+            found.append(Diagnostic("M151", message, document.of_value(place), "put the more specific rule first"))
         earlier.append((index, hazard, pipelines))
     return found
 

@@ -90,6 +90,12 @@ def test_a_mistake_leaves_no_policy_and_is_found_at_its_place(text: str, expecte
     assert all(one.location and one.location.file == "main:policy.yaml" for one in read.diagnostics)
 
 
+def test_the_hint_says_which_of_two_rules_goes_first() -> None:
+    (found,) = read_policy(rule("hazard: H902, verdict: deny", 'hazard: "*", verdict: warn')).diagnostics
+    assert found.code == "M151"
+    assert found.hint == "put the more specific rule first"
+
+
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [
