@@ -15,7 +15,7 @@ environments:
     # Tables, views and what is known of them: a folder that git leaves out, so everybody has one of their own.
     warehouse: .reconcile/warehouse
 
-  # What several people share needs more. Take the signs "# " away, and put your own places in.
+  # What several people share needs more. Uncomment the lines below, and put your own places in.
   # prod:
   #   # A folder that everybody mounts, or a bucket. Its credentials are environment variables (AWS_ACCESS_KEY_ID, ...).
   #   warehouse: s3://my-bucket/warehouse

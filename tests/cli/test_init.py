@@ -174,6 +174,7 @@ def test_what_a_new_environment_is_told_to_take_holds(init: Init, shop: Path) ->
 
     read_in = read_project(text[:begun] + re.sub(r"^  # ", "  ", text[begun:], flags=re.MULTILINE))
 
+    assert "Uncomment the lines below" in text[:begun]
     assert read_in.diagnostics == ()
     assert read_in.project is not None
     assert read_in.project.default == "dev"
