@@ -27,13 +27,10 @@ sake of one output column, all rows count as changed; readers that the diff spar
 Not here: whether lineage and canonical texts are right about rows (tests compute rows), and how a step is carried out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final, assert_never
 
-from reconciler.base.declarations import ForeignRelation
-from reconciler.base.digest import digest_json
 from reconciler.base.names import fold
 from reconciler.diff.model import (
     Action,
@@ -54,8 +51,8 @@ from reconciler.plan.operations.publish_view import PublishView
 from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.operations.step import Step
 from reconciler.project.program.model import Program, Table, View
-from reconciler.sql.scopes import ALL_COLUMNS
-from reconciler.testing.definitions import Definition, Term, definition_of, definitions_after
+from reconciler.testing.contents import NOTHING_FOREIGN, Contents, Evaluation
+from reconciler.testing.definitions import Definition, definition_of, definitions_after
 
 _EMPTY: Final = "no rows"
 _NULL: Final = "NULL"
@@ -67,21 +64,6 @@ class IllegalStep(Exception):
 
 class Contradiction(Exception):
     """Steps that do to rows what the plan does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """Where rows come from. `columns` are folded names in order, each with its term."""
-
-    rows: Term
-    columns: tuple[tuple[str, Term], ...]
-
-    def term(self, column: str) -> Term:
-        """The term of a column; an own one for what is no column."""
-        return dict(self.columns).get(column, f"no column {column}")
-
-
-_NOTHING_FOREIGN: Final[Mapping[str, Contents]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +90,7 @@ class StoredState:
 
 
 def state_of(
-    program: Program, loaded: bool = False, computed_by: str = "", foreign: Mapping[str, Contents] = _NOTHING_FOREIGN
+    program: Program, loaded: bool = False, computed_by: str = "", foreign: Mapping[str, Contents] = NOTHING_FOREIGN
 ) -> StoredState:
     """What a first apply leaves: empty tables, and views over them, computed by the plan of that digest. `loaded`: with rows
     in the tables, and the views following them, as they are once something was read in. `foreign` is what other pipelines'
@@ -119,7 +101,7 @@ def state_of(
         contents = Contents(f"rows of {key}", tuple((name, f"{key}.{name}") for name in names)) if loaded else _empty(table)
         relations[key] = StoredRelation(table.name, RelationKind.TABLE, key, contents, _types(table))
     definitions = {key: definition_of(program, view) for key, view in program.views.items()}
-    evaluation = _Evaluation(program, definitions, lambda key: relations[key].contents, foreign)
+    evaluation = Evaluation(program, definitions, lambda key: relations[key].contents, foreign)
     for view in _stored_views(program):
         contents, read = evaluation.evaluate(view, computed_by)
         key = fold(view.name)
@@ -128,7 +110,7 @@ def state_of(
     return StoredState(dict(sorted(relations.items())), definitions, program.names_are_data)
 
 
-def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Contents] = _NOTHING_FOREIGN) -> StoredState:
+def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Contents] = NOTHING_FOREIGN) -> StoredState:
     """The state with exactly the relations of the program, under its columns, and every stored view as the program says over
     the state's tables. A table that the state lacks is empty."""
     relations: dict[str, StoredRelation] = {}
@@ -138,7 +120,7 @@ def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Content
         contents = Contents(old.contents.rows, tuple((n, old.contents.term(n)) for n in names)) if old else _empty(table)
         folder = old.folder if old else key
         relations[key] = StoredRelation(table.name, RelationKind.TABLE, folder, contents, _types(table))
-    evaluation = _Evaluation(program, state.definitions, lambda key: relations[key].contents, foreign)
+    evaluation = Evaluation(program, state.definitions, lambda key: relations[key].contents, foreign)
     for view in _stored_views(program):
         key = fold(view.name)
         old = state.relations.get(key, StoredRelation(view.name, RelationKind.VIEW, key, Contents("", ())))
@@ -148,7 +130,7 @@ def meant_by(program: Program, state: StoredState, foreign: Mapping[str, Content
 
 
 def simulate(
-    plan: Plan, applied: StoredState, desired: Program, foreign: Mapping[str, Contents] = _NOTHING_FOREIGN
+    plan: Plan, applied: StoredState, desired: Program, foreign: Mapping[str, Contents] = NOTHING_FOREIGN
 ) -> StoredState:
     """The state after the plan's steps. `applied` is the state that the plan was made for, `desired` the program that it was
     made for (an empty one where the pipeline is removed). Raises IllegalStep and Contradiction."""
@@ -250,7 +232,7 @@ class _Simulation:
         view = self._desired.views.get(fold(step.view))
         if view is None or not view.is_stored:
             raise IllegalStep(f"{step.view} is no stored view")
-        evaluation = _Evaluation(self._desired, self._definitions, self._at_bootstrap, self._foreign)
+        evaluation = Evaluation(self._desired, self._definitions, self._at_bootstrap, self._foreign)
         contents, read = evaluation.evaluate(view, self._plan.digest)
         if tuple(sorted(read)) != tuple(sorted(map(fold, step.reads))):
             raise IllegalStep(f"{step.view} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
@@ -363,61 +345,6 @@ class _Simulation:
                 assert_never(change.fate)
 
 
-class _Evaluation:
-    """Evaluates views over what `source` says is stored, and notes what of it was read."""
-
-    def __init__(
-        self,
-        program: Program,
-        definitions: Mapping[str, Definition],
-        source: Callable[[str], Contents],
-        foreign: Mapping[str, Contents],
-    ) -> None:
-        self._program, self._definitions, self._source, self._foreign = program, definitions, source, foreign
-        self._read: set[str] = set()
-
-    def evaluate(self, view: View, computed_by: str) -> tuple[Contents, frozenset[str]]:
-        """A view's contents, and the stored relations that it read (folded)."""
-        self._read.clear()
-        return self._contents(view, computed_by), frozenset(self._read)
-
-    def _contents(self, view: View, computed_by: str) -> Contents:
-        definition, lineage = self._definitions[fold(view.name)], view.lineage
-        found = {fold(read.relation): self._relation(fold(read.relation), computed_by) for read in view.reads}
-        # By term and not by name: a name may have changed while all else stayed.
-        below = sorted(one.rows for one in found.values())
-        names = [fold(name) for name in view.column_names]
-        if lineage is None:
-            everything = sorted(
-                term
-                for read in view.reads
-                for name, term in found[fold(read.relation)].columns
-                if ALL_COLUMNS in read.columns or name in map(fold, read.columns)
-            )
-            # Nothing is known to be repeatable.
-            rows = digest_json([definition.folded, below, everything, computed_by])
-            return Contents(rows, tuple((name, rows) for name in names))
-        by = "" if lineage.rows_repeatable else computed_by
-        rows = digest_json([definition.rows, below, sorted(found[key].term(column) for key, column in lineage.rows), by])
-        columns = []
-        for one in lineage.outputs:
-            terms = sorted(found[key].term(column) for key, column in one.sources)
-            by = "" if one.repeatable else computed_by
-            token = definition.columns.get(fold(one.name), definition.folded)
-            columns.append((fold(one.name), digest_json([rows, token, terms, by])))
-        return Contents(rows, tuple(columns))
-
-    def _relation(self, key: str, computed_by: str) -> Contents:
-        view = self._program.views.get(key)
-        if view is not None and not view.is_stored:
-            return self._contents(view, computed_by)
-        self._read.add(key)
-        relation = self._program.foreign.get(key)
-        if relation is None:
-            return self._source(key)
-        return self._foreign.get(key) or _of_another_pipeline(relation)
-
-
 def _empty(table: Table) -> Contents:
     return Contents(_EMPTY, tuple((fold(column.name), _EMPTY) for column in table.columns))
 
@@ -433,9 +360,3 @@ def _types(table: Table) -> tuple[str, ...]:
 def _stored_views(program: Program) -> list[View]:
     """The stored views, each after all that it reads."""
     return [program.views[key] for key in program.order if key in program.views and program.views[key].is_stored]
-
-
-def _of_another_pipeline(relation: ForeignRelation) -> Contents:
-    """What another pipeline's relation holds: whatever it means there."""
-    columns = tuple((fold(name), digest_json([relation.meaning, fold(name)])) for name, _ in relation.columns)
-    return Contents(relation.meaning, columns)
