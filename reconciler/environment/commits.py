@@ -158,7 +158,7 @@ def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[
 _WALKS = ((), ("--full-history", "--no-merges"))
 """Of two branches that made one change, git shows one, unless it is asked for all; then it shows each merge as well."""
 
-_AUTHORS = "--format=%H%x00%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,separator=%x00)"
+_AUTHORS = "--format=%H%x00%an%x00%ae%x00%(trailers:key=Co-authored-by,valueonly,unfold,separator=%x00)"
 
 
 def _names(line: str) -> tuple[str, ...]:

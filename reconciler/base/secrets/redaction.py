@@ -193,16 +193,31 @@ def masked_in_words(text: str) -> str:
 
 
 def masked_within(value: Any) -> Any:
-    """A value of JSON with what are credentials in its texts replaced, each text by itself. Names stand."""
+    """A value of JSON with what are credentials in its texts replaced, each text by itself. Names stand. The default of
+    something that has a name is what that name is set to; words of an author are no code."""
     match value:
         case str():
             return masked_in_code(value)[0]
         case Mapping():
-            return {name: masked_within(part) for name, part in value.items()}
+            named = value.get("name")
+            return {name: _masked_part(named, name, part) for name, part in value.items()}
         case list() | tuple():
             return [masked_within(part) for part in value]
         case _:
             return value
+
+
+def _masked_part(named: Any, key: str, part: Any) -> Any:
+    match part:
+        case str() if key == "default" and isinstance(named, str):
+            return masked_as_set(named, part)[0]
+        case str() if key in _WORDS_OF_AUTHORS:
+            return masked_in_words(part)
+        case _:
+            return masked_within(part)
+
+
+_WORDS_OF_AUTHORS: Final = frozenset({"comment", "description", "owner"})
 
 
 def _without_spans(text: str, spans: Sequence[tuple[int, int, str]], mark: Callable[[str, str], str]) -> str:

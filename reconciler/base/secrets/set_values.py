@@ -23,6 +23,7 @@ from typing import Final
 from reconciler.base.literals import Span
 from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, takes_values
 from reconciler.base.secrets.code_parts import CODE_PART, Part
+from reconciler.base.secrets.listed_values import items_named
 from reconciler.base.secrets.names import is_secret_name, names_one_secret
 
 _NAME: Final = r"(?:(?<![\w.-])(?P<bare>[A-Za-z_][\w.]{0,99}+)|(?P<quote>[\"'`])(?P<named>[\w.-]{1,100}+)(?P=quote))"
@@ -132,6 +133,25 @@ def values_set(text: str) -> Iterator[Span]:
         left -= end - begun.end()
         position = begun.end() if left > 0 else end
         yield from (span for name, span in reading.given if not _says_which(name, text[slice(*span)]))
+    left = len(text) + _SPARE
+    for name, (start, end) in items_named(text):
+        left -= end - start
+        spans = _literals_of_item(text, start, end) if left > 0 else iter(())
+        yield from (span for span in spans if not _says_which(name, text[slice(*span)]))
+
+
+def _literals_of_item(text: str, start: int, end: int) -> Iterator[Span]:
+    """The literals that an item of a list may be made of; all of them where it can't be read to its end."""
+    reading, reached = _read(text[:end], start, _Reading(False, False, is_first=False))
+    rest = text[reached:end].strip().lower()
+    if rest == "as":
+        yield from reading.spans
+        return
+    position = start
+    while position < end and (part := CODE_PART.match(text, position, end)) is not None:
+        position = part.end()
+        if part["literal"] is not None:
+            yield part.start("literal") + 1, part.end("literal") - 1
 
 
 def is_about_a_secret(value: str) -> bool:
