@@ -129,7 +129,7 @@ def test_every_command_is_documented_with_all_its_options() -> None:
             assert documented == options, name
 
 
-def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
+def typed(text: str, engine: Engine | None, folder: Path) -> tuple[int, str]:
     """Run one command: reconcile in this process, over the shared engine; anything else by its own program."""
     line, _, discards = text.partition(" > /dev/null")
     assert discards == ""
@@ -152,6 +152,16 @@ def typed(text: str, engine: Engine, folder: Path) -> tuple[int, str]:
 def test_the_walk_runs_as_it_is_printed(
     name: str, tmp_path: Path, spark_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    walk(name, tmp_path, spark_engine, monkeypatch)
+
+
+def test_the_walk_without_spark_runs_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    walk("operating.md", tmp_path, None, monkeypatch)
+
+
+def walk(name: str, tmp_path: Path, engine: Engine | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the files of a page and run its commands, in their order; each prints what the page shows."""
     for variable in [variable for variable in os.environ if variable.startswith("GIT_")]:
         monkeypatch.delenv(variable)
     for role in ("AUTHOR", "COMMITTER"):
@@ -173,7 +183,7 @@ def test_the_walk_runs_as_it_is_printed(
                 folder = folder / command.text.removeprefix("cd ")
                 monkeypatch.chdir(folder)
                 continue
-            code, printed = typed(digests.put_into(command.text), spark_engine, folder)
+            code, printed = typed(digests.put_into(command.text), engine, folder)
             where = f"{page.name}:{command.line}: {command.text}"
             assert code == command.code, f"{where}\n{printed}"
             if not digests.matches(command.prints, printed):
