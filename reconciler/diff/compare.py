@@ -160,6 +160,11 @@ def _compare_relations(
     found = Found()
     for key, relation in after.foreign.items():
         known = before.foreign.get(key)
+        own = before.views.get(renames.applied_key(key)) if known is None else None
+        if own is not None:
+            # A version that was kept up to date, and is read now as it was when it was active last.
+            found.changes[key] = RelationChange(Action.REMOVED, RelationKind.VIEW, own.name)
+            found.extents[key] = ANY_ROW
         if known is not None and known.meaning != relation.meaning:
             change = foreign.get(key) or unknown_change(relation)
             found.changes[key], found.extents[key] = change.change, change.extent

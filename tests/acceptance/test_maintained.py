@@ -132,6 +132,33 @@ def test_a_view_that_read_its_rows_as_they_were_reads_them_as_they_are(shop: Sho
     assert "no changes" in shop("plan", "shop")
 
 
+WAYS_OUT = {
+    "its entry is taken away": (SECOND, READS),
+    "the view is pinned to it": (SECOND, f"{READS}  views: {{total: {{version: v0}}}}"),
+    "the view has its definition again": (FIRST, READS),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_views_that_read_it_as_it_was_kept_read_other_rows_once_it_is_not(maintained: Shop, way: str) -> None:
+    above = "CREATE MATERIALIZED VIEW above AS SELECT * FROM both;\n"
+    maintained.write(SECOND + READER + above)
+    maintained("apply", "shop")
+    maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
+    kept = stored_rows(maintained.root, "both")
+    maintained.built()
+    sql, yaml = WAYS_OUT[way]
+    maintained.write(sql + READER + above, yaml)
+    plan = maintained("plan", "shop")
+    for view in ("both", "above"):
+        assert f"~ view {view}: bootstrapped" in plan
+    assert "H940" in plan
+    maintained("apply", "shop")
+    assert {"both", "above"} <= set(maintained.built())
+    assert stored_rows(maintained.root, "both") != kept
+    assert "no changes" in maintained("plan", "shop")
+
+
 def test_once_it_is_maintained_no_more_it_is_as_it_was_when_active(maintained: Shop, first: First) -> None:
     maintained("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
     maintained.built()
