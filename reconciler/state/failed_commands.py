@@ -24,6 +24,7 @@ from reconciler.registry.model import Lease
 from reconciler.registry.protocol import Registry
 from reconciler.state.events import Event, EventLog
 from reconciler.state.lease import hold_lease, is_free, this_process
+from reconciler.state.lifecycle import State
 from reconciler.state.stopping import report_is_alive
 
 FAILED_COMMAND: Final = "failed_command"
@@ -57,8 +58,17 @@ def telling_of_failure(
         with suppress(RegistryError, OSError):
             _let_go_of_the_dead(registry, pipeline)
             report = registry.report(pipeline) or {}
-            if FAILED_COMMAND in report:
-                registry.replace_report(pipeline, {key: value for key, value in report.items() if key != FAILED_COMMAND})
+            forgotten = _without_failures(report)
+            if forgotten != report:
+                registry.replace_report(pipeline, forgotten)
+
+
+def _without_failures(report: JsonObject) -> JsonObject:
+    """The report without a command that failed, and of a run that ended with an error as of one that ended."""
+    found = {key: value for key, value in report.items() if key != FAILED_COMMAND}
+    if found.get("state") == State.FAILED.value:
+        found |= {"state": State.STOPPED.value, "error": None}
+    return found
 
 
 def as_failure(error: Exception) -> ReconcileError | None:

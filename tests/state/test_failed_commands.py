@@ -98,6 +98,20 @@ def test_a_first_apply_that_failed_is_told(tmp_path: Path) -> None:
     assert state(tmp_path) == "Stopped"
 
 
+def run_before_it(root: Path) -> None:
+    """A run of what was never applied, and then the first apply."""
+    with pytest.raises(ReconcileError):
+        opened(root).run(stop=lambda: True)
+    assert state(root) == "Failed"
+    opened(root).apply()
+
+
+def test_an_apply_forgets_a_run_that_failed(tmp_path: Path) -> None:
+    make(tmp_path, program=PROGRAM, apply=run_before_it)
+    assert state(tmp_path) == "Stopped"
+    assert "A506" not in status(tmp_path).detail
+
+
 def test_a_run_that_begins_forgets_it(root: Path) -> None:
     change(root)
     with pytest.raises(EngineError):
