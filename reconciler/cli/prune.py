@@ -9,6 +9,7 @@ from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, ReconcileError
 from reconciler.base.moments import moment_of
 from reconciler.cli.options import format_option, pipelines_argument, project_of, target_options
 from reconciler.cli.output import end_unread, note, say, show_json, show_table
+from reconciler.cli.own_pipelines import own_pipelines_told
 from reconciler.plan.impact_words import bytes_words
 from reconciler.retention.pruning import Pruning
 from reconciler.retention.rules import KnownVersion
@@ -24,7 +25,7 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     (spec.retention) lets them go; and what was staged and never published.
 
     What is active, pinned or has an alias stays, so do checkpoints that were named, what outputs and other pipelines have
-    yet to read, and the definition of every version. Without PIPELINE: all that are applied.
+    yet to read, and the definition of every version. Without PIPELINE: all of this project that are applied.
 
     Example: reconcile prune sales --dry-run
     """
@@ -34,7 +35,8 @@ def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form
     code = EXIT_DONE
     with project_of(repo, environment) as project:
         registry = project.target.registry
-        heads = {name: registry.head(name) for name in (() if pipelines else registry.pipelines())}
+        own = () if pipelines else own_pipelines_told(project.target)
+        heads = {name: registry.head(name) for name in own}
         applied = tuple(name for name, head in heads.items() if head is not None and head.value.published is not None)
         for name in tuple(dict.fromkeys(pipelines)) or applied:
             pipeline = project.pipeline(name)

@@ -52,7 +52,7 @@ def test_each_has_its_own_pipelines(beside: Cell) -> None:
         assert project.pipeline(f"of_{folder}").plan().changes_nothing
 
 
-@pytest.mark.parametrize("command", ["plan", "apply"])
+@pytest.mark.parametrize("command", ["plan", "apply", "prune"])
 def test_what_is_left_alone_is_told(beside: Cell, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     at(beside, "y")
     assert run([command, "--repo", str(beside.root)], RecordingEngine()) == EXIT_DONE
