@@ -54,6 +54,7 @@ _MANIFEST: Final = {
     "M151": "a rule never decides anything",
     "M152": "a pattern that no pipeline's name can match",
     "M153": "approvals without the verdict approve",
+    "M154": "a policy stands under another name",
 }
 
 _SQL: Final[dict[str, str]] = {

@@ -4,12 +4,15 @@ pipeline that was applied is under the policy of its home there, wherever the wo
 Outside of git, and before the first commit, nothing can have been merged, and the working tree's file is in force.
 
 A file that can't be read, or has errors, is an error, and so is a base branch that is not known here: never "no policy".
+Where there is none, a file in the working tree that looks like one, such as `policy.yml`, is an error (M154).
 """
 
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from reconciler.base.diagnostics import Diagnostic, errors_among
+from reconciler.base.diagnostics import Diagnostic, Location, errors_among
 from reconciler.base.errors import ManifestInvalid, ReconcileError
 from reconciler.environment.bases import asks_for_first_apply, base_of, commit_at, text_at
 from reconciler.environment.homes import Homes
@@ -20,6 +23,7 @@ from reconciler.plan.model import PolicyOrigin
 from reconciler.project.manifest.verdicts import POLICY_FILE, Policy
 
 _REMOTES = "refs/remotes/"
+_MISNAMED = re.compile(r"\.?polic(y|ies)\.ya?ml", re.IGNORECASE)
 
 
 def policy_in_force(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
@@ -41,8 +45,17 @@ def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOr
         return *_of_base_branch(target, root, repository, homes), asks_for_first_apply(target, repository, homes)
 
 
+def _require_no_other_name(root: Path) -> None:
+    misnamed = tuple(misnamed_policies(root))
+    if misnamed:
+        raise ManifestInvalid(misnamed)
+
+
 def _of_working_tree(root: Path) -> tuple[Policy | None, PolicyOrigin]:
-    return _parsed(read_optional(root / POLICY_FILE, root), POLICY_FILE), PolicyOrigin("", "")
+    text = read_optional(root / POLICY_FILE, root)
+    if text is None:
+        _require_no_other_name(root)
+    return _parsed(text, POLICY_FILE), PolicyOrigin("", "")
 
 
 def _of_base_branch(target: Target, root: Path, repository: Repository, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
@@ -52,6 +65,8 @@ def _of_base_branch(target: Target, root: Path, repository: Repository, homes: H
         message = f"{reference} has no commit, and {POLICY_FILE} is read from there"
         raise ReconcileError("U816", message, "check a branch out")
     text = text_at(repository, folder, commit, POLICY_FILE)
+    if text is None:
+        _require_no_other_name(root)
     shown = reference.removeprefix(LOCAL).removeprefix(_REMOTES)
     return _parsed(text, f"{shown}:{POLICY_FILE}"), PolicyOrigin(shown, commit, differs_here=_differs(root, text))
 
@@ -62,7 +77,15 @@ def validate_policy(root: Path) -> tuple[Diagnostic, ...]:
     from reconciler.project.manifest.policy import read_policy
 
     text = read_optional(root.resolve() / POLICY_FILE, root)
-    return read_policy(text).diagnostics if text is not None else ()
+    return read_policy(text).diagnostics if text is not None else tuple(misnamed_policies(root))
+
+
+def misnamed_policies(root: Path) -> Iterator[Diagnostic]:
+    """Files that look like a policy and are none, where there is no policy.yaml: nobody is asked what stands there."""
+    for path in sorted(root.resolve().iterdir()):
+        if path.name != POLICY_FILE and _MISNAMED.fullmatch(path.name) is not None and path.is_file():
+            message = f"{path.name} is not read: a policy stands in {POLICY_FILE}"
+            yield Diagnostic("M154", message, Location(path.name, 1, 1), f"rename it: git mv {path.name} {POLICY_FILE}")
 
 
 @lru_cache(maxsize=64)

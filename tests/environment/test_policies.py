@@ -256,6 +256,16 @@ def test_the_working_trees_file_can_be_checked_before_it_is_merged(repository: R
     assert [problem.code for problem in validate_policy(repository.root)] == ["M113"]
 
 
+@pytest.mark.parametrize("name", ["policy.yml", "Policy.yaml", "POLICY.YML", "policies.yaml", ".policy.yaml"])
+def test_a_policy_under_another_name_is_an_error(repository: Repository, name: str) -> None:
+    repository.commit({name: text("deny")})
+    assert code_of(repository.target) == "M100"
+    assert [problem.code for problem in validate_policy(repository.root)] == ["M154"]
+    repository.commit({"policy.yaml": text("deny")})
+    assert validate_policy(repository.root) == ()
+    assert policy_in_force(repository.target, Homes())[0] == DENY
+
+
 def test_authors_are_those_who_changed_it_since(repository: Repository) -> None:
     paths = (repository.root / "pipelines" / "shop",)
     first = repository.commit({"pipelines/shop/a.sql": "1"})
