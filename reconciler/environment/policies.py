@@ -4,7 +4,7 @@ pipeline that was applied is under the policy of its home there, wherever the wo
 Outside of git, and before the first commit, nothing can have been merged, and the working tree's file is in force.
 
 A file that can't be read, or has errors, is an error, and so is a base branch that is not known here: never "no policy".
-Where there is none, a file in the working tree that looks like one, such as `policy.yml`, is an error (M154).
+Where there is none, one of ours under another name in the working tree, such as `policy.yml`, is an error (M154).
 """
 
 import re
@@ -24,6 +24,7 @@ from reconciler.project.manifest.verdicts import POLICY_FILE, Policy
 
 _REMOTES = "refs/remotes/"
 _MISNAMED = re.compile(r"\.?polic(y|ies)\.ya?ml", re.IGNORECASE)
+_OURS = re.compile(r"^[\"']?apiVersion[\"']?\s*:\s*[\"']?reconciler/", re.MULTILINE)
 
 
 def policy_in_force(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
@@ -83,7 +84,10 @@ def validate_policy(root: Path) -> tuple[Diagnostic, ...]:
 def misnamed_policies(root: Path) -> Iterator[Diagnostic]:
     """Files that look like a policy and are none, where there is no policy.yaml: nobody is asked what stands there."""
     for path in sorted(root.resolve().iterdir()):
-        if path.name != POLICY_FILE and _MISNAMED.fullmatch(path.name) is not None and path.is_file():
+        if path.name == POLICY_FILE or _MISNAMED.fullmatch(path.name) is None or not path.is_file():
+            continue
+        # Other tools have files of these names, too.
+        if _OURS.search(read_optional(path, root) or "") is not None:
             message = f"{path.name} is not read: a policy stands in {POLICY_FILE}"
             yield Diagnostic("M154", message, Location(path.name, 1, 1), f"rename it: git mv {path.name} {POLICY_FILE}")
 

@@ -266,6 +266,12 @@ def test_a_policy_under_another_name_is_an_error(repository: Repository, name: s
     assert policy_in_force(repository.target, Homes())[0] == DENY
 
 
+def test_a_policy_of_another_tool_is_left_alone(repository: Repository) -> None:
+    repository.commit({"policy.yml": "policies: [{name: ec2, resource: ec2}]\n", "policies.yaml": "apiVersion: other/v1\n"})
+    assert validate_policy(repository.root) == ()
+    assert policy_in_force(repository.target, Homes())[0] is None
+
+
 def test_authors_are_those_who_changed_it_since(repository: Repository) -> None:
     paths = (repository.root / "pipelines" / "shop",)
     first = repository.commit({"pipelines/shop/a.sql": "1"})
