@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from reconciler.base.digest import canonical_json
+from reconciler.base.secrets.redaction import masked_within
 from reconciler.cli.options import format_option, pipelines_argument, target_of, target_options
 from reconciler.cli.output import end_unread, note, paint, say, say_painted, say_unchanged, show_json, show_table
 from reconciler.connectors.catalogue import shown_settings
@@ -87,7 +88,7 @@ def _show(program: PastProgram) -> None:
 def _definition(one: PastObject) -> dict[str, Any]:
     """What was recorded, without what may be secret."""
     if one.kind == "settings":
-        return shown_program_settings(one.definition)
+        return dict(masked_within(shown_program_settings(one.definition)))
     if one.kind != "connector":
         sql = {"sql": without_connectors(one.definition["sql"])} if "sql" in one.definition else {}
         return {**one.definition, **sql}

@@ -211,13 +211,25 @@ def _masked_part(named: Any, key: str, part: Any) -> Any:
     match part:
         case str() if key == "default" and isinstance(named, str):
             return masked_as_set(named, part)[0]
-        case str() if key in _WORDS_OF_AUTHORS:
-            return masked_in_words(part)
+        case _ if key in _WORDS_OF_AUTHORS:
+            return _masked_words(part)
         case _:
             return masked_within(part)
 
 
-_WORDS_OF_AUTHORS: Final = frozenset({"comment", "description", "owner"})
+def _masked_words(part: Any) -> Any:
+    match part:
+        case str():
+            return masked_in_words(part)
+        case Mapping():
+            return {name: _masked_words(one) for name, one in part.items()}
+        case list() | tuple():
+            return [_masked_words(one) for one in part]
+        case _:
+            return part
+
+
+_WORDS_OF_AUTHORS: Final = frozenset({"comment", "description", "descriptions", "owner", "tags", "used_by"})
 
 
 def _without_spans(text: str, spans: Sequence[tuple[int, int, str]], mark: Callable[[str, str], str]) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from reconciler.base.secrets.redaction import MASK, masked, masked_in_words
+from reconciler.base.secrets.redaction import MASK, masked
 from reconciler.project.manifest.known_spark_settings import CREDENTIALS, is_harmless, is_neutral
 
 _SECRET_NAME: Final = re.compile(
@@ -124,19 +124,5 @@ def _shown_parts(definition: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield part, shown_values(value)
             case "sealed":
                 yield part, dict.fromkeys(value, MASK)
-            case "description" | "owner" | "tags" | "descriptions" | "used_by":
-                yield part, _without_secrets_in_words(value)
             case _:
                 yield part, value
-
-
-def _without_secrets_in_words(value: Any) -> Any:
-    """What an author wrote in words, without what it says of secrets. Keys are names of relations."""
-    match value:
-        case str():
-            return masked_in_words(value)
-        case Mapping():
-            return {name: _without_secrets_in_words(part) for name, part in value.items()}
-        case list() | tuple():
-            return [_without_secrets_in_words(part) for part in value]
-    return value
