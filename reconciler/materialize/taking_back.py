@@ -1,10 +1,10 @@
 """Taking an apply back: until it changed something that anybody reads, an apply that fails is undone.
 
 Rules:
-- Until the first table is cleared, extended or published or the first view published, nothing that anybody reads has
-  changed. After that point an apply can only go forward.
+- Until the first step begins that readers may see (`IS_SEEN` of its kind), nothing that anybody reads has changed. After
+  that point an apply can only go forward.
 - What was staged before to be promoted stays staged.
-- Where its histories may be written already, its step is withdrawn, like one of a run.
+- Where the histories may tell of the apply already, the step of the apply is withdrawn, like one of a run.
 - What the journal staged is removed, and tables that it created, known by its own transaction. Nothing else is: a folder
   that is there for other reasons stays, whoever comes late.
 """

@@ -142,9 +142,8 @@ def values_set(text: str) -> Iterator[Span]:
 
 def _literals_of_item(text: str, start: int, end: int) -> Iterator[Span]:
     """The literals that an item of a list may be made of; all of them where it can't be read to its end."""
-    reading, reached = _read(text[:end], start, _Reading(False, False, is_first=False))
-    rest = text[reached:end].strip().lower()
-    if rest == "as":
+    reading, reached = _read(text, start, _Reading(False, False, is_first=False), end)
+    if text[reached:end].strip().lower() == "as":
         yield from reading.spans
         return
     position = start
@@ -185,9 +184,10 @@ def _says_which(name: str, value: str) -> bool:
     return "token" in name.lower() and value.isalpha() and value.islower() and len(value) <= _LONGEST_WORD
 
 
-def _read(text: str, position: int, reading: _Reading) -> tuple[_Reading, int]:
-    """What is read from there on, and where that ends."""
-    while (part := CODE_PART.match(text, position)) is not None:
+def _read(text: str, position: int, reading: _Reading, end: int | None = None) -> tuple[_Reading, int]:
+    """What is read from there on, up to `end` (None: the text's), and where that ends."""
+    bound = len(text) if end is None else end
+    while (part := CODE_PART.match(text, position, bound)) is not None:
         if part["gap"] is not None:
             position = part.end()
             continue

@@ -19,7 +19,7 @@ from reconciler.engine.spark.locations import local_path
 
 
 class LocalPlace(FilePlace):
-    """One on a disk: renaming a folder is one act, and fails where a folder stands that holds anything."""
+    """A folder on a disk. See the module."""
 
     def done(self, name: str) -> Kept | None:
         """What is kept of an emission that is complete; None where it is to be written."""

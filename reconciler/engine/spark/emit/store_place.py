@@ -35,7 +35,7 @@ class _Settled:
 
 
 class StorePlace(FilePlace):
-    """One elsewhere: what can be done in one act is to put a file where none stands."""
+    """A folder elsewhere. See the module."""
 
     def done(self, name: str) -> Kept | None:
         """What is kept of an emission that is settled; None where it is to be written."""
