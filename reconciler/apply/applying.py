@@ -178,7 +178,7 @@ def _apply_under_lease(
         if found.commit() == commit:
             break
         # What is recorded as applied is what was judged.
-        session.tell(f"another commit was checked out while the plan of {pipeline} was judged; planning again")
+        session.tell(f"the checked-out commit changed while the plan of {pipeline} was checked; planning again")
     if head is not None:
         # The numbers of what is staged are known by its definitions.
         record_staged(target, head)
@@ -204,15 +204,15 @@ def _finish_open_work(target: Target, pipeline: str, session: Session, beside: P
         newer = _overtaken(target, stored.value, journal)
         if newer is not None:
             session.tell(
-                f"the apply of {pipeline} that was opened at {journal.opened_at} by {journal.by} is not begun: commit "
-                f"{short_commit(newer)}, which is newer than its own, was looked at since"
+                f"the apply of {pipeline} that {journal.by} opened at {journal.opened_at} does not start: commit "
+                f"{short_commit(newer)}, which is newer than its own commit, was checked since"
             )
             take_back(target, work, session.engine)
             return ()
-        session.tell(f"finishing the apply of {pipeline} that was begun at {journal.opened_at} by {journal.by}")
+        session.tell(f"finishing the apply of {pipeline} that {journal.by} began at {journal.opened_at}")
         return carry_out(target, work, session, beside)
     if stored.value.intent is not None:
-        session.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which was left open")
+        session.tell(f"replaying step {stored.value.intent.step} of {pipeline}, which is unfinished")
         replay_intent(target, stored, session)
     return ()
 

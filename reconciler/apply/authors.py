@@ -32,7 +32,7 @@ from reconciler.plan.model import Origin, Plan
 from reconciler.registry.protocol import History
 from reconciler.state.past_applies import brought_back_by
 
-COMMIT_FIRST: Final = "commit the change, so that git knows who made it (the plan and its digest stay the same); then "
+COMMIT_FIRST: Final = "commit the change so that git records its author (the plan and its digest stay the same); then "
 
 _Authors = Callable[[bool], frozenset[str]]
 """Names and addresses of those who changed something; True: where nobody has, of the last who did."""
@@ -62,9 +62,9 @@ def _require_committed(pipeline: str, unknown: tuple[str, ...], where: str) -> N
     if unknown:
         raise ReconcileError(
             "A583",
-            f"{pipeline}: who approves must not have made the change{where}, and git can't tell who did: not committed: "
-            f"{', '.join(map(printable, unknown))}",
-            f"{COMMIT_FIRST}let somebody else approve it",
+            f"{pipeline}: the approver must not be an author of the change{where}, but git does not know its authors: not "
+            f"committed: {', '.join(map(printable, unknown))}",
+            f"{COMMIT_FIRST}ask another person to approve it",
         )
 
 
@@ -72,11 +72,11 @@ def _of_places(target: Target, pipeline: str, since: str, places: tuple[Path, ..
     def authors(of_the_last: bool) -> frozenset[str]:
         found = authors_since(target.root, since, places, of_the_last=of_the_last)
         if found is None:
-            since_when = f"since commit {short_commit(since)}, which is applied" if since else "so far"
+            history = f"the history since the applied commit {short_commit(since)}" if since else "the whole history"
             raise ReconcileError(
                 "A583",
-                f"{pipeline}: who approves must not have made the change{where}, and git can't tell who did: this copy of "
-                f"the repository lacks what was done {since_when}",
+                f"{pipeline}: the approver must not be an author of the change{where}, but git does not know its authors: "
+                f"this clone of the repository lacks {history}",
                 "fetch the whole history: git fetch --unshallow",
             )
         return found
@@ -88,7 +88,7 @@ def _of_others(target: Target, plan: Plan, since: str) -> Iterator[_Authors]:
     """See the module; `since` is the commit that the reader is applied from."""
     for origin in plan.origins:
         name = origin.pipeline
-        where = f" of pipeline {name}, which it reads"
+        where = f" of the upstream pipeline {name}"
         if is_pipeline_folder(target.root / PIPELINES_FOLDER / name):
             _require_committed(plan.pipeline, not_committed(target, name) or (), where)
             if not since or has_pipeline_at(target.root, since, name):
@@ -103,12 +103,12 @@ def _require_of_this_history(target: Target, pipeline: str, read: str) -> None:
     glance = target.registry.glance(read)
     commit = glance.commit if glance is not None else ""
     if not commit or commit.endswith(NOT_COMMITTED) or not is_before_checked_out(target.root, commit):
-        what = f"commit {short_commit(commit)}, which this one does not come from" if commit else "no commit"
+        how = f"from commit {short_commit(commit)}, which is no ancestor of this commit" if commit else "without a commit"
         raise ReconcileError(
             "A583",
-            f"{pipeline}: who approves must not have made the change of pipeline {read}, which it reads, and git can't tell "
-            f"who did: {read} has no files here, and was applied from {what}",
-            "approve it in a copy of the repository that has that commit; or have policy.yaml ask for no approval here, "
+            f"{pipeline}: the approver must not be an author of the change of the upstream pipeline {read}, but git does "
+            f"not know its authors: {read} has no files here, and was applied {how}",
+            "approve it in a clone that has that commit; or change policy.yaml to require no approval here, "
             "merge that, and apply",
         )
 

@@ -48,9 +48,9 @@ def record_approval(target: Target, pipeline: str, digest: str, by: str, comment
     if len(wanted) < _LEAST_DIGITS or not plan.digest.removeprefix("sha256:").startswith(wanted):
         raise ReconcileError(
             "A504",
-            f"{digest} is the digest of no plan of {pipeline} that waits; that of its files is {plan.digest}",
-            "look at `reconcile plan` again: files or registry changed; a rollback or a restore is approved where it is "
-            "asked for, with --approve, or once it was asked for and waits",
+            f"no pending plan of {pipeline} has digest {digest}; the plan of its files has digest {plan.digest}",
+            "run `reconcile plan` again: the files or the registry changed. To approve a rollback or a restore, add "
+            "--approve to its command, or give the digest of the pending plan that its command shows",
         )
     return give_approval(target, plan, by, comment)
 
@@ -61,12 +61,12 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
         # ann@example.org counts as ann; @ann has nothing before the @, so it names nobody.
         name = by.strip().lstrip("@")
         is_handle = by.strip().startswith("@") and bool(names_of(name)) and "." not in name
-        hint = f"write the name without the sign: --by {shlex.quote(name)}" if is_handle else "say who you are: --by NAME"
-        raise ReconcileError("A582", f"an approval says who gives it, and {by!r} names nobody", hint)
+        hint = f"write the name without @: --by {shlex.quote(name)}" if is_handle else "name the approver: --by NAME"
+        raise ReconcileError("A582", f"an approval records who gives it, and {by!r} is not a name", hint)
     if plan.is_empty and not plan.judges_rows_that_go_back:
         raise ReconcileError("A504", f"the plan of {plan.pipeline} is empty: there is nothing to approve")
     if plan.is_rejected:
-        message = f"the plan of {plan.pipeline} is rejected by bootstrap_policy; no approval can change that"
+        message = f"bootstrap_policy rejects the plan of {plan.pipeline}; an approval can't change that"
         raise PlanRejected("A502", message)
     forbid_denied(plan, plan.judgements)
     notes = tuple(_notes(target, plan, by))
@@ -81,15 +81,18 @@ def give_approval(target: Target, plan: Plan, by: str, comment: str) -> Given:
 def _notes(target: Target, plan: Plan, by: str) -> Iterator[str]:
     asked = plan.extra_approvals
     if any(names_of(row["by"]) & names_of(by) for row in recorded_approvals(target, plan)):
-        yield f"{by} has approved it already; one person counts once"
+        yield f"{by} has already approved this plan; each person counts once"
     if not plan.needs_approval and not asked:
-        yield "it needs no approval"
+        yield "the plan needs no approval"
     if asked and made_the_change(target, plan, by):
-        policy = f"the approvals that policy.yaml asks for ({asked})"
+        policy = f"the approvals that policy.yaml requires ({asked})"
         if not plan.needs_approval or lock_problem(target, plan) is None:
-            message = f"{by} made the change, and does not count among {policy}: nothing was recorded"
-            raise ReconcileError("A582", message, "let somebody else approve it")
-        yield f"{by} made the change: this stands for plan.lock, and does not count among {policy}"
+            message = f"{by} made the change and does not count towards {policy}: nothing was recorded"
+            raise ReconcileError("A582", message, "ask another person to approve it")
+        yield f"{by} made the change: the approval replaces plan.lock, but does not count towards {policy}"
     branches = required_branches(target, plan.pipeline)
     if branches and not plan.rollback:
-        yield f"it stands for plan.lock: {plan.environment} applies files that are merged to {' and '.join(branches)}"
+        yield (
+            f"the approval replaces plan.lock, but {plan.environment} applies only files that are merged to "
+            f"{' and '.join(branches)}"
+        )

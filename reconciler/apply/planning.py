@@ -51,11 +51,11 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     `moved` entries that are wrong about what is applied; LeaseHeld where another first apply is under way.
     """
     if desired is None and applied.snapshot is None:
-        raise ReconcileError("U812", f"pipeline {pipeline!r} has neither files nor anything applied")
+        raise ReconcileError("U812", f"pipeline {pipeline!r} has no files and is not applied")
     theirs = project_that_has(target, pipeline) if desired is None else None
     if theirs is not None:
-        message = f"{pipeline} has no files here, but was applied from the project {theirs}, which has them"
-        raise ReconcileError("A584", message, "apply it from there; or remove its files there, and merge that")
+        message = f"{pipeline} has no files here; it was applied from the project {theirs}, which still has its files"
+        raise ReconcileError("A584", message, "apply it from that project; or remove its files there and merge the removal")
     snapshots = [snapshot for snapshot in (applied.snapshot, desired) if snapshot is not None]
     if applied.snapshot is not None and desired is not None:
         wrong = resolve_moves(applied.snapshot.program, desired.program).diagnostics
@@ -84,8 +84,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     except ReconcileError:
         # Another first apply may have made them, since the registry was asked.
         if applied.head is None and target.registry.head(pipeline) is not None:
-            message = f"somebody else applies {pipeline} for the first time"
-            raise LeaseHeld("A503", message, "plan again when that is done") from None
+            message = f"another process is applying {pipeline} for the first time"
+            raise LeaseHeld("A503", message, "plan again when it has finished") from None
         raise
     if head is not None and desired is not None and (desired.program.settings.pins or desired.program.settings.held):
         from reconciler.versions.column_types import require_other_columns
@@ -242,6 +242,6 @@ def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
             if change.action is Action.ADDED and not is_vacant(location):
                 raise ReconcileError(
                     "A505",
-                    f"{location} holds data already, but the registry does not know {plan.pipeline}.{change.name}",
-                    "was the registry moved or lost? Restore it, or move that folder away if it is not needed",
+                    f"{location} already holds data, but the registry does not know {plan.pipeline}.{change.name}",
+                    "if the registry was moved or lost, restore it; if nobody needs that folder, move it away",
                 )

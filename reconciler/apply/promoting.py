@@ -62,7 +62,7 @@ def find_staged(target: Target, name: VersionedName) -> tuple[str, Staged]:
         # It is to be kept up to date, be it active or not.
         return found.pipeline, staged
     if name.version is not None and found.versions.active is not None and sought == found.versions.active:
-        raise NotFound("A571", f"{words} is active already")
+        raise NotFound("A571", f"{words} is already active")
     if staged is None:
         raise _nothing_staged(found.pipeline, words)
     if number is None or (name.version is not None and sought != number):
@@ -112,5 +112,5 @@ def _is_promoted(target: Target, staged: Staged, head: Head) -> bool:
 
 
 def _nothing_staged(pipeline: str, what: str = "") -> NotFound:
-    message = f"nothing of {pipeline} is staged" if not what else f"{what} is not staged"
-    return NotFound("A571", message, f"to stage what the files say: reconcile apply --no-promote {pipeline}")
+    message = f"pipeline {pipeline} has nothing staged" if not what else f"{what} is not staged"
+    return NotFound("A571", message, f"to stage the change in the files: reconcile apply --no-promote {pipeline}")

@@ -74,7 +74,7 @@ def refresh_version(target: Target, name: VersionedName, session: Session) -> Re
         if is_done:
             return RefreshResult(found.pipeline, found.name, number, refreshed)
         remove_folders(target, session, chosen)
-        session.tell(f"something else was applied to {found.pipeline} meanwhile; beginning again")
+        session.tell(f"another process applied {found.pipeline} meanwhile; starting again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +92,21 @@ class _Wanted:
 def _wanted(target: Target, found: FoundObject, number: int) -> _Wanted:
     applied = read_applied(target, found.pipeline)
     if applied.head is None or applied.snapshot is None or applied.head.value.published is None:
-        raise NotFound("A506", f"nothing of {found.pipeline} is applied", f"run: reconcile apply {found.pipeline}")
+        raise NotFound("A506", f"pipeline {found.pipeline} is not applied", f"run: reconcile apply {found.pipeline}")
     head, program = applied.head.value, applied.snapshot.program
     require_closed(head)
     shown = f"{found.pipeline}.{found.name}@v{number}"
     view = program.views.get(found.name)
     if view is None:
-        raise _refused(f"{shown} is of a view that is not there any more", "bring its definition back in the files")
+        raise _refused(f"{shown} is a version of a view that no longer exists", "restore its definition in the files")
     published = head.published.relations if head.published is not None else {}
     if not view.is_stored or found.name not in published:
-        raise _refused(f"{shown}: {view.name} has no rows of its own, and is computed where it is read")
+        raise _refused(f"{shown}: {view.name} stores no rows; a query computes it when it reads it")
     if found.versions.active == number:
-        raise _refused(f"{shown} is active: it is up to date with every step")
+        raise _refused(f"{shown} is the active version: every step updates it")
     name = maintained_name(view.name, number)
     if fold(name) in program.views:
-        raise _refused(f"{shown} is kept up to date already")
+        raise _refused(f"{shown} is already kept up to date")
     maintained = {**program.settings.maintained}
     maintained[found.name] = tuple(sorted({*maintained.get(found.name, ()), number}))
     settings = replace(program.settings, maintained=maintained)
@@ -115,11 +115,13 @@ def _wanted(target: Target, found: FoundObject, number: int) -> _Wanted:
     except ReconcileError as error:
         if error.code != "A527":
             raise
-        raise _refused(f"{shown} can't be computed in today's program: {error.message}") from error
+        raise _refused(f"{shown} can't be computed in the current program: {error.message}") from error
     missing = sorted(_foreign_reads(wanted, fold(name)) - _foreign_reads(program, *program.views))
     if missing:
-        message = f"{shown} reads {missing[0]}, which nothing of {found.pipeline} reads any more"
-        raise _refused(message, "keep it up to date: `maintain` says so in pipeline.yaml, and an apply finds where to read")
+        message = f"{shown} reads {missing[0]}, which no relation of {found.pipeline} reads now"
+        raise _refused(
+            message, "add the version to `maintain` in pipeline.yaml, and apply: the apply pins what the version reads"
+        )
     return _Wanted(found, number, head, take_snapshot(wanted), name)
 
 

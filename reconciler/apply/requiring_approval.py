@@ -77,7 +77,7 @@ def forbid_denied(plan: Plan, judgements: Sequence[Judgement]) -> None:
         raise PlanRejected(
             "A508",
             f"{plan.pipeline}: {POLICY_FILE} denies the plan: {'; '.join(map(_words, found))}",
-            f"{'' if plan.rollback else 'change the files so that the hazard goes away; or '}"
+            f"{'' if plan.rollback else 'change the files to avoid the hazard; or '}"
             f"change the rule in {POLICY_FILE} and merge that first",
         )
 
@@ -112,12 +112,12 @@ def _require_more(
     if barred:
         given += f"; {', '.join(barred)} made the change and can't approve it"
     hazards = "; ".join(map(_words, demanding(judgements)))
-    who = "somebody" if missing == 1 else f"{missing} people"
+    who = "another person" if missing == 1 else f"{missing} other people"
     raise ApprovalRequired(
         "A509",
         f"{plan.pipeline}: plan {short(plan.digest)} needs {describe_demand(judgements)}: {hazards}. "
         f"Missing: {missing} ({printable(given)})",
-        f"{COMMIT_FIRST if files_of_nobody(target, plan, files) else ''}let {who} run "
+        f"{COMMIT_FIRST if files_of_nobody(target, plan, files) else ''}ask {who} to run "
         f"`reconcile approve {plan.pipeline} {short(plan.digest)}`",
     )
 
@@ -146,7 +146,8 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         raise PlanRejected(
             "A502",
             f"{plan.pipeline}: bootstrap_policy is reject, and the pipeline was modified: {_changes(plan)}",
-            "undo the modifications; or change bootstrap_policy and apply that first: the stricter of both holds",
+            "revert the modifications; or change bootstrap_policy and apply that change first: the stricter of "
+            "both policies holds",
         )
     if not plan.needs_approval:
         require_vouched(target, plan, files)
@@ -159,7 +160,7 @@ def _bootstrap_approval(target: Target, plan: Plan, files: Mapping[str, str] | N
         require_vouched(target, plan, files)
         return Approval("recorded", recorded[0]["by"], recorded[0]["at"])
     if plan.rollback:
-        raise awaiting(plan, f"{plan.rollback} needs a recorded approval; no lock is for it")
+        raise awaiting(plan, f"{plan.rollback} needs a recorded approval; plan.lock can't approve it")
     reason = lock_problem(target, plan, files)
     if reason is None:
         require_newest(target, plan, files)
@@ -193,9 +194,9 @@ def require_unpassed(target: Target, plan: Plan, commit: str) -> None:
     if newer is not None:
         raise ApprovalRequired(
             "A580",
-            f"{plan.pipeline}: not promoted: it was staged of commit {short_commit(commit)}; commit {short_commit(newer)} "
-            "was looked at since then, and says what is applied",
-            f"drop it: reconcile unstage --pipeline {plan.pipeline}; or stage what the files say now: "
+            f"{plan.pipeline}: not promoted: it was staged from commit {short_commit(commit)}; commit {short_commit(newer)} "
+            "is newer, and its files are what is applied",
+            f"to drop it: reconcile unstage --pipeline {plan.pipeline}; to stage the current files: "
             f"reconcile apply --no-promote {plan.pipeline}",
         )
 
@@ -208,8 +209,8 @@ def require_promotable(target: Target, plan: Plan, commit: str) -> None:
         raise ApprovalRequired(
             "A580",
             f"{plan.pipeline}: not promoted: {reason}",
-            f"{plan.environment} takes its files from branch {' and '.join(required_branches(target, plan.pipeline))}: "
-            f"merge them, and stage what it says now; or drop what is staged: reconcile unstage --pipeline {plan.pipeline}",
+            f"{plan.environment} applies only files merged to {' and '.join(required_branches(target, plan.pipeline))}: "
+            f"merge the change and stage it again; or drop it: reconcile unstage --pipeline {plan.pipeline}",
         )
     require_unpassed(target, plan, commit)
 
@@ -220,7 +221,7 @@ def not_of_the_branch(plan: Plan, branches: Sequence[str], reason: str) -> Appro
     return ApprovalRequired(
         "A580",
         f"{plan.pipeline}: not applied ({what}): {reason}",
-        f"{plan.environment} takes its files from branch {' and '.join(branches)}: merge them, and apply what it says now",
+        f"{plan.environment} applies only files merged to {' and '.join(branches)}: merge the change, and apply from there",
     )
 
 
@@ -235,9 +236,9 @@ def awaiting(plan: Plan, reason: str, *, lock_is_there: bool = False) -> Approva
 
 def _how(plan: Plan, lock_is_there: bool) -> str:
     if plan.rollback:
-        return "add --approve, if it is yours to approve; or let somebody run "
+        return "add --approve if you may approve it; or ask an approver to run "
     if lock_is_there:
-        return "plan.lock is for this plan: have it reviewed and merged; or "
+        return "plan.lock matches this plan: have it reviewed and merged; or "
     return f"run `reconcile plan {plan.pipeline} --write-lock`, review and merge plan.lock; or "
 
 
@@ -266,13 +267,13 @@ def describe_lock(state: LockState) -> str:
         case Matches():
             return "plan.lock approves this plan"
         case Missing():
-            return "there is no plan.lock for it"
+            return "plan.lock does not exist"
         case Spent():
-            return "plan.lock is spent: its plan was applied already. A revert needs its lock written again"
+            return "plan.lock is spent: its plan is already applied. A revert needs a new lock"
         case OtherVersion():
-            return f"plan.lock was written by reconciler {state.version}, this is {__version__}; write it again"
+            return f"reconciler {state.version} wrote plan.lock, and this is {__version__}; write the lock again"
         case Differs():
-            return f"plan.lock is for another plan: {state.reason}. A revert, too, needs its lock written again"
+            return f"plan.lock is for another plan: {state.reason}. A revert needs a new lock, too"
         case _:
             assert_never(state)
 

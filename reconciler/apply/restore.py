@@ -91,21 +91,23 @@ def restore_checkpoint(target: Target, pipeline: str, wanted: WantedRestore, ses
     """
     source, name, approve_as = wanted.from_pipeline or pipeline, wanted.checkpoint, wanted.approve_as
     if not _PIPELINE.fullmatch(pipeline):
-        raise ReconcileError("A517", f"{pipeline!r} can't name a pipeline", "lower-case letters, digits, - and _")
+        raise ReconcileError(
+            "A517", f"{pipeline!r} is not a valid name of a pipeline", "use lower-case letters, digits, - and _"
+        )
     checkpoint = find_checkpoint(target, source, name)
     with hold_lease(target.registry, pipeline, this_process(RESTORING), report=session.tell) as lease:
         session = replace(session, check=lease.check)
         stored = _ready(target, pipeline, session)
         if source == pipeline:
             if stored is None:
-                raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
+                raise NotFound("A506", f"pipeline {pipeline} is not applied", "run: reconcile apply")
             work = _own_work(target, stored.value, checkpoint)
         else:
             if stored is not None and stored.value.applied and stored.value.applied.record and not wanted.replaces:
                 raise ReconcileError(
                     "A517",
-                    f"something of {pipeline} is applied, and {source}'s checkpoint {name} would take its place",
-                    "add --replace if that is meant",
+                    f"{pipeline} is already applied, and checkpoint {name} of {source} would replace it",
+                    "to replace it, add --replace",
                 )
             work = _others_work(target, pipeline, stored, source, checkpoint)
         restored = read_snapshot(target, pipeline, work.record)
@@ -136,9 +138,9 @@ def _ready(target: Target, pipeline: str, session: Session) -> Stored[Head] | No
     if stored is not None:
         require_newest_registry(target, stored.value)
     if stored is not None and stored.value.journal is not None:
-        raise ReconcileError("A507", f"an apply of {pipeline} is not finished", "run: reconcile apply")
+        raise ReconcileError("A507", f"an apply of {pipeline} is unfinished", "run: reconcile apply")
     if stored is not None and stored.value.intent is not None:
-        session.tell(f"step {stored.value.intent.step} of {pipeline} was left open; finishing it")
+        session.tell(f"step {stored.value.intent.step} of {pipeline} is unfinished; finishing it")
         replay_intent(target, stored, session)
     carry_out_waiting(target, pipeline, session.tell, session.boundary)
     return target.registry.head(pipeline)
@@ -156,11 +158,11 @@ def _own_work(target: Target, head: Head, checkpoint: Checkpoint) -> RestoreChec
     for key, placement in sorted(wanted.items()):
         location = join_location(target.warehouse, placement.location)
         if key in gone:
-            raise _missing(checkpoint, key, "its folder was removed by a later apply")
+            raise _missing(checkpoint, key, "a later apply removed its folder")
         _require(target, head.pipeline, checkpoint, key, location, placement.version)
         expected = table_version(location)
         if expected is None:
-            raise _missing(checkpoint, key, "its table is gone")
+            raise _missing(checkpoint, key, "its table no longer exists")
         restored[key] = PutBack(placement.location, expected, placement.version, placement)
     return _work(head, checkpoint, snapshot, head.pipeline, restored)
 
@@ -172,8 +174,8 @@ def _others_work(
     # What was rolled back there was so of their files.
     ours = replace(theirs, settings=replace(theirs.settings, name=pipeline, held={}))
     if any(one.pipeline == pipeline for one in ours.foreign.values()):
-        message = f"{source} reads {pipeline}: as {pipeline} it would read itself"
-        raise ReconcileError("A517", message, "take it over under another name")
+        message = f"{source} reads {pipeline}; restored as {pipeline}, it would read itself"
+        raise ReconcileError("A517", message, "restore it under another name")
     if any(one.is_own for one in ours.foreign.values()):
         raise ReconcileError("A517", f"{source} reads versions of its own relations, which {pipeline} does not have")
     if ours.foreign:
@@ -191,7 +193,7 @@ def _others_work(
             placement = checkpoint.relations[key]
             location = join_location(target.warehouse, placement.location)
             if key in gone:
-                raise _missing(checkpoint, key, "its folder was removed by a later apply")
+                raise _missing(checkpoint, key, "a later apply removed its folder")
             _require(target, source, checkpoint, key, location, placement.version)
             restored[key] = CopyRows(folder, expected, placement.location, placement.version)
         else:
@@ -230,5 +232,5 @@ def _require(target: Target, pipeline: str, checkpoint: Checkpoint, key: str, lo
 
 
 def _missing(checkpoint: Checkpoint, key: str, why: str) -> EngineError:
-    message = f"checkpoint {checkpoint.name} can't be restored, since what {key} held then is gone: {why}"
+    message = f"checkpoint {checkpoint.name} can't be restored: the rows that {key} held then no longer exist: {why}"
     return EngineError("X730", message, "restore a later checkpoint")

@@ -141,7 +141,7 @@ def require_consent(target: Target, plan: Plan, restore: Restore, restored: Snap
     try:
         require_approval(target, plan)
         if _departs(target, plan, restore, restored) and not recorded_approvals(target, plan):
-            raise awaiting(plan, f"the files of {restore.pipeline} say another program than the checkpoint")
+            raise awaiting(plan, f"the files of {restore.pipeline} define another program than the checkpoint")
     except ApprovalRequired:
         _propose(target, restore, plan)
         raise

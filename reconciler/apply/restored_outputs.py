@@ -63,7 +63,7 @@ def restored_outputs(
         found.append(RestoredOutput(connector.qualified_name, told_address(connector.settings), outcome, reason))
     for one in left:
         if one not in head.left:
-            reason = "nothing more is sent there; what it holds stays"
+            reason = "reconcile sends nothing more there; the rows there stay"
             found.append(RestoredOutput(one.connector, told_address(one.settings), None, reason))
     return tuple(found)
 
@@ -87,20 +87,23 @@ def restored_outcomes(
 def _told(begins: Beginning | None, pipeline: str, source: str, name: str) -> tuple[Outcome, str]:
     match begins:
         case None:
-            return Outcome.SENDS_DIFFERENCE, "what was sent there is known; it is sent the difference to the restored view"
+            return Outcome.SENDS_DIFFERENCE, "the rows there are known; the output sends the difference to the restored view"
         case Beginning.EMPTIED:
-            reason = "what was sent there is not known; it is emptied and sent all rows (on_bootstrap: truncate)"
+            reason = "the rows there are unknown; the output deletes them and sends all rows (on_bootstrap: truncate)"
             return Outcome.TRUNCATES, reason
         case Beginning.IN_FULL:
-            reason = "what was sent there is not known; it is sent all rows, and what it holds stays (send_snapshot: true)"
+            reason = "the rows there are unknown; the output keeps them and sends all rows (send_snapshot: true)"
             return Outcome.SENDS_FULL_CONTENTS, reason
         case Beginning.WITH_CHANGES if source != pipeline:
             pause = f"reconcile connector pause {pipeline} {name}"
-            reason = f"{source}'s checkpoint has it there; it is sent what changes from now on; to keep that back: {pause}"
+            reason = (
+                f"{source}'s checkpoint has the same output there; the output sends changes from now on; to hold them "
+                f"back: {pause}"
+            )
             return Outcome.SENDS_NEW_CHANGES, reason
         case Beginning.WITH_CHANGES:
             seek = f"reconcile connector seek {pipeline} {name} --to snapshot"
-            reason = f"what was sent there is not known; it is sent what changes from now on; to send all rows: {seek}"
+            reason = f"the rows there are unknown; the output sends changes from now on; to send all rows: {seek}"
             return Outcome.SENDS_NEW_CHANGES, reason
         case _:
             assert_never(begins)

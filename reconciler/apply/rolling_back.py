@@ -76,7 +76,7 @@ def roll_back(target: Target, rollback: Rollback, session: Session) -> ApplyResu
 def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Snapshot:
     """What is applied, with what the rollback brings in it."""
     if applied.snapshot is None or applied.head is None:
-        raise NotFound("A506", f"nothing of {rollback.pipeline} is applied", "run: reconcile apply")
+        raise NotFound("A506", f"pipeline {rollback.pipeline} is not applied", "run: reconcile apply")
     program, head = applied.snapshot.program, applied.head.value
     visit = begin_visit(target, rollback.pipeline)
     held = dict(program.settings.held)
@@ -114,12 +114,12 @@ def rolled_back(target: Target, applied: AppliedState, rollback: Rollback) -> Sn
     for key, version in versions.items():
         what = other_meaning(compiled.program, key, version)
         if what is not None:
-            raise _misfit(rollback, f"{version.found.name}@v{version.summary.number} has {what} in today's program")
+            raise _misfit(rollback, f"{version.found.name}@v{version.summary.number} has {what} in the current program")
         other = names.misread(version)
         if other is not None:
             verb = "has" if key.startswith("table:") else "reads"
             why = f"{version.found.name}@v{version.summary.number} {verb} {other}"
-            raise _misfit(rollback, why, "define it anew in the files, or give the names back there (`moved`)")
+            raise _misfit(rollback, why, "redefine it in the files, or rename the relations back there (`moved`)")
         differs_in_types = same_meaning(compiled.program, program, key) and active_number(head, key) != held[key].number
         if differs_in_types or calls_recorded(compiled.program, key):
             continue
@@ -155,11 +155,11 @@ def _propose(target: Target, rollback: Rollback, plan: Plan) -> None:
 def _require_as_seen(rollback: Rollback, key: str, active: int | None) -> None:
     """Accepts a rollback that is done already. Refuses one if another version became active since it was asked for."""
     if active not in (rollback.seen.get(key), rollback.to[key]):
-        now = "it is not there any more" if active is None else f"v{active} is active now"
+        now = "it no longer exists" if active is None else f"v{active} is active now"
         raise ReconcileError(
             "A547",
-            f"{rollback.pipeline}.{key.partition(':')[2]}: {now}, which was not so when the rollback was asked for",
-            "ask for it again, with --plan to look at it first",
+            f"{rollback.pipeline}.{key.partition(':')[2]}: {now}, unlike when the rollback was requested",
+            "request the rollback again; --plan shows it first",
         )
 
 
@@ -169,8 +169,8 @@ def _require_free(program: Program, key: str) -> None:
     if pin is not None:
         raise ReconcileError(
             "A543",
-            f"{program.name}.{name} is pinned at v{pin.number} in pipeline.yaml, which says which version it has",
-            "change the pin, or take it away, and apply",
+            f"{program.name}.{name} is pinned at v{pin.number} in pipeline.yaml, and the pin decides its version",
+            "change or remove the pin, and apply",
         )
 
 
@@ -180,15 +180,15 @@ def _require_rows_to_stay(rollback: Rollback, applied: Snapshot, desired: Snapsh
         return
     for change in compare(applied, desired).relations:
         if fold(change.name) in tables and change.fate not in (Fate.KEPT, Fate.EXTENDED, Fate.EVOLVED):
-            why = "that change deletes its rows; with `evolution: evolve` they may outlive it"
+            why = "the rollback deletes its rows; `evolution: evolve` may keep them"
             raise would_lose(rollback.pipeline, f"table:{fold(change.name)}", why)
 
 
 def _misfit(rollback: Rollback, why: str, hint: str | None = None) -> ReconcileError:
     return ReconcileError(
         "A541",
-        f"the rollback of {rollback.words} does not fit what is applied: {why}",
+        f"the rollback of {rollback.words} conflicts with the applied program: {why}",
         hint
-        or f"roll back what it needs, too: reconcile rollback --pipeline {rollback.pipeline} --to takes a registry version; "
-        f"reconcile history {rollback.pipeline} shows them",
+        or f"roll back its dependencies, too: reconcile rollback --pipeline {rollback.pipeline} --to takes a "
+        f"registry version; reconcile history {rollback.pipeline} lists them",
     )

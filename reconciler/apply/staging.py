@@ -114,13 +114,13 @@ def _stage(target: Target, pipeline: str, session: Session) -> StageResult:
         if staged is not None:
             return StageResult(pipeline, found.plan, staged, did_nothing=False)
         remove_folders(target, session, chosen)
-        session.tell(f"something else was applied to {pipeline}, or staged, meanwhile; planning again")
+        session.tell(f"another process applied or staged {pipeline} meanwhile; planning again")
 
 
 def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     applied = read_applied(target, pipeline)
     if applied.head is None or applied.snapshot is None or applied.head.value.published is None:
-        message = f"nothing of {pipeline} is applied, so that nothing can be staged beside it"
+        message = f"pipeline {pipeline} is not applied, so nothing can be staged beside it"
         raise ReconcileError("A570", message, f"run: reconcile apply {pipeline}")
     head = applied.head.value
     require_closed(head)
@@ -134,7 +134,7 @@ def _approved(target: Target, pipeline: str) -> _Approved | StageResult:
     in_the_way = _in_the_way(plan, applied.snapshot, desired)
     if in_the_way or desired is None:
         message = f"{pipeline}: only new versions of views can be staged; in the way: {'; '.join(in_the_way)}"
-        raise ReconcileError("A570", message, "apply that first, in a change of its own")
+        raise ReconcileError("A570", message, "apply that first, as a separate change")
     approval = approval_for(target, plan, head, found, measure_hazards(target, plan, applied, desired))
     return _Approved(plan, applied, desired, found.commit, approval, head)
 
@@ -156,7 +156,7 @@ def _in_the_way(plan: Plan, applied: Snapshot, desired: Snapshot | None) -> list
         if one.kind.value == "table" and one.action is not Action.REMOVED and fold(one.name) not in told
     ]
     if not found and not any(isinstance(step, BootstrapView) for step in plan.steps):
-        return ["it computes no view, so that there is nothing to build beforehand"]
+        return ["the plan computes no view, so there is nothing to build"]
     return found
 
 
@@ -294,5 +294,5 @@ def remove_folders(target: Target, session: Session, folders: Iterable[str]) -> 
 def require_closed(head: Head) -> None:
     """Raises ReconcileError (A572) where an apply was left open."""
     if head.journal is not None:
-        message = f"an apply of {head.pipeline} was left open, and is to be finished first"
+        message = f"an apply of {head.pipeline} is unfinished; finish it first"
         raise ReconcileError("A572", message, f"run: reconcile apply {head.pipeline}")

@@ -15,7 +15,7 @@ reconcile.yaml that can't be read there is an error.
 
 A checkout can be at another place, and a project be moved within it, so that neither name nor place leads to the merged
 project. The warehouse remembers which one it is (`homes`): what that says on the default branch is asked as well, and its
-policy is the one in force. Where it is not there any more, what was recorded of it stands, until the pipeline is applied
+policy is the one in force. Where it no longer exists, what was recorded of it stands, until the pipeline is applied
 from where it was merged to. Homes of other pipelines, which a new one is under, count where they are of this repository.
 Outside of git, and before the first commit, nothing can have been merged.
 """

@@ -160,7 +160,7 @@ def _require_data(
             continue
         try:
             if not gone.isdisjoint((fold(source.name), fold(source.name.partition("@")[0]))):
-                raise EngineError("X730", "its folder was removed by a later apply")
+                raise EngineError("X730", "a later apply removed its folder")
             whose, at = published.head.pipeline, step
             pin = foreign.get(foreign_place(fold(source.name), foreign)[0]) if is_foreign(source.name) else None
             if pin is not None:

@@ -139,7 +139,7 @@ class LeftOutput:
 @dataclass(frozen=True, slots=True)
 class ObjectVersions:
     """Of one object (a table, view or function; by `kind:folded name`): `id` is its key when it was first recorded, which
-    stays when it is renamed; `active` the number of its version in force (None: it is not there any more); `last` the
+    stays when it is renamed; `active` the number of its version in force (None: it no longer exists); `last` the
     highest number that was ever given. `columns` tells columns of a table that were renamed, by folded name: what each is
     called for good. What it does not list is called by its name."""
 

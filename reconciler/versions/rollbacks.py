@@ -77,7 +77,7 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
     (A542, A544, U819)."""
     stored = target.registry.head(pipeline)
     if stored is None or stored.value.applied is None or stored.value.applied.record is None:
-        raise NotFound("A506", f"nothing of {pipeline} is applied", "run: reconcile apply")
+        raise NotFound("A506", f"pipeline {pipeline} is not applied", "run: reconcile apply")
     head, past = stored.value, _registry_version(target, pipeline, to)
     now, then = _applied_program(target, head), read_snapshot(target, pipeline, past.record).program
     versions = _versions_then(target, head, past)

@@ -88,7 +88,7 @@ def _require_the_same(pinned: Program, key: str, version: ObjectVersion, names: 
     if what is not None:
         raise ReconcileError(
             "A526",
-            f"{name} can't be active: its definition has {what} in today's program",
+            f"{name} can't be active: its definition has {what} in the current program",
             "define it anew in the files; of a view, name its columns",
         )
     other = names.misread(version) if names is not None else None

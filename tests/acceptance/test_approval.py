@@ -36,7 +36,7 @@ def test_a_first_apply_needs_approval_if_the_environment_asks_for_it(shop: Shop)
     assert "needed (first_apply: await_approval)" in shop.reconcile("plan", "shop", "--write-lock")
     said = shop.reconcile("apply", "shop", expect=2)
     assert "write-lock" not in said
-    assert "hint: plan.lock is for this plan: have it reviewed and merged; or `reconcile approve shop" in said
+    assert "hint: plan.lock matches this plan: have it reviewed and merged; or `reconcile approve shop" in said
     shop.commit("lock")
     shop.reconcile("apply", "shop")
 

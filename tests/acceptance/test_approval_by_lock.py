@@ -146,7 +146,7 @@ def test_a_lock_of_another_version_says_so(applied: Shop) -> None:
     applied.reconcile("plan", "shop", "--write-lock")
     applied.lock.write_text(applied.lock.read_text().replace("reconciler: ", "reconciler: 99."))
     applied.commit("written by another version")
-    refused(applied, "written by reconciler 99.")
+    refused(applied, "reconciler 99.", "wrote plan.lock")
 
 
 def test_a_lock_under_another_policy_is_refused(applied: Shop) -> None:

@@ -38,8 +38,8 @@ def test_nobody_approves(applied: Shop, nobody: str) -> None:
     applied.write(TWO)
     before = applied.fingerprint()
     said = applied.reconcile("approve", "shop", str(applied.plan()["digest"]), "--by", nobody, expect=1)
-    assert "A582: an approval says who gives it, and " in said
-    assert ("write the name without the sign: --by ann" if nobody == "@ann" else "say who you are: --by NAME") in said
+    assert "A582: an approval records who gives it, and " in said
+    assert ("write the name without @: --by ann" if nobody == "@ann" else "name the approver: --by NAME") in said
     assert applied.fingerprint() == before
 
 

@@ -189,7 +189,7 @@ def test_an_approval_of_what_is_not_committed_does_not_count(allowing: Shop, sta
     allowing.write(WITHOUT_VIEW, policy="allow")
     if staging:
         allowing.git(*staging)
-    refused(allowing, "A509", "hint: commit the change, so that git knows who made it", expect=2)
+    refused(allowing, "A509", "hint: commit the change so that git records its author", expect=2)
     plan, target = digest(allowing), Project.open(allowing.root).target
     row = {"plan_digest": plan, "environment": target.environment.name, "by": "Mallory", "at": "2026-01-01", "comment": ""}
     target.registry.record(History.APPROVALS, "shop", [row], "approval:of what was not committed")
@@ -205,9 +205,9 @@ def test_who_made_the_change_is_told_where_his_approval_stands_for_the_lock_only
     applied.write(WITHOUT_VIEW)
     applied.commit("no lock")
     said = applied.reconcile("approve", "shop", digest(applied), "--by", "Ann")
-    assert "Ann made the change: this stands for plan.lock, and does not count among the approvals" in said
+    assert "Ann made the change: the approval replaces plan.lock, but does not count towards the approvals" in said
     refused(applied, "A509", "Missing: 1", expect=2)
-    assert "ann has approved it already" in applied.reconcile("approve", "shop", digest(applied), "--by", "ann")
+    assert "ann has already approved this plan" in applied.reconcile("approve", "shop", digest(applied), "--by", "ann")
     applied.reconcile("approve", "shop", digest(applied), "--by", "Bob")
     applied.reconcile("apply", "shop")
 

@@ -387,7 +387,7 @@ def test_it_waits_for_its_own_approval_which_serves_for_nothing_else(shop: Shop)
     shop.write(LAST, policy="await_approval")
     shop("apply", "shop")
     said = shop("rollback", "total", code=2)
-    assert "needs a recorded approval; no lock is for it" in said
+    assert "needs a recorded approval; plan.lock can't approve it" in said
     digest = said.split("reconcile approve shop ")[1][:12]
     assert shop.active() == "v2 active"
     # The same definition in the files is another plan.

@@ -151,7 +151,7 @@ def test_what_is_promoted_is_not_computed_again_and_keeps_its_number(staged: Sho
     assert "no changes" in staged("plan", "shop")
     assert stored_rows(staged.root, "more") is not None
     assert "A571" in staged("promote", "total@v1", code=1)
-    assert "is active already" in staged("promote", "total@v1", code=1)
+    assert "is already active" in staged("promote", "total@v1", code=1)
 
 
 def test_a_promotion_stands_in_the_history_and_can_be_looked_at(staged: Shop) -> None:
@@ -256,7 +256,7 @@ def test_a_run_goes_on_with_what_is_in_force(staged: Shop) -> None:
         (FIRST.replace("apart (id BIGINT)", "apart (id BIGINT, more INT)"), "clear table apart"),
         (FIRST + "CREATE TABLE fresh (id BIGINT);\n", "create table fresh"),
         (FIRST.replace(OTHER, ""), "other"),
-        (FIRST + "CREATE VIEW plain AS SELECT id FROM orders;\n", "it computes no view"),
+        (FIRST + "CREATE VIEW plain AS SELECT id FROM orders;\n", "the plan computes no view"),
         (FIRST.replace("CREATE FUNCTION f(x INT) RETURNS INT AS x + 1;\n", "").replace("SUM(", "MIN("), "remove function f"),
     ],
 )

@@ -253,8 +253,8 @@ def test_where_git_can_not_tell_the_status_says_so(four: Cell, capsys: pytest.Ca
     four.git("clone", "-q", "--depth", "1", f"file://{four.root}", str(four.home / "clone"))
     assert run(["status", "reader", "--repo", str(four.home / "clone")], RecordingEngine(DeltaWriter())) == EXIT_DONE
     said = capsys.readouterr().out
-    assert "who approves must not have made the change" in said
-    assert "git can't tell who did" in said
+    assert "the approver must not be an author of the change" in said
+    assert "git does not know its authors" in said
 
 
 WAREHOUSE = "default: prod\nenvironments:\n  prod: {{warehouse: {}, variables: {{folder: in}}}}\n"

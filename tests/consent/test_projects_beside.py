@@ -63,7 +63,9 @@ def test_none_removes_what_the_other_has(beside: Cell) -> None:
     before = beside.warehouse()
     pipeline = at(beside, "y").pipeline("of_x")
     for act in (pipeline.plan, pipeline.apply):
-        with pytest.raises(ReconcileError, match="was applied from the project in folder x, which has them") as refusal:
+        with pytest.raises(
+            ReconcileError, match="was applied from the project in folder x, which still has its files"
+        ) as refusal:
             act()
         assert refusal.value.code == "A584"
     assert beside.warehouse() == before

@@ -131,7 +131,7 @@ def test_who_opened_a_journal_of_it_and_died_is_not_finished(cell: Cell, pipelin
         older.pipeline(pipeline).observed(boundary=At("open:before", nothing_to_do, crash="open:recorded")).apply()
     said: list[str] = []
     assert newer.pipeline(pipeline).observed(tell=said.append).apply().steps == ()
-    assert "is not begun" in " ".join(said)
+    assert "does not start" in " ".join(said)
     assert newer.pipeline(pipeline).plan().changes_nothing
     assert newer.pipeline(pipeline).apply().did_nothing
 

@@ -76,7 +76,7 @@ def test_its_merged_files_have_to_say_what_is_restored(cell: Cell) -> None:
     with_files(cell)
     replaced("pipelines/fresh/program.sql", "SUM(", "MAX(")(cell.root)
     cell.commit("another program")
-    assert "say another program than the checkpoint" in refused(cell, "fresh", "free")
+    assert "define another program than the checkpoint" in refused(cell, "fresh", "free")
     assert not is_applied(cell, "fresh")
 
 
@@ -98,7 +98,7 @@ def test_a_pipeline_that_allows_is_not_replaced_by_what_the_branch_does_not_say(
     cell.project().pipeline("other").apply()
     cell.project().pipeline("other").checkpoint("good")
     before = cell.project().target.registry.head("free")
-    assert "say another program than the checkpoint" in refused(cell, "free", "other", replaces=True)
+    assert "define another program than the checkpoint" in refused(cell, "free", "other", replaces=True)
     assert cell.project().target.registry.head("free") == before
     replaced(FREE, "SUM(", "MAX(")(cell.root)
     cell.commit("the same")

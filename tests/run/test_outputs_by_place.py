@@ -327,7 +327,8 @@ def test_taking_over_writes_nothing_to_the_sinks_of_the_other_pipeline(shop: Out
     shop.run()
     assert shop.sink("A") == shop.view()
     assert told[0].startswith(
-        "output v.lake (A): f's checkpoint has it there; it is sent what changes from now on; to keep that back:"
+        "output v.lake (A): f's checkpoint has the same output there; the output sends changes from now on; "
+        "to hold them back:"
     )
     assert [line.partition(":")[0] for line in told[1:]] == ([] if is_new else ["output v.lake (H)"])
     assert [one.outcome for one in restored.outputs] == [Outcome.SENDS_NEW_CHANGES, *([] if is_new else [None])]

@@ -120,7 +120,7 @@ def test_a_folder_that_was_made_again_is_not_taken_for_what_it_was(shop: Path) -
     write_project(shop)
     open_project(shop).apply()
     open_project(shop).execute("INSERT INTO b VALUES (2, 'new')")
-    with pytest.raises(EngineError, match="its folder was removed") as caught:
+    with pytest.raises(EngineError, match="a later apply removed its folder") as caught:
         ids(shop, 1, "b")
     assert caught.value.code == "X730"
     assert ids(shop, 1, "a") == []
@@ -174,7 +174,7 @@ def test_a_removed_pipeline_that_comes_back_uses_no_number_again(shop: Path) -> 
     published = head_of(shop).published
     assert published is not None
     assert published.step == 3
-    with pytest.raises(EngineError, match="its folder was removed"):
+    with pytest.raises(EngineError, match="a later apply removed its folder"):
         ids(shop, 1)
     with pytest.raises(NotFound, match="the pipeline was removed"):
         ids(shop, 2)
