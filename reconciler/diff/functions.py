@@ -113,7 +113,7 @@ def _causes(applied: FunctionDeclaration, desired: FunctionDeclaration, spelling
     if written_in_python and applied.deterministic != desired.deterministic:
         causes.append("is now deterministic" if desired.deterministic else "is no longer deterministic")
     # One spelling of the name became another: Python tells them apart.
-    return tuple(causes) or ("name spelled otherwise",)
+    return tuple(causes) or ("spelling of the name changed",)
 
 
 def _signature(function: FunctionDeclaration, spelling: Spelling) -> object:
@@ -149,9 +149,7 @@ def _python_causes(applied: PythonBody, desired: PythonBody) -> list[str]:
     if sorted(applied.requirements) != sorted(desired.requirements):
         causes.append("requirements changed")
     if applied.gives_null_on_error != desired.gives_null_on_error:
-        causes.append(
-            "gives NULL where it fails" if desired.gives_null_on_error else "gives no NULL any more where it fails"
-        )
+        causes.append("now returns NULL on errors" if desired.gives_null_on_error else "no longer returns NULL on errors")
     if applied.python != desired.python:
         causes.append(f"Python {applied.python} → {desired.python}")
     return causes

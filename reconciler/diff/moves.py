@@ -188,8 +188,8 @@ def _is_move(
     """Whether the old name is applied and the new one is not; both is an error."""
     new = target_as_applied or target
     if source in known and new in known:
-        message = f"{move.source!r} and {move.target!r} are both applied: which of them goes on is not clear"
-        hint = "drop the entry, and remove the one that is no longer wanted"
+        message = f"{move.source!r} and {move.target!r} are both applied: it is unclear which of them the move means"
+        hint = "remove the entry under moved, and the object that you no longer want"
         found.append(Diagnostic("P330", message, move.location, hint))
     return source in known and new not in known
 

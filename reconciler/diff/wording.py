@@ -79,9 +79,9 @@ def _describe_cause(cause: Cause) -> str:
         case FunctionChanged():
             return _describe_call(cause)
         case ColumnNamesChanged():
-            return f"names of columns changed from {_key(cause.applied)} to {_key(cause.desired)}"
+            return f"column names changed from {_key(cause.applied)} to {_key(cause.desired)}"
         case WrittenNamesChanged():
-            return "names of columns, as an output writes them, may be spelled otherwise"
+            return "column names may be written with another spelling by outputs"
         case KindChanged():
             return f"was {cause.applied.value}, is now {cause.desired.value}"
         case StorageChanged():
@@ -91,7 +91,7 @@ def _describe_cause(cause: Cause) -> str:
         case ReadsChanged():
             return _describe_reads(cause)
         case MeaningChanged():
-            return "it means something else"
+            return "its meaning changed"
         case _:
             assert_never(cause)
 
@@ -103,8 +103,8 @@ def _settings(cause: SettingsChanged) -> list[str]:
 
 
 _STORAGE_CHANGED = {
-    True: "it is stored from now on, for its output, and computed again it need not be the same",
-    False: "it is stored no more, as it has no output, and computed again it need not be the same",
+    True: "is now stored, because an output reads it; computing it again may give other rows",
+    False: "is no longer stored, because no output reads it; computing it again may give other rows",
 }
 
 
@@ -128,7 +128,7 @@ def describe_address(change: ConnectorChange) -> tuple[str, ...]:
     writes = change.direction is Direction.OUTPUT
     told = f"writes to {_place(change.address)}" if writes else f"reads {_place(change.address)}"
     if change.applied_address not in (None, change.address):
-        told += f"; until now {'to ' if writes else ''}{_place(change.applied_address)}"
+        told += f" (was {_place(change.applied_address)})"
     return (printable(told),)
 
 
@@ -145,7 +145,7 @@ def describe_what_is_spared(spared: Spared, qualified: bool = True) -> str:
     changed = f"of which only {listed(spared.columns)} changed" if spared.columns else "in which no value changed"
     if not spared.computed_again:
         return changed
-    again = f"{listed(spared.computed_again)} need not be the same when it is computed again"
+    again = f"{listed(spared.computed_again)} may get other values when {spared.relation} is recomputed"
     return f"{changed}, and {again}" if spared.columns else f"of which only {again}"
 
 
@@ -156,7 +156,7 @@ def _describe_reads(cause: ReadsChanged) -> str:
             return f"reads {columns}; {cause.relation} is new"
         if is_computed_again(cause.origin, cause.columns):
             told = describe_cause(cause.origin)
-            return f"reads {columns}, which need not be the same when {cause.relation} is computed again ({told})"
+            return f"reads {columns}, which may get other values when {cause.relation} is recomputed ({told})"
         if cause.columns and _is_of_the_whole(cause.origin, cause.columns):
             return f"reads {columns}; {cause.relation} changed ({describe_cause(cause.origin)})"
         return f"reads {columns}, {_origin(cause.origin)}"

@@ -36,16 +36,19 @@ from reconciler.plan.unchanged import UNCHANGED_REASONS
 from reconciler.project.program.model import Connector, Program
 
 _OF_A_BOOTSTRAP = {
-    "changes": (Outcome.SENDS_DIFFERENCE, "only what differs between old and new contents, retractions included"),
-    "full": (Outcome.SENDS_FULL_CONTENTS, "on_bootstrap: full; what its sink holds stays"),
+    "changes": (Outcome.SENDS_DIFFERENCE, "only the difference between old and new contents, deletes included"),
+    "full": (Outcome.SENDS_FULL_CONTENTS, "on_bootstrap: full; its sink keeps the rows that it has"),
     "truncate": (Outcome.TRUNCATES, "on_bootstrap: truncate"),
-    "silent": (Outcome.SENDS_NOTHING_OF_IT, "on_bootstrap: silent; only changes after it are sent"),
+    "silent": (Outcome.SENDS_NOTHING_OF_IT, "on_bootstrap: silent; only later changes are sent"),
 }
 
 # Where the sink can't take rows back; by outcome, and whether the connector says so itself.
 _OF_A_SINK_THAT_GROWS = {
-    (Outcome.SENDS_DIFFERENCE, True): "on_bootstrap: changes; its sink can't delete, so rows that are gone stay there",
-    (Outcome.SENDS_FULL_CONTENTS, False): "its sink can't delete, so it gets everything, and what it holds stays",
+    (
+        Outcome.SENDS_DIFFERENCE,
+        True,
+    ): "on_bootstrap: changes; its sink can't delete, so it keeps rows that the view no longer has",
+    (Outcome.SENDS_FULL_CONTENTS, False): "its sink can't delete: it gets all rows and keeps those that it has",
 }
 
 
@@ -94,7 +97,7 @@ def say_what_is_sent_again(
         before, after = applied.views.get(renames.applied_key(view)), desired.views.get(view)
         names = [[fold(name) for name in one.column_names] if one is not None else [] for one in (before, after)]
         if all(names) and names[0] != names[1]:
-            return "its columns are others"
+            return "its columns changed"
         columns = sorted(types.get(view, ()))
         return f"{', '.join(columns)} {'have other types' if len(columns) > 1 else 'has another type'}" if columns else ""
 
@@ -102,7 +105,7 @@ def say_what_is_sent_again(
         why(fold(one.connector.partition(".")[0])) if one.outcome is Outcome.SENDS_DIFFERENCE else "" for one in outcomes
     ]
     return tuple(
-        replace(one, reason=f"{one.reason}; that is every row, as {reason}") if reason else one
+        replace(one, reason=f"{one.reason}; that is every row, because {reason}") if reason else one
         for one, reason in zip(outcomes, reasons, strict=True)
     )
 
@@ -115,7 +118,7 @@ def _outcome(
     if change is not None and modified and changes_names_only(change):
         modified = False
         if relation is None or relation.fate is not Fate.CLEARED:
-            return Outcome.RESUMES, "only names of fields changed; it keeps its position, rows that it brought stay"
+            return Outcome.RESUMES, "only field names changed; it keeps its position, and rows already read stay"
     if connector.direction is Direction.OUTPUT:
         renamed = change is not None and change.renamed_from is not None
         return _output_outcome(old, connector, added, modified, renamed, relation)
@@ -124,7 +127,7 @@ def _outcome(
     if relation is not None and relation.action is Action.MODIFIED and relation.fate is Fate.CLEARED:
         return Outcome.RESETS, f"table {connector.relation} is modified and cleared"
     if modified:
-        return Outcome.RESETS, "its configuration changed; rows that it brought stay"
+        return Outcome.RESETS, "its configuration changed; rows already read stay"
     if relation is not None and relation.action is Action.MODIFIED:
         return Outcome.RESUMES, f"table {connector.relation} keeps its rows, the connector its position"
     if change is not None and change.renamed_from is not None:
@@ -133,7 +136,7 @@ def _outcome(
 
 
 def _outcome_of_one_that_is_back(relation: RelationChange | None, connector: Connector) -> tuple[Outcome, str]:
-    what = "writes where an output of its view wrote before, and goes on from what was sent there"
+    what = "an earlier output of its view wrote to the same place; it continues from the rows sent there"
     if relation is None or (relation.action is not Action.ADDED and relation.fate is Fate.KEPT):
         return Outcome.RESUMES, what
     outcome, reason = _of_a_bootstrap(connector)
@@ -170,7 +173,7 @@ def _output_outcome(
     if modified:
         return (
             Outcome.RESUMES,
-            f"it is modified, its view is not; it goes on from what it sent last{_elsewhere(old, connector)}",
+            f"it is modified, its view is not; it continues from what it sent last{_elsewhere(old, connector)}",
         )
     if renamed:
         return Outcome.RESUMES, "only its name changed"
@@ -182,8 +185,8 @@ def _elsewhere(old: Connector | None, connector: Connector) -> str:
     if old is None or (old.transport, place(old.settings)) == (connector.transport, place(connector.settings)):
         return ""
     emptied = "truncate" in (on_bootstrap(old.settings), on_bootstrap(connector.settings))
-    also = "; a sink that was still to be emptied: it is the new one that is emptied" if emptied else ""
-    return f", and what it has yet to send goes where it writes now{also}"
+    also = "; if the old sink was still to be emptied, the new one is emptied instead" if emptied else ""
+    return f"; what it has not sent yet goes to the new place{also}"
 
 
 def changes_names_only(change: ConnectorChange) -> bool:
@@ -193,9 +196,9 @@ def changes_names_only(change: ConnectorChange) -> bool:
 
 def _detached(connector: Connector, desired: Program) -> ConnectorOutcome:
     if connector.direction is Direction.INPUT and desired.relation(connector.relation) is not None:
-        return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed; rows that it brought stay")
+        return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed; rows already read stay")
     if connector.direction is Direction.OUTPUT:
-        reason = "removed; what it has not sent yet is never sent"
+        reason = "removed; changes not sent yet are never sent"
         return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, reason)
     return ConnectorOutcome(connector.qualified_name, Outcome.DETACHES, "removed")
 

@@ -2,8 +2,8 @@
 
 Nodes are tables, views (LOCAL ones too: changes flow through them) and connectors; an edge leads from what is read to what
 reads it. Each node is added, modified or removed by a change of its own, affected (it changes only because of what it uses),
-or untouched. Removed relations stand with the edges that they had. What is read of other pipelines, and versions, stand as
-untouched: no plan of this pipeline changes them.
+or unchanged. Removed relations stand with the edges that they had. What is read of other pipelines, and versions, stand as
+unchanged: no plan of this pipeline changes them.
 
 Rules:
 - Ids are opaque (`n1`, …) and labels are escaped: no name and nothing else that users wrote can end a label or begin a
@@ -47,7 +47,7 @@ class State(StrEnum):
     MODIFIED = "modified"
     REMOVED = "removed"
     AFFECTED = "affected"
-    UNTOUCHED = "untouched"
+    UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def graph_of(plan: Plan, applied: Program, desired: Program, most: int = MOST) -
             relation = program.relation(key)
             assert relation is not None
             state = (
-                State.REMOVED if is_gone else _local_state(plan, program, key) or states.get((key, False), State.UNTOUCHED)
+                State.REMOVED if is_gone else _local_state(plan, program, key) or states.get((key, False), State.UNCHANGED)
             )
             found[f"{own}:{key}"] = (relation.name, _shape(program, key), state)
             if key in program.views:
@@ -101,13 +101,13 @@ def graph_of(plan: Plan, applied: Program, desired: Program, most: int = MOST) -
         for key, foreign in program.foreign.items():
             if f"relation:{key}" in used:
                 shape = Shape.TABLE if foreign.kind == "table" else Shape.MATERIALIZED_VIEW
-                found[f"relation:{key}"] = (foreign.qualified_name, shape, State.UNTOUCHED)
+                found[f"relation:{key}"] = (foreign.qualified_name, shape, State.UNCHANGED)
         for key, connector in program.connectors.items():
             if is_gone and (key, True) not in connectors:
                 continue
             node, side = f"{own}-connector:{key}", fold(connector.relation)
             relation_node = f"{'gone' if is_gone and side in gone else 'relation'}:{side}"
-            found[node] = (connector.qualified_name, Shape.CONNECTOR, connectors.get((key, is_gone), State.UNTOUCHED))
+            found[node] = (connector.qualified_name, Shape.CONNECTOR, connectors.get((key, is_gone), State.UNCHANGED))
             is_input = connector.direction is Direction.INPUT
             edges.add((node, relation_node) if is_input else (relation_node, node))
     edges = {(source, target) for source, target in edges if source in found and target in found}
@@ -131,7 +131,7 @@ def render_mermaid(graph: PlanGraph) -> str:
     lines.append("  subgraph legend")
     lines += [f'    {state.value}_["{state.value}"]:::{state.value}' for state in State]
     if graph.left_out:
-        lines.append(f'    left_out["and {graph.left_out} untouched, not shown"]:::untouched')
+        lines.append(f'    left_out["and {graph.left_out} unchanged, not shown"]:::unchanged')
     lines.append("  end")
     for state in State:
         style = _STYLES[state]
@@ -156,8 +156,8 @@ def render_dot(graph: PlanGraph) -> str:
     lines += ["  subgraph cluster_legend {", '    label="legend";']
     lines += [f'    {state.value}_ [label="{state.value}", {_dot_style(Shape.VIEW, state)}];' for state in State]
     if graph.left_out:
-        label = f"and {graph.left_out} untouched, not shown"
-        lines.append(f'    left_out [label="{label}", {_dot_style(Shape.VIEW, State.UNTOUCHED)}];')
+        label = f"and {graph.left_out} unchanged, not shown"
+        lines.append(f'    left_out [label="{label}", {_dot_style(Shape.VIEW, State.UNCHANGED)}];')
     return "\n".join([*lines, "  }", "}"]) + "\n"
 
 
@@ -191,7 +191,7 @@ def _shape(program: Program, key: str) -> Shape:
 def _shown(found: Mapping[str, tuple[str, Shape, State]], edges: Iterable[tuple[str, str]], most: int) -> set[str]:
     if len(found) <= most:
         return set(found)
-    changed = {key for key, (_, _, state) in found.items() if state is not State.UNTOUCHED}
+    changed = {key for key, (_, _, state) in found.items() if state is not State.UNCHANGED}
     near = {end for edge in edges if changed & set(edge) for end in edge}
     return changed | near
 
@@ -234,7 +234,7 @@ _STYLES = {
     State.MODIFIED: _Style("#fff0b0", "#9a6700", 3),
     State.REMOVED: _Style("#ffd0d0", "#cf222e", 3, True),
     State.AFFECTED: _Style("#fff8dc", "#9a6700", 1, True),
-    State.UNTOUCHED: _Style("#f6f8fa", "#8c959f", 1),
+    State.UNCHANGED: _Style("#f6f8fa", "#8c959f", 1),
 }
 _MERMAID_SHAPES = {
     Shape.TABLE: ("[(", ")]"),

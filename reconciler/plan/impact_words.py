@@ -6,7 +6,7 @@ from reconciler.base.printing import printable
 from reconciler.plan.impact import Impact, ReadImpact, TableImpact, ViewImpact
 from reconciler.plan.model import Plan
 
-_FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "written anew"}
+_FATES = {"cleared": "deleted", "dropped": "deleted", "evolved": "rewritten"}
 
 
 def is_told(impact: Impact | None, plan: Plan) -> TypeGuard[Impact]:
@@ -23,10 +23,10 @@ def describe_totals(impact: Impact) -> str:
     known = "" if impact.is_complete else "at least "
     parts = [f"reads {known}{rows_words(impact.rows_read)} ({bytes_words(impact.bytes_read)})"] if impact.views else []
     if impact.views and not impact.is_complete and impact.rows_read == 0:
-        parts = ["rows to be read not known yet"]
+        parts = ["number of rows to read not known yet"]
     rewritten = [table for table in impact.tables if table.fate == "evolved"]
     if rewritten:
-        parts.append(f"writes {_sum_words(rewritten)} anew")
+        parts.append(f"rewrites {_sum_words(rewritten)}")
     if impact.rows_deleted or any(table.fate != "evolved" for table in impact.tables):
         parts.append(
             f"deletes {_sum_words([table for table in impact.tables if table.fate != 'evolved'], impact.rows_deleted)}"
@@ -50,7 +50,7 @@ def describe_table(table: TableImpact) -> str:
     """For example: `orders is cleared: 1.2 M rows deleted (340 MB)`."""
     fate = _FATES.get(table.fate, table.fate)
     if table.rows is None:
-        return printable(f"{table.table} is {table.fate}: rows {fate}, how many is not known")
+        return printable(f"{table.table} is {table.fate}: an unknown number of rows {fate}")
     size = "" if table.bytes is None else f" ({bytes_words(table.bytes)})"
     return printable(f"{table.table} is {table.fate}: {rows_words(table.rows)} {fate}{size}")
 
@@ -83,7 +83,7 @@ def seconds_words(seconds: float) -> str:
 
 
 def _time(seconds: float) -> str:
-    return f"{_about(seconds)} (learnt from earlier runs; Spark's start comes on top)"
+    return f"{_about(seconds)} (estimated from earlier runs, without Spark's start)"
 
 
 def _sum_words(tables: list[TableImpact], rows: int | None = None) -> str:

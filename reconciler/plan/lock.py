@@ -150,7 +150,7 @@ def judge_lock(text: str | None, plan: Plan, version: str) -> LockState:
     if fields.get("reconciler") != version:
         return OtherVersion(fields.get("reconciler", "unknown"))
     if fields.get("digest") == plan.digest:
-        return Differs("its text was edited")
+        return Differs("its text was edited, or another build of reconciler worded this plan otherwise")
     if (fields.get("follows"), fields.get("applied")) != (plan.follows or "nothing", plan.applied_digest or "nothing"):
         return Differs("something else was applied since it was written")
     if fields.get("desired") != (plan.desired_digest or "nothing"):

@@ -40,7 +40,7 @@ from reconciler.plan.words import (
 
 # The host's limit is 65,536; the rest is for what the caller puts around the plan.
 LIMIT = 64_000
-_NOTE = "_Some detail is left out for length; run `reconcile plan` to see it whole._"
+_NOTE = "_Some detail is left out for length; run `reconcile plan` to see all of it._"
 _RESERVE = len(_NOTE) + 2
 _TELLING = 50
 
@@ -275,10 +275,10 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield (_collapsible("Connectors", "\n".join(lines)),)
     if plan.kept or plan.diff.spared:
         spared = [f"- {inline(describe_spared(spared))}" for spared in plan.diff.spared]
-        kept = [f"- kept as they are: {', '.join(code(name) for name in plan.kept)}"] if plan.kept else []
-        count = [f"- kept as they are: {len(plan.kept)}"] if plan.kept else []
+        kept = [f"- unchanged: {', '.join(code(name) for name in plan.kept)}"] if plan.kept else []
+        count = [f"- unchanged: {len(plan.kept)}"] if plan.kept else []
         variants = ([*spared, *kept], [*spared, *count], count)
-        yield tuple(_collapsible("Untouched", "\n".join(lines)) for lines in variants if lines)
+        yield tuple(_collapsible("Unaffected and unchanged", "\n".join(lines)) for lines in variants if lines)
     if plan.rolled_back:
         yield ("".join(f"Rolled back: {inline(describe_rolled_back(one))}\n" for one in plan.rolled_back),)
     if plan.bound_calls:
@@ -287,7 +287,7 @@ def _other_parts(plan: Plan, impact: Impact | None) -> Iterator[tuple[str, ...]]
         yield ("".join(f"Staged: {inline(describe_staged(one))}\n" for one in plan.staged),)
     if metadata := told_metadata(plan.diff):
         lines = [f"- {inline(describe_metadata(change))}" for change in metadata]
-        yield (_collapsible("Other changes, which change no result", "\n".join(lines)),)
+        yield (_collapsible("Other changes, without effect on results", "\n".join(lines)),)
     if plan.is_empty:
         return
     steps = [f"{number}. {inline(step.describe())}" for number, step in enumerate(plan.steps, 1)]

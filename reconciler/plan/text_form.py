@@ -54,7 +54,7 @@ _MOST_OF_A_GROUP = 100
 _WIDEST = 160
 _BLANKS = re.compile(r"[^\S\n]{40,}")
 _MARK = re.compile(r"\*{3}[0-9]*")
-_MASKED_CHANGED = "(what is not shown changed, too: *** with another number is another value)"
+_MASKED_CHANGED = "(a hidden value changed, too: *** with another number is another value)"
 _FLAG = "--all shows them in full"
 
 
@@ -77,7 +77,7 @@ def render_text(
             page.lines(_rolled_back(plan))
             return render_unchanged(plan.pipeline, plan.environment, paint) + page.text()
         page.line(f"{plan.pipeline} ({plan.environment})", style="title")
-        page.line("  no result changes; other changes:")
+        page.line("  results do not change; other changes:")
         page.lines(f"    {describe_metadata(change)}" for change in plan.diff.metadata)
         _hazards(page, plan, whole)
         page.lines(_rolled_back(plan))
@@ -90,11 +90,11 @@ def render_text(
     for safeguard in plan.diff.loosened:
         page.line(f"  ~ {describe_loosened(safeguard)} (loosened)", Action.MODIFIED.value)
     if plan.diff.spared:
-        page.section("untouched")
+        page.section("unaffected")
         page.lines(_cut([f"    {describe_spared(spared)}" for spared in plan.diff.spared], whole))
     if plan.kept:
         page.line()
-        page.line(f"  kept as they are: {first_of(plan.kept, None if whole else _MOST_NAMES)}")
+        page.line(f"  unchanged: {first_of(plan.kept, None if whole else _MOST_NAMES)}")
     _connector_outcomes(page, plan, whole)
     if is_told(impact, plan):
         page.section("impact")
@@ -104,7 +104,7 @@ def render_text(
     _steps(page, plan, whole)
     _hazards(page, plan, whole)
     if metadata := told_metadata(plan.diff):
-        page.section("other changes, which change no result")
+        page.section("other changes, without effect on results")
         page.lines(_cut([f"    {describe_metadata(change)}" for change in metadata], whole))
     page.line()
     page.lines(_rolled_back(plan))

@@ -109,8 +109,8 @@ def _judged(message: str, judgement: Judgement | None) -> str:
 
 
 _DECIDES_LATER: Final = {
-    "send_snapshot": "nothing is sent for that alone: it says how an output begins that is new or changed; "
-    "a seek to snapshot sends all rows",
+    "send_snapshot": "sends nothing by itself: it says how a new or changed output begins; "
+    "to send all rows, seek the output to snapshot",
 }
 """What to add where a setting is told that sends nothing by itself."""
 
@@ -138,14 +138,14 @@ def told_metadata(diff: Diff) -> tuple[MetadataChange, ...]:
 
 def describe_rolled_back(one: RolledBack) -> str:
     """For example: `view revenue to v0`."""
-    return printable(f"{one.kind} {one.name} {'to when it was not there' if one.number is None else f'to v{one.number}'}")
+    return printable(f"{one.kind} {one.name} {'to before it existed' if one.number is None else f'to v{one.number}'}")
 
 
 def describe_bound_call(one: BoundCall) -> str:
-    """For example: `view bills is rolled back to v1 and goes on calling fee@v0: the change of fee does not reach it`."""
+    """For example: `view bills is rolled back to v1 and still calls fee@v0: the change of fee does not reach it`."""
     names = [without_version(name) for name in one.functions]
     changes = "the change" if len(names) == 1 else "the changes"
-    called = f"{one.kind} {one.name} is {one.state} and goes on calling {', '.join(one.functions)}"
+    called = f"{one.kind} {one.name} is {one.state} and still calls {', '.join(one.functions)}"
     return printable(f"{called}: {changes} of {', '.join(names)} {'does' if len(names) == 1 else 'do'} not reach it")
 
 

@@ -75,16 +75,16 @@ def test_a_pipeline_in_dependency_order(root: Path, capsys: pytest.CaptureFixtur
     change(root, ("SUM(amount)", "MAX(amount)"), ("CREATE MATERIALIZED VIEW going AS SELECT id FROM helper;\n", ""))
     write_shop(root, (root / "pipelines/shop/program.sql").read_text() + "CREATE VIEW fresh AS SELECT id FROM totals;\n")
     assert shown(root, capsys).splitlines()[1:] == [
-        "  orders  table              3 columns  untouched  nothing of it changed",
-        "  notes   materialized view  2 columns  untouched  nothing that it reads changed",
-        "  prices  table              2 columns  untouched  nothing of it changed",
-        "  helper  local view         1 column   untouched  nothing that it reads changed",
-        "  priced  plain view         2 columns  untouched  nothing that it reads changed",
-        "  quiet   materialized view  2 columns  untouched  nothing that it reads changed",
+        "  orders  table              3 columns  unchanged  its definition did not change",
+        "  notes   materialized view  2 columns  unchanged  nothing that it reads changed",
+        "  prices  table              2 columns  unchanged  its definition did not change",
+        "  helper  local view         1 column   unchanged  nothing that it reads changed",
+        "  priced  plain view         2 columns  unchanged  nothing that it reads changed",
+        "  quiet   materialized view  2 columns  unchanged  nothing that it reads changed",
         "  totals  materialized view  2 columns  modified   query changed in total only",
         "  fresh   plain view         1 column   added      it is new: nothing of that name and kind is applied",
         "  going   materialized view  1 column   removed    "
-        "the view of that name is applied, and the files do not declare it any more",
+        "the view of that name is applied, and the files no longer declare it",
     ]
 
 
@@ -104,7 +104,7 @@ def test_a_modified_view_in_full(root: Path, capsys: pytest.CaptureFixture[str])
     lines = rest.splitlines()
     assert lines[:3] == ["  why", "    query changed in total only", ""]
     for line in (
-        "  which rows it has is decided by",
+        "  its rows are decided by",
         "    orders.id, prices.id",
         "    priced: amount, id",
         f"    query         {before} → {after}",
@@ -149,7 +149,7 @@ def test_what_is_written_of_a_table_and_means_nothing_is_named(root: Path, capsy
     found = relation(root, capsys, "orders")
     assert found["state"] == "untouched"
     assert {"what": "comments of columns", "differs": True} in found["written"]
-    assert "what is written of it changed and is no part of its meaning: comment" in found["why"]
+    assert "attributes changed that are no part of its meaning: comment" in found["why"]
 
 
 def test_a_table_says_who_reads_it_and_what_it_holds(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +180,7 @@ def test_what_is_only_applied_and_what_is_only_declared(root: Path, capsys: pyte
     assert {part["desired"] for part in gone["fingerprint"]} == {None}
     assert (new["state"], new["stored"]) == ("added", None)
     assert {part["applied"] for part in new["fingerprint"]} == {None}
-    assert "not declared any more; this is how it is applied" in shown(root, capsys, "notes")
+    assert "no longer declared; this is the applied definition" in shown(root, capsys, "notes")
 
 
 def test_a_renamed_relation_is_found_by_its_former_name(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,7 @@ def test_a_function_is_changed_with_what_it_imports(
     edit("udf/unrelated.py", "return 1", "return 2")
     assert "  no changes\n" in reconcile("plan", "shop", "--detailed-exitcode")
     edit("udf/lib/rates.py", "def rate_of", "# Rates as of 2026.\ndef rate_of")
-    assert "  no result changes; other changes:" in reconcile("plan", "shop", "--detailed-exitcode")
+    assert "  results do not change; other changes:" in reconcile("plan", "shop", "--detailed-exitcode")
 
     edit("udf/lib/rates.py", "0.10", "0.20")
     plan = planned()

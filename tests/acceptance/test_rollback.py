@@ -108,7 +108,9 @@ def test_what_the_files_say_otherwise_ends_it_and_the_plan_says_so(shop: Shop) -
     assert shop.active() == "v1 active (rolled back)"
     shop.write(LAST.replace("COUNT(*)", "COUNT(id)"))
     said = shop.plan()
-    assert "H930 view total was rolled back to v1; the files say otherwise by now, and hold again" in said
+    assert (
+        "H930 view total was rolled back to v1; the files now define it otherwise, and this plan ends the rollback" in said
+    )
     assert "rollback of total: v1 → none" in said
     shop("apply", "shop")
     assert shop.active() == "v3 active"
@@ -336,13 +338,13 @@ def test_a_pipeline_goes_back_to_a_registry_version(shop: Shop) -> None:
     shop("rollback", "--pipeline", "shop", "--to", time)
     assert shop.active() == "v2 active (rolled back)"
     assert shop.active("per_day") == "v0 active (rolled back)"
-    assert "is rolled back to when it was not there" in shop("versions", "list", "last")
+    assert "is rolled back to before it existed" in shop("versions", "list", "last")
     assert {name: stored_rows(shop.root, name) for name in before} == before
     assert stored_rows(shop.root, "last") is None
     assert stored_rows(shop.root, "added") == []
     said = shop.plan()
     assert is_unchanged(said)
-    assert "rolled back: view last to when it was not there" in said
+    assert "rolled back: view last to before it existed" in said
     shop("rollback", "--end", "last")
     assert shop.active("last") == "v0 active"
     shop("rollback", "--end", "--pipeline", "shop")
@@ -596,7 +598,7 @@ def bills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
 
 
 def test_columns_that_get_another_type_are_told_whatever_goes_back(bills: Shop) -> None:
-    retyped = "H907 view bills, which bills.to_files and whoever opens its table may read, has other types: fee was"
+    retyped = "H907 view bills has other column types: fee was; this may break bills.to_files and readers of its Delta table"
     every = "bills.to_files: sends the difference (view bills is modified; only what differs between old and new contents, "
     every += "retractions included; that is every row, as fee has another type)"
     for words in (("fee", "--kind", "function"), ("bills",)):
@@ -614,8 +616,8 @@ def test_a_changed_function_says_what_goes_on_calling_an_old_version(bills: Shop
         bills("rollback", view)
     bills.write(BILLS.format("12,2", "km * 4"), TO_FILES)
     said = bills.plan()
-    assert "  view bills is rolled back to v0 and goes on calling fee@v0: the change of fee does not reach it\n" in said
-    assert "  view twice is rolled back to v0 and goes on calling fee@v0: the change of fee does not reach it\n" in said
+    assert "  view bills is rolled back to v0 and still calls fee@v0: the change of fee does not reach it\n" in said
+    assert "  view twice is rolled back to v0 and still calls fee@v0: the change of fee does not reach it\n" in said
     assert "view kilometres" not in said
     plan = Project.open(bills.root).pipeline("shop").plan()
     assert [asdict(one)["functions"] for one in plan.bound_calls] == [("fee@v0",), ("fee@v0",)]
@@ -628,4 +630,4 @@ def test_a_changed_function_says_what_goes_on_calling_an_old_version(bills: Shop
 
 def test_a_pinned_view_goes_on_calling_an_old_version_too(bills: Shop) -> None:
     bills.write(BILLS.format("12,2", "km * 4"), TO_FILES + "  views: {bills: {version: v0}}\n")
-    assert "view bills is pinned at v0 and goes on calling fee@v0: the change of fee does not reach it" in bills.plan()
+    assert "view bills is pinned at v0 and still calls fee@v0: the change of fee does not reach it" in bills.plan()

@@ -45,7 +45,7 @@ def test_a_name_that_only_spark_knows_may_be_spelled_otherwise(pair: tuple[str, 
     assert [one.name for one in found.relations] == (["b", "o"] if between == "MATERIALIZED" else ["o"])
     assert found.relations[0].causes == (WrittenNamesChanged(),)
     assert {one.fate for one in found.relations} == {Fate.RECOMPUTED}
-    assert describe_cause(found.relations[0].causes[0]).startswith("names of columns, as an output writes them")
+    assert describe_cause(found.relations[0].causes[0]).startswith("column names may be written with another spelling")
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair[0] for pair in PAIRS])
@@ -69,7 +69,7 @@ def test_a_column_of_a_table_that_is_spelled_otherwise_is_written_so(query: str)
     after = snapshot(f"{T}CREATE VIEW o AS {query};".replace("Id BIGINT", "ID BIGINT"))
     (change,) = compare(before, after).relations
     assert isinstance(change.causes[0], ColumnNamesChanged | WrittenNamesChanged)
-    assert describe_cause(change.causes[0]).startswith("names of columns")
+    assert describe_cause(change.causes[0]).startswith("column names")
 
 
 def test_another_table_that_has_the_name_spelled_so_is_another_meaning() -> None:

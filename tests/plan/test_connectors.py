@@ -9,8 +9,8 @@ from reconciler.project.snapshot.model import take_snapshot
 from tests.plan.test_hazards import program
 
 SQL = "CREATE TABLE t (id BIGINT);\nCREATE MATERIALIZED VIEW v AS SELECT id FROM t;"
-ELSEWHERE = ", and what it has yet to send goes where it writes now"
-EMPTIED = "; a sink that was still to be emptied: it is the new one that is emptied"
+ELSEWHERE = "; what it has not sent yet goes to the new place"
+EMPTIED = "; if the old sink was still to be emptied, the new one is emptied instead"
 
 
 def said(applied: str, desired: str, more: str = "") -> str:
@@ -18,8 +18,8 @@ def said(applied: str, desired: str, more: str = "") -> str:
     begin = "  connectors:\n    - {name: out, view: v, transport: {name: delta_table_output, config: {"
     sides = [take_snapshot(program(SQL, f"{begin}{config}}}}}{more}}}\n")) for config in (applied, desired)]
     [outcome] = make_plan("shop", "dev", *sides, Policies(BootstrapPolicy.ALLOW)).connectors
-    assert "its view is not; it goes on from what it sent last" in outcome.reason
-    return outcome.reason.partition("it goes on from what it sent last")[2]
+    assert "its view is not; it continues from what it sent last" in outcome.reason
+    return outcome.reason.partition("it continues from what it sent last")[2]
 
 
 @pytest.mark.parametrize(

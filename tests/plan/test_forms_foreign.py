@@ -14,5 +14,5 @@ def test_a_graph_shows_what_is_read_of_other_pipelines() -> None:
     nodes = {node.id: node for node in graph.nodes}
     edges = {(nodes[source].name, nodes[target].name) for source, target in graph.edges}
     assert edges >= {("other.revenue", "good"), ("other.revenue", "customers"), ("customers", "names")}
-    assert [node.state for node in graph.nodes if node.name == "other.revenue"] == [State.UNTOUCHED]
+    assert [node.state for node in graph.nodes if node.name == "other.revenue"] == [State.UNCHANGED]
     assert "other.revenue (materialized view)" in render_mermaid(graph)

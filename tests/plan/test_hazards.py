@@ -89,7 +89,7 @@ def test_of_others_a_digest_holds_who_they_are_and_no_words() -> None:
     ("spec", "desired", "expected"),
     [
         ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT);", [("t", "its values are deleted")]),
-        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT, title VARCHAR);", [("t", "if it is title now")]),
+        ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT, title VARCHAR);", [("t", "if it was renamed to title")]),
         ("  evolution: evolve\n", "CREATE TABLE t (id BIGINT, size INT);", [("t", "its values are deleted")]),
         ("  evolution: evolve\n  moved: [{from: t.name, to: t.title}]\n", "CREATE TABLE t (id BIGINT, title VARCHAR);", []),
         ("  evolution: evolve\n", "CREATE TABLE t (name VARCHAR, id BIGINT);", []),
@@ -105,7 +105,7 @@ def test_a_column_that_is_removed_while_the_rows_stay(spec: str, desired: str, e
 
 def test_a_removed_table_that_may_only_be_renamed() -> None:
     found = between(program(T), program(T.replace("TABLE t", "TABLE other")))
-    assert "if it is other now, say so under moved" in next(one.message for one in found if one.code == "H901")
+    assert "if it was renamed to other, declare that under moved" in next(one.message for one in found if one.code == "H901")
     found = between(program(T), program("CREATE TABLE other (id BIGINT);"))
     assert "under moved" not in next(one.message for one in found if one.code == "H901")
 
@@ -228,12 +228,12 @@ def test_the_words_of_changed_columns_name_readers_and_columns() -> None:
     (lost,) = [
         one for one in between(applied, program(T + VIEW.format("MATERIALIZED ", "id"), output("v"))) if one.code == "H907"
     ]
-    assert lost.message == "view v, which v.out and whoever opens its table may read, no longer has column name"
+    assert lost.message == "view v no longer has column name; this may break v.out and readers of its Delta table"
     (moved,) = [
         one for one in between(applied, program(T + VIEW.format("MATERIALIZED ", "name, id"), "")) if one.code == "H907"
     ]
     assert moved.message == (
-        "view v, which whoever opens its table may read, has its columns at other places: (id, name) is now (name, id)"
+        "view v has its columns in another order: (id, name) is now (name, id); this may break readers of its Delta table"
     )
 
 
@@ -262,7 +262,7 @@ def test_a_type_changes_where_a_tables_column_is_handed_on(query: str, expected:
     assert codes(found, "H907") == expected
     if expected:
         (message,) = [one.message for one in found if one.code == "H907"]
-        assert "has other types: id was BIGINT and is STRING" in message
+        assert "has other column types: id was BIGINT and is STRING" in message
 
 
 def test_an_output_that_is_new_knows_no_older_columns() -> None:
@@ -349,7 +349,7 @@ def test_what_rows_do_not_determine(query: str, told: str | None) -> None:
     before = KEYED + "CREATE VIEW w AS SELECT id, name AS n FROM k;"
     found = between(program(before), program(f"{before} CREATE MATERIALIZED VIEW v AS {query};"))
     messages = [hazard.message for hazard in found if hazard.code == "H908"]
-    expected = f"view v {told}: computed again from the same rows, it may differ"
+    expected = f"view v {told}: computed again from the same rows, its result may differ"
     assert messages == ([] if told is None else [expected])
 
 

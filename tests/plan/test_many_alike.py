@@ -22,7 +22,7 @@ def test_tables_that_may_be_the_same_are_named_as_far_as_they_are_few() -> None:
     said = [hazard.message for hazard in plan.hazards if hazard.code == "H901"]
     assert len(said) == _MANY
     assert said[0].endswith(
-        f"b0 or b1 or b10 or b100 or b1000 or one of {_MANY - 5} others now, say so under moved, and they are kept"
+        f"b0 or b1 or b10 or b100 or b1000 or one of {_MANY - 5} others, declare that under moved, and they are kept"
     )
 
 

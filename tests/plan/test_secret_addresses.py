@@ -152,7 +152,7 @@ def test_the_address_of_what_is_new_or_changed_is_shown(transport: str) -> None:
     first, second = words.replace("{}", "first"), words.replace("{}", "second")
     for applied, desired, told in (
         (None, made("first"), first),
-        (made("first"), made("second"), f"{second}; until now {first.removeprefix('reads ').removeprefix('writes ')}"),
+        (made("first"), made("second"), f"{second} (was {first.removeprefix('reads ').removeprefix('writes to ')})"),
     ):
         plan = make_plan("shop", "dev", applied, desired, POLICIES)
         assert told in render_text(plan)

@@ -78,7 +78,7 @@ def test_that_only_a_masked_value_changed_is_said() -> None:
     assert query_difference("SELECT 'password=hunter2'", "SELECT 'password=hunter3'") == [
         "-SELECT 'password=***'",
         "+SELECT 'password=***2'",
-        " (what is not shown changed, too: *** with another number is another value)",
+        " (a hidden value changed, too: *** with another number is another value)",
     ]
     assert query_difference("SELECT 'password=hunter2'", "SELECT 'password=hunter2', 1")[-1][0] == "+"
 
@@ -88,7 +88,7 @@ def test_a_mark_that_stands_in_the_file_is_another_line() -> None:
     assert lines == [
         "-SELECT '***2'",
         "+SELECT '***'",
-        " (what is not shown changed, too: *** with another number is another value)",
+        " (a hidden value changed, too: *** with another number is another value)",
     ]
 
 
@@ -106,7 +106,7 @@ def test_a_mark_that_stands_in_the_file_is_another_line() -> None:
 )
 def test_that_what_is_not_shown_changed_is_said_where_nothing_else_did(applied: str, desired: str, is_told: bool) -> None:
     lines = query_difference(applied, desired)
-    assert lines[-1].startswith(" (what is not shown") == is_told, lines
+    assert lines[-1].startswith(" (a hidden value changed") == is_told, lines
     gone, come = ([line[1:] for line in lines if line[0] == sign] for sign in "-+")
     assert gone != come
 

@@ -344,7 +344,7 @@ def test_a_modified_output_that_sent_nothing_yet_sends_it_under_its_new_settings
     shop.emit()
     before = shop.head().outputs["v.lake"]
     assert before.sending is not None
-    assert "resumes (it is modified, its view is not; it goes on from what it sent last" in _sent_by(shop, lake())
+    assert "resumes (it is modified, its view is not; it continues from what it sent last" in _sent_by(shop, lake())
     shop.apply(lake())
     assert shop.head().outputs["v.lake"] == before
     shop.engine.sinks.failing.clear()

@@ -397,7 +397,7 @@ def test_what_may_be_written_by_another_name_is_not_known(shop: Outputs) -> None
     shop.row()
     shop.run()
     assert shop.sink("A") == shop.view()
-    # No difference to what it held when it was left: as one that is changed, it goes on from what it sent last.
+    # No difference to what it held when it was left: as one that is changed, it continues from what it sent last.
     assert shop.apply(output("A", more="")) == {"v.lake": Outcome.RESUMES}
     shop.row()
     shop.run()

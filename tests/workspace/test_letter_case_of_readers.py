@@ -45,7 +45,7 @@ def test_a_reader_to_which_names_are_data_sees_another_relation(tmp_path: Path) 
     pair = both(tmp_path, SHOWS.format("m") + SHOWS.format("t").replace("v", "w"))
     pair.write("sales", shop())
     before = planned(pair)
-    assert "reads sales.m.note, sales.m.total, which changed (names of columns changed from (Total, Note)" in before
+    assert "reads sales.m.note, sales.m.total, which changed (column names changed from (Total, Note)" in before
     assert changed(pair) == ["v", "w"]
     pair.apply("sales")
     assert planned(pair) == before
@@ -97,7 +97,7 @@ def test_any_other_reader_writes_the_new_spelling_down(tmp_path: Path) -> None:
     pair.write("sales", shop())
     assert planned(pair) == (
         "grades (dev)\n"
-        "  no result changes; other changes:\n"
+        "  results do not change; other changes:\n"
         "    letter case of sales.m.note: Note → note\n"
         "    letter case of sales.m.total: Total → total\n"
     )
@@ -151,4 +151,4 @@ def test_what_another_pipeline_defines_otherwise_is_told_where_it_changes_no_res
     pair = both(tmp_path, PLAIN.format("id", "t"))
     pair.write("sales", shop("Total", "Note").replace("id BIGINT", "id BIGINT DEFAULT 1"))
     text = planned(pair)
-    assert text == "grades (dev)\n  no result changes; other changes:\n    definition of sales.t\n"
+    assert text == "grades (dev)\n  results do not change; other changes:\n    definition of sales.t\n"

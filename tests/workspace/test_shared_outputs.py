@@ -91,7 +91,7 @@ def test_a_plan_tells_of_the_outputs_of_other_pipelines(shop: Shop) -> None:
     write_shop(shop.root, PROGRAM, more="  connectors:\n" + second("./lake"))
 
     assert hazards(shop) == [
-        "v.second writes where other.v.lake does: what one of them empties or overwrites is lost to the other, too"
+        "v.second writes where other.v.lake does: if one of them empties or overwrites that place, the other loses its rows"
     ]
     before = shop.pipeline.plan().digest
     shop.apply(second("./lake"))

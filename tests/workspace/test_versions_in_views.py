@@ -62,7 +62,7 @@ def test_a_change_and_a_view_over_both_versions_come_together(pair: Pair) -> Non
     allow(pair, "sales")
     plan = plan_pipeline(pair.project.target, "sales")
     assert [one.message for one in plan.hazards if one.code == "H940"] == [
-        "view both reads revenue@v0, whose rows stay what they were when it was active last"
+        "view both reads revenue@v0, which is no longer active: its rows are no longer updated"
     ]
     pair.apply("sales")
     assert sources(pair, "both")["revenue@v0"] == before.relations["revenue"].version

@@ -12,8 +12,8 @@ from reconciler.diff.wording import describe_cause, describe_what_is_spared
 from reconciler.plan.explain.model import Sides, State
 from reconciler.project.program.model import Read, Table, View
 
-_STORED = "it is stored from now on, for its output, which changes nothing for its readers"
-_STORED_NO_MORE = "it is stored no more, as it has no output, which changes nothing for its readers"
+_STORED = "it is now stored, because an output reads it; its readers are unaffected"
+_STORED_NO_MORE = "it is no longer stored, because no output reads it; its readers are unaffected"
 
 
 def state_and_why(
@@ -21,11 +21,11 @@ def state_and_why(
 ) -> tuple[State, tuple[str, ...]]:
     """What the plan says of a relation, and why; at least one reason."""
     if sides.plan is None:
-        return State.UNKNOWN, ("the files have errors, so that there is no plan: this is what is applied",)
+        return State.UNKNOWN, ("the files have errors, so there is no plan; this is the applied definition",)
     changes = sides.changes.get(key, ())
     if not changes and key in sides.plan.diff.local_views:
         action = sides.plan.diff.local_views[key].value
-        return State(action), (f"it is {action}; a LOCAL view is no part of a plan, though its readers are",)
+        return State(action), (f"it is {action}; plans list the readers of a LOCAL view, not the view",)
     state = State.UNTOUCHED
     reasons: list[str] = []
     for change in sorted(changes, key=lambda one: one.action is Action.REMOVED):
@@ -37,15 +37,15 @@ def state_and_why(
     reads = {fold(read.relation): read for read in after.reads} if isinstance(after, View) else {}
     reasons = [_spared_reason(one, reads) for one in spared]
     if before is not None and after is not None and _text(before) != _text(after):
-        reasons.append("its meaning is equal: the text changed only in layout, comments, letter case or spelling")
+        reasons.append("its meaning is the same: only layout, comments, letter case or spelling of the text changed")
     told = sorted({change.what for change in sides.metadata.get(key, ())})
     if told:
-        reasons.append(f"what is written of it changed and is no part of its meaning: {', '.join(told)}")
+        reasons.append(f"attributes changed that are no part of its meaning: {', '.join(told)}")
     if isinstance(before, View) and isinstance(after, View) and before.is_stored is not after.is_stored:
         reasons.append(_STORED if after.is_stored else _STORED_NO_MORE)
     if isinstance(after, View) and not spared:
         reasons.append("nothing that it reads changed")
-    return (State.SPARED if spared else State.UNTOUCHED), tuple(reasons) or ("nothing of it changed",)
+    return (State.SPARED if spared else State.UNTOUCHED), tuple(reasons) or ("its definition did not change",)
 
 
 def _change_reasons(
@@ -62,8 +62,8 @@ def _change_reasons(
             return [describe_cause(cause) for cause in change.causes]
         case Action.REMOVED:
             if sides.desired is None:
-                return [f"the pipeline's files are gone, and with them this {change.kind.value}"]
-            return [f"the {change.kind.value} of that name is applied, and the files do not declare it any more"]
+                return [f"the pipeline's files were removed, and with them this {change.kind.value}"]
+            return [f"the {change.kind.value} of that name is applied, and the files no longer declare it"]
 
 
 def _spared_reason(spared: Spared, reads: Mapping[str, Read]) -> str:

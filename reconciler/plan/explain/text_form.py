@@ -23,12 +23,15 @@ from reconciler.plan.wrapping import columns_of, wrap
 
 Paint = Callable[[str, str], str]
 
+_STATE_WORDS = {State.SPARED: "unaffected", State.UNTOUCHED: "unchanged"}
+"""The glossary's words for states that the JSON form calls otherwise."""
+
 _PAINTED = frozenset({State.ADDED, State.MODIFIED, State.REMOVED})
 
 
 def render_lines(title: str, lines: Sequence[RelationLine], paint: Paint = no_paint, width: int | None = None) -> str:
     """A pipeline's relations in dependency order, a line each, ending in a newline."""
-    cells = [(line.name, line.kind, _count(line.columns), line.state.value) for line in lines]
+    cells = [(line.name, line.kind, _count(line.columns), _state_words(line.state)) for line in lines]
     widths = [max((columns_of(printable(row[place])) for row in cells), default=0) for place in range(4)]
     text = [paint(printable(title), "title")]
     for line, row in zip(lines, cells, strict=True):
@@ -42,25 +45,25 @@ def render_relation(title: str, one: RelationExplanation, paint: Paint = no_pain
     """One relation, ending in a newline."""
     page = _Page(paint, width)
     effect = f", {one.effect}" if one.effect else ""
-    page.heading(f"{one.kind} {one.name} ({title}): {one.state.value}{effect}")
+    page.heading(f"{one.kind} {one.name} ({title}): {_state_words(one.state)}{effect}")
     if one.declared is not None:
         page.line(f"  declared at {one.declared}")
     elif not one.is_declared and one.state is not State.UNKNOWN:
-        page.line("  not declared any more; this is how it is applied")
+        page.line("  no longer declared; this is the applied definition")
     page.line(f"  {_place(one.stored)}")
     page.section("why", one.why)
     page.section("columns", _column_lines(one.columns))
     if not one.columns:
         page.section("columns", ["not known without Spark"])
     if one.rows_from is not None:
-        page.section("which rows it has is decided by", [_origin_words(one.rows_from) or "the rows of what it reads alone"])
+        page.section("its rows are decided by", [_origin_words(one.rows_from) or "only the rows that it reads"])
     page.section("reads", [f"{read.relation}: {', '.join(read.columns) or 'its rows only'}" for read in one.reads])
     page.section("read by", [", ".join(one.read_by)] if one.read_by else [])
     page.section("fingerprint", _part_lines(one.parts))
-    page.section("written, and no part of the fingerprint", [", ".join(map(_written_words, one.written))])
+    page.section("attributes outside the fingerprint", [", ".join(map(_written_words, one.written))])
     if one.same_meaning is not None and one.texts is not None:
-        page.section("written otherwise", query_difference(*one.texts))
-        page.section("with the same meaning on both sides", masked_in_code(one.same_meaning)[0].split("\n"))
+        page.section("text that changed", query_difference(*one.texts))
+        page.section("meaning, the same on both sides", masked_in_code(one.same_meaning)[0].split("\n"))
     page.section("connectors", [f"{item.connector}: {item.outcome.value} ({item.reason})" for item in one.connectors])
     page.section("hazards", [f"{hazard.code} {hazard.message}" for hazard in one.hazards], "hazard")
     return page.text()
@@ -93,6 +96,10 @@ class _Page:
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
+
+
+def _state_words(state: State) -> str:
+    return _STATE_WORDS.get(state, state.value)
 
 
 def _place(stored: Stored | None) -> str:

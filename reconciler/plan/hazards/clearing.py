@@ -19,5 +19,5 @@ def tables_cleared(diff: Diff, applied: Program, desired: Program) -> Iterator[H
     """See the module."""
     inputs = {fold(one.relation) for one in desired.connectors.values() if one.direction is Direction.INPUT}
     for name in (change.name for change in diff.relations if is_cleared(change)):
-        then = "its connectors read it in again" if fold(name) in inputs else "and no connector fills it again"
+        then = "and its connectors read the input again" if fold(name) in inputs else "and no connector fills it again"
         yield Hazard("H902", name, f"table {name} is modified: its rows are deleted, {then}")

@@ -38,14 +38,14 @@ def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> It
         what = _disturbed(before.column_names, after.column_names) or _other_types(retyped.get(fold(after.name), {}))
         readers = _outputs(applied, before.name, desired, after.name)
         if before.kind is ViewKind.MATERIALIZED and after.kind is ViewKind.MATERIALIZED:
-            readers.append("whoever opens its table")
+            readers.append("readers of its Delta table")
         if what and readers:
-            yield Hazard("H907", after.name, f"view {after.name}, which {_listed(readers)} may read, {what}")
+            yield Hazard("H907", after.name, f"view {after.name} {what}; this may break {_listed(readers)}")
 
 
 def _other_types(columns: Mapping[str, ColumnRetyped]) -> str | None:
     words = [f"{name} was {cause.applied} and is {cause.desired}" for name, cause in sorted(columns.items())]
-    return f"has other types: {', '.join(words)}" if words else None
+    return f"has other column types: {', '.join(words)}" if words else None
 
 
 def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
@@ -57,7 +57,7 @@ def _disturbed(before: tuple[str, ...], after: tuple[str, ...]) -> str | None:
     lost = [name for name, key in zip(before, old, strict=True) if key not in kept]
     if lost:
         return f"no longer has {'columns' if len(lost) > 1 else 'column'} {', '.join(lost)}"
-    return f"has its columns at other places: ({', '.join(before)}) is now ({', '.join(after)})"
+    return f"has its columns in another order: ({', '.join(before)}) is now ({', '.join(after)})"
 
 
 def _outputs(applied: Program, before: str, desired: Program, after: str) -> list[str]:

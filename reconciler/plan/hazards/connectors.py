@@ -32,12 +32,12 @@ def inputs_read_again(diff: Diff, applied: Program, desired: Program) -> Iterato
             before = _removed_alike(diff, applied, renamed.get(relation, relation), settings)
         if before or (change.differences and not changes_names_only(change)):
             what = f"is new and reads what {before} read," if before else "starts over"
-            hint = "; if it is the same connector, say so under moved" if before else ""
+            hint = "; if it is the same connector, declare the rename under moved" if before else ""
             yield Hazard(
                 "H904",
                 change.name,
                 f"connector {change.name} {what} while table {table.name} keeps its rows and has no primary key: "
-                f"rows that it reads again will be there twice{hint}",
+                f"rows that it reads again are then there twice{hint}",
             )
 
 
@@ -139,5 +139,5 @@ def sinks_of_others(desired: Program, writers: Mapping[str, Sequence[str]]) -> I
     for key, others in sorted(writers.items()):
         name = desired.connectors[key].qualified_name
         who = f"{', '.join(others)} {'do' if len(others) > 1 else 'does'}"
-        message = f"{name} writes where {who}: what one of them empties or overwrites is lost to the other, too"
+        message = f"{name} writes where {who}: if one of them empties or overwrites that place, the other loses its rows"
         yield Hazard("H939", name, message, tuple(others))

@@ -41,7 +41,7 @@ def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterat
         told = [f"calls {', '.join(names)}"] if names else []
         told += [f"takes {', '.join(found.ties)} by an order that may have ties"] if found.ties else []
         if told:
-            message = f"view {view.name} {' and '.join(told)}: computed again from the same rows, it may differ"
+            message = f"view {view.name} {' and '.join(told)}: computed again from the same rows, its result may differ"
             yield Hazard("H908", view.name, message)
 
 

@@ -36,5 +36,5 @@ def columns_dropped(diff: Diff, applied: Program, desired: Program) -> Iterator[
             message = f"column {cause.column} of table {change.name} is removed: its values are deleted"
             alike = added.get(cause.type)
             if alike:
-                message += f"; if it is {one_of(alike)} now, say so under moved, and they are kept"
+                message += f"; if it was renamed to {one_of(alike)}, declare that under moved, and they are kept"
             yield Hazard("H913", change.name, message)

@@ -24,7 +24,7 @@ def features_added(diff: Diff, applied: Program, desired: Program) -> Iterator[H
         after = desired.tables.get(fold(change.name))
         if before is not None and after is not None and _asks(after) and not _asks(before):
             what = f"table {change.name} gets its first {_ASKING}"
-            message = f"{what}: a Delta reader that does not know it can't open the table"
+            message = f"{what}: a Delta reader without support for it can't open the table"
             yield Hazard("H914", change.name, message)
 
 

@@ -46,11 +46,11 @@ def inputs_lose_fields(diff: Diff, applied: Program, desired: Program) -> Iterat
                 removed.setdefault(table, {}).setdefault(one.before, []).append(connector.qualified_name)
     for table, fields in sorted(added.items()):
         for names, of_these in _by_connectors(fields):
-            message = f"{names} may bring no {_fields(of_these)}: where none comes, the new column has NULL or its default"
+            message = f"{names} may bring no {_fields(of_these)}: rows without it get NULL or the default in the new column"
             yield Hazard("H932", desired.tables[table].name, message)
     for table, fields in sorted(removed.items()):
         for names, of_these in _by_connectors(fields):
-            message = f"no column takes {_fields(of_these)} of {names} any more: where it comes, it is left out"
+            message = f"no column takes {_fields(of_these)} of {names} any more; its values are left out"
             yield Hazard("H932", desired.tables[table].name, message)
 
 
@@ -64,9 +64,10 @@ def _other_places(
     now = [renames.applied_column(fold(after.name), fold(column.name)) for column in after.columns]
     if was != now:
         message = (
-            f"{connector.qualified_name} reads lines without a header, and columns take their fields by place: it was "
-            f"({', '.join(column.name for column in before.columns)}), and is "
-            f"({', '.join(column.name for column in after.columns)}); lines of the old form are rejected, or taken wrongly"
+            f"{connector.qualified_name} reads lines without a header, and columns take their fields by position: the "
+            f"columns were ({', '.join(column.name for column in before.columns)}), and are "
+            f"({', '.join(column.name for column in after.columns)}); lines of the old form are rejected or read into "
+            "the wrong columns"
         )
         yield Hazard("H932", after.name, message)
 
@@ -75,7 +76,7 @@ def _renamed(connector: Connector, change: FieldChange, desired: Program) -> Haz
     table, column = desired.tables[fold(connector.relation)].name, change.column
     message = (
         f"{connector.qualified_name} goes on, and column {column} of {table} takes its field {change.after}, no longer "
-        f"{change.before}: while records come with {change.before}, {column} gets nothing of them; to take it on, say of "
+        f"{change.before}: records that still have {change.before} give it no value; to go on taking that field, set in "
         f"the connector: columns: {{{column}: {{source: {change.before}}}}}"
     )
     return Hazard("H931", connector.qualified_name, message)

@@ -27,7 +27,7 @@ def cross_joins_added(diff: Diff, applied: Program, desired: Program) -> Iterato
         if fold(view.name) in unchanged:
             continue
         if view.joins_crosswise:
-            message = f"view {view.name} joins relations without a condition that links them: each row meets each"
+            message = f"view {view.name} joins relations without a join condition: each row is combined with every other"
             yield Hazard("H909", view.name, message)
 
 

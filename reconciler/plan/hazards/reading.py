@@ -20,5 +20,8 @@ def reading_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[
         return
     for name in differing_settings(applied.settings, desired.settings):
         if DECIDING_WHAT_IS_READ.has(name):
-            message = f"{name} decides what is read: rows may be left out or come otherwise; what inputs read before stays"
+            message = (
+                f"{name} decides what inputs read: from now on rows may be skipped or parsed differently; "
+                "rows already read stay"
+            )
             yield Hazard("H920", name, message)

@@ -35,7 +35,7 @@ def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[H
         message = f"table {name} is removed and its rows are deleted"
         alike = added.get(_columns(applied.tables[fold(name)]))
         if alike:
-            message += f"; if it is {one_of(alike)} now, say so under moved, and they are kept"
+            message += f"; if it was renamed to {one_of(alike)}, declare that under moved, and they are kept"
         yield Hazard("H901", name, message)
 
 
@@ -46,11 +46,11 @@ def _columns(table: Table) -> tuple[tuple[str, str], ...]:
 def views_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
     """H903. A view that is no longer stored loses those who read its path."""
     for name in names_of(diff, Action.REMOVED, RelationKind.VIEW):
-        yield Hazard("H903", name, f"view {name} is removed; whoever reads it loses it")
+        yield Hazard("H903", name, f"view {name} is removed; its readers lose it")
     for change in diff.relations:
         for cause in change.causes:
             if isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED:
-                message = f"view {change.name} is no longer stored; whoever reads its path loses it"
+                message = f"view {change.name} is no longer stored; readers of its path lose it"
                 yield Hazard("H903", change.name, message)
 
 
@@ -59,7 +59,7 @@ def everything_removed(diff: Diff, applied: Program, desired: Program, *, remove
     relations = {*applied.tables, *applied.views}
     going_on = {*desired.tables, *desired.views, *(fold(change.renamed_from or "") for change in diff.relations)}
     if relations and (removes_pipeline or not relations & going_on):
-        yield Hazard("H906", applied.name, "everything that this pipeline has is removed")
+        yield Hazard("H906", applied.name, "all tables and views of this pipeline are removed")
 
 
 def large_share_removed(diff: Diff, applied: Program, limits: Limits) -> Iterator[Hazard]:

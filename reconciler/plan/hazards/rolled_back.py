@@ -15,5 +15,9 @@ def rollbacks_ended(diff: Diff, applied: Program, desired: Program) -> Iterator[
         if moved_key(desired, key) in desired.settings.held:
             continue
         kind, _, name = key.partition(":")
-        where = "to when it was not there" if held.number is None else f"to v{held.number}"
-        yield Hazard("H930", name, f"{kind} {name} was rolled back {where}; the files say otherwise by now, and hold again")
+        where = "to before it existed" if held.number is None else f"to v{held.number}"
+        yield Hazard(
+            "H930",
+            name,
+            f"{kind} {name} was rolled back {where}; the files now define it otherwise, and this plan ends the rollback",
+        )

@@ -8,15 +8,15 @@ from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Program
 
 CODES: Final = {
-    Safeguard.BOOTSTRAP_POLICY: ("H925", "later changes are judged by it"),
+    Safeguard.BOOTSTRAP_POLICY: ("H925", "it decides whether later changes need approval"),
     Safeguard.PROTECTION: ("H926", "a later change may delete its rows"),
-    Safeguard.EVOLUTION: ("H927", "it decides what becomes of rows when columns change"),
+    Safeguard.EVOLUTION: ("H927", "it decides whether rows are kept when columns change"),
     Safeguard.RETENTION: ("H928", "a prune removes more rows"),
-    Safeguard.USED_BY: ("H929", "a later change need not tell what they lose"),
+    Safeguard.USED_BY: ("H929", "later plans no longer warn of what these readers lose"),
     Safeguard.MAX_REJECTED: ("H933", "more records may be left out before the input stops"),
-    Safeguard.ON_BOOTSTRAP: ("H934", "it decides what the sink gets, keeps and loses when the view is computed anew"),
-    Safeguard.PAUSED: ("H935", "none of its rows arrive until it goes on"),
-    Safeguard.START_AFTER: ("H937", "its rows come at another time; of those with one key the last counts"),
+    Safeguard.ON_BOOTSTRAP: ("H934", "it decides what the sink gets, keeps and loses when the view is recomputed"),
+    Safeguard.PAUSED: ("H935", "none of its rows arrive until it is resumed"),
+    Safeguard.START_AFTER: ("H937", "its rows arrive at another time, and of rows with one key the last to arrive wins"),
 }
 
 

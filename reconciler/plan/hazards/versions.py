@@ -21,7 +21,7 @@ def versions_are_read(diff: Diff, applied: Program, desired: Program) -> Iterato
         known = _versions_of(before, applied) if before is not None else []
         for name in _versions_of(view, desired):
             if fold(name) not in map(fold, known):
-                message = f"view {view.name} reads {name}, whose rows stay what they were when it was active last"
+                message = f"view {view.name} reads {name}, which is no longer active: its rows are no longer updated"
                 yield Hazard("H940", view.name, message)
 
 
