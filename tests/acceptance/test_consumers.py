@@ -129,7 +129,7 @@ def test_pipelines_that_read_each_other_are_an_error(pair: Pair, said: Said) -> 
         (
             SALES.replace("price INT", "price BIGINT"),
             "  tables: {orders: {used_by: [Bob]}}\n",
-            ["H915 table orders, which Bob reads, has price as BIGINT, which was INT"],
+            ["H915 table orders, which Bob reads, changes column price from INT to BIGINT"],
         ),
         (
             SALES.replace(", COUNT(*) AS number", ""),

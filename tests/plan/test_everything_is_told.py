@@ -242,7 +242,7 @@ def test_each_part_that_differs_is_told(path: Path) -> None:
             assert not plan.changes_nothing
             diff = plan.diff
             assert diff.relations or diff.connectors or diff.functions or diff.local_changes or diff.metadata, path
-            nothing = "no result changes; other changes:\n"
+            nothing = "results do not change; other changes:\n"
             forms = (render_text(plan), render_markdown(plan)) if before is STORED else (render_text(plan),)
             for text in forms:
                 assert not text.endswith(nothing)

@@ -359,17 +359,17 @@ USED = "  evolution: evolve\n  views: {v: {used_by: [billing]}}\n"
 @pytest.mark.parametrize(
     ("before", "after", "lost"),
     [
-        ("CAST(id AS BIGINT) AS x FROM k", "CAST(id AS STRING) AS x FROM k", "has x as STRING, which was BIGINT"),
-        ("name AS x FROM k", "CAST(name AS INT) AS x FROM k", "has x as INT, which was STRING"),
+        ("CAST(id AS BIGINT) AS x FROM k", "CAST(id AS STRING) AS x FROM k", "changes column x from BIGINT to STRING"),
+        ("name AS x FROM k", "CAST(name AS INT) AS x FROM k", "changes column x from STRING to INT"),
         (
             "id AS x, day FROM k",
             "id::DECIMAL(20, 0) AS x FROM k",
-            "loses column day; has x as DECIMAL(20,0), which was BIGINT",
+            "loses column day; changes column x from BIGINT to DECIMAL(20,0)",
         ),
-        ("name AS x FROM k", "day AS x FROM k", "has x as DATE, which was STRING"),
-        ("n AS x FROM w", "CAST(n AS INT) AS x FROM w", "has x as INT, which was STRING"),
+        ("name AS x FROM k", "day AS x FROM k", "changes column x from STRING to DATE"),
+        ("n AS x FROM w", "CAST(n AS INT) AS x FROM w", "changes column x from STRING to INT"),
         ("f(name) AS x FROM k", "f(name) || 'a' AS x FROM k", None),
-        ("name AS x FROM k", "f(name) AS x FROM k", "has x as DATE, which was STRING"),
+        ("name AS x FROM k", "f(name) AS x FROM k", "changes column x from STRING to DATE"),
         ("CAST(id AS LONG) AS x FROM k", "CAST(id AS BIGINT) AS x FROM k", None),
     ],
 )
@@ -386,7 +386,7 @@ def test_a_retyped_column_of_a_table_reaches_who_reads_a_view_elsewhere() -> Non
     view = "CREATE MATERIALIZED VIEW w AS SELECT id, day FROM {0}; CREATE MATERIALIZED VIEW v AS SELECT id AS x FROM w;"
     sides = [program(KEYED.replace("BIGINT", kind) + view.format("k"), USED) for kind in ("INT", "BIGINT")]
     messages = [hazard.message for hazard in between(*sides) if hazard.code == "H915"]
-    assert messages == ["view v, which billing reads, has x as BIGINT, which was INT"]
+    assert messages == ["view v, which billing reads, changes column x from INT to BIGINT"]
 
 
 @pytest.mark.parametrize(

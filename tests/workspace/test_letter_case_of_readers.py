@@ -122,10 +122,10 @@ def test_the_plan_of_who_spells_otherwise_names_who_sees_it(tmp_path: Path) -> N
     pair.write("sales", shop())
     plan = plan_pipeline(pair.project.target, "sales")
     assert [one.message for one in plan.hazards if one.code == "H915"] == [
-        "view m, which grades.v reads, has column Total as total; has column Note as note"
+        "view m, which grades.v reads, renames column Total to total; renames column Note to note"
     ]
     text = render_text(plan)
-    assert "no result changes; other changes:" in text
+    assert "results do not change; other changes:" in text
     assert "letter case of m.total: Total → total" in text
     assert "letter case of t.note: Note → note" in text
     assert "text of" not in text
@@ -144,7 +144,7 @@ def test_who_is_named_by_used_by_is_told_of_letter_case(tmp_path: Path) -> None:
     pair.write("sales", shop())
     file.write_text(file.read_text() + "  views: {m: {used_by: [dashboard]}}\n")
     found = [one.message for one in plan_pipeline(pair.project.target, "sales").hazards if one.code == "H915"]
-    assert found == ["view m, which dashboard reads, has column Total as total; has column Note as note"]
+    assert found == ["view m, which dashboard reads, renames column Total to total; renames column Note to note"]
 
 
 def test_what_another_pipeline_defines_otherwise_is_told_where_it_changes_no_result(tmp_path: Path) -> None:

@@ -80,17 +80,17 @@ def readers_lose(
         if change.action is Action.MODIFIED:
             told = {loss.column for loss in losses}
             pairs = [pair for pair in spelled.get(fold(change.name), ()) if fold(pair[1]) not in told]
-            losses += [_Loss(f"has column {old} as {new}", fold(new), by_letter_case=True) for old, new in pairs]
+            losses += [_Loss(f"renames column {old} to {new}", fold(new), by_letter_case=True) for old, new in pairs]
         stays = change.action is Action.MODIFIED and not any(loss.column is None for loss in losses)
         if (named or views) and stays and change.kind is RelationKind.VIEW:
             retyped = retyped or retyped_columns(diff, applied, desired)
             losses += [
-                _Loss(f"has {name} as {one.desired}, which was {one.applied}", name)
+                _Loss(f"changes column {name} from {one.applied} to {one.desired}", name)
                 for name, one in retyped.get(fold(change.name), {}).items()
             ]
         if views and change.action is Action.MODIFIED and change.renamed_from is not None:
             # Its folder is where it was; its name is what queries of pipelines know.
-            losses = [_Loss(f"was called {change.renamed_from}"), *losses]
+            losses = [_Loss(f"is renamed from {change.renamed_from}"), *losses]
         readers = sorted({*named, *(one.view for one in views if any(loss.hurts(one) for loss in losses))})
         if readers and losses:
             subject = f"{change.kind.value} {change.name}, which {told_readers(readers)} {_read(readers)},"
@@ -119,9 +119,9 @@ def _of_a_table(change: RelationChange) -> Iterator[_Loss]:
             case ColumnRemoved():
                 yield _Loss(f"loses column {cause.column}", fold(cause.column))
             case ColumnRenamed():
-                yield _Loss(f"has column {cause.applied} as {cause.desired}", fold(cause.applied))
+                yield _Loss(f"renames column {cause.applied} to {cause.desired}", fold(cause.applied))
             case ColumnRetyped():
-                yield _Loss(f"has {cause.column} as {cause.desired}, which was {cause.applied}", fold(cause.column))
+                yield _Loss(f"changes column {cause.column} from {cause.applied} to {cause.desired}", fold(cause.column))
             case _:
                 continue
 
