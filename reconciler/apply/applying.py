@@ -24,7 +24,7 @@ import uuid
 from dataclasses import dataclass, replace
 
 from reconciler.apply.carrying_out import carry_out
-from reconciler.apply.planning import plan_between
+from reconciler.apply.planning import plan_between, require_tables
 from reconciler.apply.prebuilding import Prebuilding, prebuilding, run_is_live
 from reconciler.apply.requiring_approval import (
     approval_for,
@@ -132,6 +132,7 @@ def _prepare(target: Target, pipeline: str, wanted: Wanted, session: Session, be
         except LeaseHeld:
             # What it makes is there now, and so is its head.
             continue
+        require_tables(target, head, plan)
         if plan.changes_nothing:
             if not remember_unchanged(target, pipeline, applied, found):
                 continue

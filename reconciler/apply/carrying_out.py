@@ -23,6 +23,7 @@ from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import Effects, builds_of, placements_after, remove
 from reconciler.materialize.kept_rows import KeptRows
+from reconciler.materialize.registry_backups import with_ids
 from reconciler.materialize.taking_back import can_take_back, take_back
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.project.program.model import Program, empty_program
@@ -159,7 +160,7 @@ def _commit(target: Target, work: OpenJournal, desired: Snapshot | None, program
     published = Published(
         step=next_step(head),
         at=now,
-        relations=placements_after(program, journal, before.relations if before else {}),
+        relations=with_ids(target, placements_after(program, journal, before.relations if before else {})),
         foreign=journal.foreign,
     )
     versions = with_types(target.registry, head, journal.versions, desired, published.relations)

@@ -11,7 +11,7 @@ from reconciler.base.declarations import BootstrapPolicy, stricter
 from reconciler.base.errors import LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.nested_warehouses import registry_below, warehouse_in_store
-from reconciler.delta.opening import join_location
+from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.tables import is_vacant
 from reconciler.diff.foreign import ForeignChange
 from reconciler.diff.model import Action, Diff
@@ -21,11 +21,13 @@ from reconciler.environment.homes import Homes, homes_beside
 from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target, nested_warehouse
+from reconciler.materialize.registry_backups import require_standing_tables
 from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
 from reconciler.plan.hazards.readers import ForeignReader
 from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.model import Origin, Plan, Policies
+from reconciler.plan.operations.drop_relation import DropRelation
 from reconciler.plan.operations.rename_relation import RenameRelation
 from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
@@ -48,7 +50,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
 
     The bootstrap policy in force is the stricter of applied and desired: a change may not loosen the policy that it is
     judged by. What is done about hazards, policy.yaml of the base branch says. Raises ManifestInvalid for that file, and for
-    `moved` entries that are wrong about what is applied; LeaseHeld where another first apply is under way.
+    `moved` entries that are wrong about what is applied; LeaseHeld where another first apply is under way; RegistryError
+    (G610), in a warehouse on a disk, where tables are gone.
     """
     if desired is None and applied.snapshot is None:
         raise ReconcileError("U812", f"pipeline {pipeline!r} has no files and is not applied")
@@ -79,6 +82,8 @@ def plan_between(target: Target, pipeline: str, applied: AppliedState, desired: 
     back = _outputs_back(head, applied.snapshot, desired, diff)
     beside = replace(what_is_beside(target, pipeline, applied.snapshot, desired, diff), rollback=rollback, back=back)
     plan = make_plan(pipeline, environment, applied.snapshot, desired, policies, Known(follows, diff, beside))
+    if is_local(target.warehouse):
+        require_tables(target, head, plan)
     try:
         _require_vacant(target, plan, applied)
     except ReconcileError:
@@ -213,6 +218,13 @@ def _plan_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | No
         policies_for(target, [BootstrapPolicy(outline.bootstrap_policy)], homes_beside(target, pipeline, glance.home)),
         glance.follows,
     )
+
+
+def require_tables(target: Target, head: Head | None, plan: Plan) -> None:
+    """What is published, and stays, stands as it was recorded. Raises RegistryError (G610)."""
+    if head is not None:
+        going = frozenset(fold(step.relation) for step in plan.steps if isinstance(step, DropRelation))
+        require_standing_tables(target, head, going)
 
 
 def require_apart(target: Target, pipeline: str) -> None:

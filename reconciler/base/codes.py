@@ -236,6 +236,7 @@ _REGISTRY: Final = {
     "G607": "a table can't be written",
     "G608": "a file can't be read or written",
     "G609": "the registry is older than the tables",
+    "G610": "tables are older than the registry",
     "G620": "something in the warehouse can't be removed",
 }
 

@@ -40,6 +40,10 @@ def glance_from_json(value: JsonObject, where: str) -> Glance:
         reads = sorted(name for name in published.get("foreign", ()) if not is_version(name))
         home = home_from_json(applied.get("home"))
         has_staged = value.get("staged") is not None
-        return Glance(applied["record"], applied["follows"], is_open, tuple(reads), home, applied["commit"], has_staged)
+        places = published.get("relations", {}).values()
+        stands = tuple((place["location"], place["version"], place.get("id")) for place in places)
+        return Glance(
+            applied["record"], applied["follows"], is_open, tuple(reads), home, applied["commit"], has_staged, stands
+        )
     except (KeyError, TypeError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error

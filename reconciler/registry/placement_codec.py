@@ -13,7 +13,7 @@ from reconciler.engine.stored import ColumnType, FailedCalls
 from reconciler.registry.placements import ForeignStep, Placement
 
 # Of a placement, what heads of older versions lack.
-_MEASURES = ("bytes", "seconds", "rows_read")
+_MEASURES = ("bytes", "seconds", "rows_read", "id")
 
 
 def placement_to_json(placement: Placement) -> JsonObject:

@@ -18,7 +18,8 @@ class Placement:
 
     `seconds` and `rows_read` are of a view's last bootstrap: how long the engine took, and how many rows it read. Time takes
     no part in equality: two placements that differ in it are the same place. `failed_calls` are those that gave NULL in the
-    rows that stand there.
+    rows that stand there. `id` is Delta's of the table; None: heads of earlier versions did not say, and whoever writes a
+    head next finds out.
     """
 
     location: str
@@ -29,6 +30,7 @@ class Placement:
     seconds: float | None = field(default=None, compare=False)
     rows_read: int | None = None
     failed_calls: tuple[FailedCalls, ...] = field(default=(), compare=False)
+    id: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Glance(NamedTuple):
     """The little of a head that says whether anything changed since the last apply: the record of what is applied (None:
     nothing is), the digest of the plan applied last, and whether an apply is open; `reads` are the pipelines that what is
     published was computed from. `home` and `commit` are those of what is applied. `has_staged`: something is staged beside
-    it."""
+    it. `stands` has of what is published the folder below the warehouse, the Delta version, and the table's id, if known."""
 
     record: str | None
     follows: str | None
@@ -110,6 +110,7 @@ class Glance(NamedTuple):
     home: "Home | None" = None
     commit: str = ""
     has_staged: bool = False
+    stands: tuple[tuple[str, int, str | None], ...] = ()
 
 
 class Registry(Protocol):

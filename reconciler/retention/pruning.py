@@ -44,7 +44,7 @@ from reconciler.delta.retention import (
 from reconciler.engine.protocol import Engine, Vacuum
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import remove
-from reconciler.materialize.registry_backups import require_newest_registry
+from reconciler.materialize.registry_backups import require_newest_registry, require_standing_tables
 from reconciler.registry.model import Head, LeftOutput, Stored
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 from reconciler.retention.facts import read_known
@@ -108,11 +108,13 @@ class PruneRun:
 
 
 def look(target: Target, pipeline: str, now: datetime) -> Pruning:
-    """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551)."""
+    """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551),
+    RegistryError (G610)."""
     if not can_be_listed(target.warehouse):
         message = f"what lies in the warehouse of {target.environment.name} ({target.warehouse}) can't be listed here"
         raise ReconcileError("A551", message, "this version prunes warehouses in folders and on S3")
     stored, found = _decided(target, pipeline, now)
+    require_standing_tables(target, stored.value)
     folders = tuple(_folders(target, stored.value, found.decision, now))
     size = {(one.object, one.number): _bytes(target, one, folders) for one in found.decision.pruned}
     return replace(found, folders=folders, bytes=size)

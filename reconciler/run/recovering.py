@@ -13,7 +13,7 @@ from reconciler.base.errors import EngineError, NotFound, ReconcileError
 from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
-from reconciler.materialize.registry_backups import require_newest_registry
+from reconciler.materialize.registry_backups import require_newest_registry, require_standing_tables
 from reconciler.project.program.model import Program
 from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored
@@ -47,6 +47,7 @@ def ready_for_steps(
             "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
         )
     require_newest_registry(target, stored.value)
+    require_standing_tables(target, stored.value)
     if stored.value.intent is not None:
         session.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
         try:

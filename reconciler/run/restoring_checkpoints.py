@@ -31,6 +31,7 @@ from reconciler.environment.planned_engine import require_planned_engine
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
 from reconciler.materialize.apply_effects import staging_folder
+from reconciler.materialize.registry_backups import with_ids
 from reconciler.materialize.view_builds import view_build
 from reconciler.materialize.withdrawing import view_transaction
 from reconciler.project.program.model import Program
@@ -82,7 +83,7 @@ def carry_out_restore(target: Target, stored: Stored[Head], session: Session) ->
     now = moment_after(head.applied.at if head.applied is not None else None)
     versions = _versions(target, head, restore, snapshot)
     applied = _applied(restore, head.applied, now)
-    placements = _with_those_in_the_way(head, work.placements)
+    placements = with_ids(target, _with_those_in_the_way(head, work.placements))
     outputs, left = _outputs(target, stored, restore, program, work.placements)
     done = replace(
         with_program(head, applied, program, versions),

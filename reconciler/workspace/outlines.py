@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 
+from reconciler.delta.opening import is_local, join_location
+from reconciler.delta.standing import Recorded, faults_of
 from reconciler.environment.target import Target
 from reconciler.project.snapshot.outline import Outline, outline_from_json
 from reconciler.registry.protocol import Glance
@@ -30,14 +32,22 @@ def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> O
 
 def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, Glance] | None:
     """The outline of a pipeline's files and the glance at its head, if the files are known to be those that are applied, to
-    the letter, and nothing is staged, of which a plan would tell. `files` is None for a pipeline without any. Raises
-    RegistryError when what is applied can't be told."""
+    the letter, and nothing is staged, nor any table gone, of which a plan would tell. `files` is None for a pipeline without
+    any. Raises RegistryError when what is applied can't be told."""
     outline = recall_outline(target, pipeline, files) if files is not None else None
     if outline is None:
         return None
     glance = target.registry.glance(pipeline)
     if glance is None or glance.is_open or glance.follows is None or glance.record != outline.record:
         return None
-    if glance.has_staged:
+    if glance.has_staged or not _stands(target, glance):
         return None
     return outline, glance
+
+
+def _stands(target: Target, glance: Glance) -> bool:
+    """Whether the tables stand as they were recorded, as far as a plan looks (`materialize.registry_backups`)."""
+    if not is_local(target.warehouse):
+        return True
+    places = ((join_location(target.warehouse, location), version, known) for location, version, known in glance.stands)
+    return next(faults_of(Recorded(*place) for place in places), None) is None
