@@ -11,7 +11,7 @@ from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, Reconcil
 from reconciler.base.pasted_commands import in_environment
 from reconciler.base.version import __version__
 from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
-from reconciler.environment.source import lock_path, read_optional, write_text
+from reconciler.environment.source import lock_path, rewrite_text
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
@@ -105,10 +105,11 @@ def _write_lock(target: Target, plan: Plan) -> None:
     from reconciler.plan.lock import with_section
 
     path = lock_path(target.root, plan.pipeline)
-    before = read_optional(path, target.root)
-    after = with_section(before, plan if plan.needs_approval else None, __version__, plan.pipeline, plan.environment)
+    wanted = plan if plan.needs_approval else None
+    before, after = rewrite_text(
+        path, target.root, lambda text: with_section(text, wanted, __version__, plan.pipeline, plan.environment)
+    )
     if after != before:
-        write_text(path, after)
         note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
     if plan.is_denied:
         note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")

@@ -5,11 +5,15 @@ Rules:
   deleted) of git.
 - A pipeline is a folder pipelines/<name> with a pipeline.yaml. Nothing in it is executed; links that lead out are not
   followed.
-Nothing here writes but `write_text`.
+Nothing here writes but `write_text` and `rewrite_text`.
 """
 
 import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.names import did_you_mean
@@ -137,20 +141,62 @@ def read_optional(path: Path, root: Path) -> str | None:
 
 def write_text(path: Path, text: str | None) -> None:
     """Replace a file in one move, or remove it when the text is None."""
+    with _alone_in(path.parent) as is_alone:
+        _write(path, text, is_alone)
+
+
+def rewrite_text(path: Path, root: Path, change: Callable[[str | None], str | None]) -> tuple[str | None, str | None]:
+    """Replace a file of the repository by what `change` makes of its text (None: there is no file); what it said before, and
+    says now. Of several who do so at once each one sees what the others wrote, where the file system has locks. Raises
+    ReconcileError (U813)."""
+    with _alone_in(path.parent) as is_alone:
+        before = read_optional(path, root)
+        after = change(before)
+        if after != before:
+            _write(path, after, is_alone)
+    return before, after
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[bool]:
+    """While nobody else of reconciler writes a file of this folder; False: this file system has no locks."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            is_alone = True
+        except OSError:
+            is_alone = False
+        yield is_alone
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, text: str | None, is_alone: bool) -> None:
     if text is None:
         path.unlink(missing_ok=True)
         return
-    temporary = temporary_of(path)
-    # What a process that died left there, or a link that came with the repository: nothing is written through it.
-    temporary.unlink(missing_ok=True)
-    with temporary.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-    temporary.replace(path)
+    if is_alone:
+        # What a process that died left, or a link that came with the repository.
+        for name in os.listdir(path.parent):
+            if is_left_over(name, path.name):
+                path.with_name(name).unlink(missing_ok=True)
+    # A name that nobody else has: of two who write at once, each moves its own. Nothing is written through a link.
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def temporary_of(path: Path) -> Path:
-    """Where a file is written before it is moved into place."""
-    return path.with_name(f".{path.name}.tmp")
+def is_left_over(name: str, written: str) -> bool:
+    """Whether a file's name is one under which `written` is written before it is moved into place, or earlier versions wrote
+    it."""
+    return re.fullmatch(rf"\.{re.escape(written)}\.([0-9a-f]{{32}}\.)?tmp", name) is not None
 
 
 def lock_path(root: Path, pipeline: str) -> Path:

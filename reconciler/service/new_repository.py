@@ -25,10 +25,10 @@ from reconciler.base.schema_files import BASE, schema_text, schemas_of_files
 from reconciler.environment.source import (
     LOCK_FILE,
     PROJECT_FILE,
+    is_left_over,
     pipeline_folder,
     pipeline_names,
     read_optional,
-    temporary_of,
     write_text,
 )
 from reconciler.service.new_files import IGNORED, PROJECT, Origin, data_folder, example, workflow
@@ -158,9 +158,9 @@ def _others(root: Path, folder: str, files: Mapping[str, str]) -> list[str]:
     if not place.is_dir():
         return [folder]
     names = {Path(path).name for path in files} | {LOCK_FILE}
-    known = names | {temporary_of(place / name).name for name in names}
     found = [(f"{folder}/{path.name}", path) for path in sorted(place.iterdir())]
-    return [name for name, path in found if path.name not in known or (name in files and not _says(path, files[name]))]
+    strange = [(name, path) for name, path in found if not any(is_left_over(path.name, one) for one in names)]
+    return [name for name, path in strange if path.name not in names or (name in files and not _says(path, files[name]))]
 
 
 def _default_environment(root: Path) -> str:

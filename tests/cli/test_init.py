@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import yaml
@@ -447,9 +448,10 @@ def test_killed_anywhere_it_completes_when_run_again(init: Init, shop: Path, tmp
         with pytest.raises(Crash):
             begin(root, None, None, crash_at(point))
         # A file that was being written.
-        half = root / "pipelines/shop/.program.sql.tmp"
-        if half.parent.is_dir() and not (root / "pipelines/shop/program.sql").exists():
-            half.write_text("CREATE TA")
+        for name in (".program.sql.tmp", f".program.sql.{uuid4().hex}.tmp"):
+            half = root / "pipelines/shop" / name
+            if half.parent.is_dir() and not (root / "pipelines/shop/program.sql").exists():
+                half.write_text("CREATE TA")
 
         init(root)
 
