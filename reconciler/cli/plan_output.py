@@ -3,6 +3,7 @@
 Apart from the command, because most runs find that nothing changed and need nothing of this.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,10 +12,11 @@ from reconciler.base.errors import EXIT_DONE, EXIT_ERROR, EXIT_PENDING, Reconcil
 from reconciler.base.pasted_commands import in_environment
 from reconciler.base.version import __version__
 from reconciler.cli.output import asked_environment, note, paint, say_painted, show_error, show_json, terminal_width
-from reconciler.environment.source import lock_path, rewrite_text
+from reconciler.environment.source import LOCK_FILE, lock_path, pipeline_names, rewrite_text
 from reconciler.environment.target import Target
 from reconciler.plan.impact import Impact
 from reconciler.plan.model import Plan
+from reconciler.workspace.pipelines import known_pipelines
 
 _GRAPHS = ("mermaid", "dot")
 
@@ -48,6 +50,7 @@ def plan_and_show(
     if options.write_lock:
         for plan in plans:
             _write_lock(target, plan)
+        _leave_out_removals(target)
     stale = options.check_lock and not all(_lock_is_good(target, plan) for plan in plans)
     if failed:
         return EXIT_ERROR
@@ -119,6 +122,23 @@ def _write_lock(target: Target, plan: Plan) -> None:
         from reconciler.plan.words import describe_approval
 
         note(f"{plan.pipeline}: wrote no plan.lock: none is {describe_approval(plan).removeprefix('not ')}")
+
+
+def _leave_out_removals(target: Target) -> None:
+    """Take out of the lock at the root what was approved of pipelines that were removed since, or have a folder again."""
+    from reconciler.plan.lock import without_sections
+
+    path, environment = target.root / LOCK_FILE, target.environment.name
+    if not os.path.lexists(path):
+        return
+    there, known = pipeline_names(target.root), known_pipelines(target)
+    before, after = rewrite_text(
+        path,
+        target.root,
+        lambda text: without_sections(text, lambda name, at: at == environment and (name in there or name not in known)),
+    )
+    if after != before:
+        note(f"{'wrote' if after is not None else 'removed'} {LOCK_FILE}: it had locks of removals that are done with")
 
 
 def _lock_is_good(target: Target, plan: Plan) -> bool:

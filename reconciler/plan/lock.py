@@ -10,6 +10,7 @@ an edited header) is Differs.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -127,6 +128,16 @@ def with_section(text: str | None, plan: Plan | None, version: str, pipeline: st
     if plan is not None:
         sections[(pipeline, environment)] = render_section(plan, version)
     return write_sections(sections) if sections else None
+
+
+def without_sections(text: str | None, is_needless: Callable[[str, str], bool]) -> str | None:
+    """The file without sections of a pipeline and an environment of which that is true, as it was where there are none.
+    None: nothing is left of the file."""
+    sections = read_sections(text or "")
+    kept = {key: section for key, section in sections.items() if not is_needless(*key)}
+    if len(kept) == len(sections):
+        return text
+    return write_sections(kept) if kept else None
 
 
 def judge_lock(text: str | None, plan: Plan, version: str) -> LockState:

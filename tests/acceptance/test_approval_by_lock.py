@@ -334,3 +334,42 @@ def test_a_removal_that_was_approved_once_is_not_approved_for_ever(applied: Shop
         applied.reconcile("apply", "shop", expect=2)
         applied.git("checkout", "-q", "main")
         applied.git("rm", "-rq", "pipelines/shop")
+
+
+BOTH_ENVIRONMENTS = (
+    "default: dev\nenvironments:\n  dev: {warehouse: .reconcile/warehouse}\n  prod: {warehouse: .reconcile/prod}\n"
+)
+
+
+def test_a_lock_of_a_removal_goes_once_nobody_needs_it(applied: Shop) -> None:
+    (applied.root / "reconcile.yaml").write_text(BOTH_ENVIRONMENTS)
+    applied.commit("two environments")
+    applied.reconcile("apply", "shop", "--env", "prod")
+    lock = applied.root / "plan.lock"
+    applied.git("rm", "-rq", "pipelines/shop")
+    applied.reconcile("plan", "--write-lock")
+    applied.reconcile("plan", "--write-lock", "--env", "prod")
+    whole = lock.read_text()
+    # As long as the removal awaits its merge, the lock stays as it is.
+    applied.reconcile("plan", "--write-lock")
+    assert lock.read_text() == whole
+    applied.commit("removed")
+    applied.reconcile("apply")
+    assert "wrote plan.lock: it had locks of removals that are done with" in applied.reconcile("plan", "--write-lock")
+    assert "[shop / dev]" not in lock.read_text()
+    assert whole.endswith(lock.read_text().partition("\n\n")[2])
+    applied.commit("the lock of dev is done with")
+    applied.reconcile("apply", "--env", "prod")
+    assert "removed plan.lock" in applied.reconcile("plan", "--write-lock", "--env", "prod")
+    assert not lock.exists()
+    assert "plan.lock" not in applied.reconcile("plan", "--write-lock")
+
+
+def test_a_lock_of_a_removal_goes_once_the_pipeline_has_a_folder_again(applied: Shop) -> None:
+    applied.git("rm", "-rq", "pipelines/shop")
+    applied.reconcile("plan", "--write-lock")
+    applied.write(TWO)
+    told = applied.reconcile("plan", "shop", "--write-lock")
+    assert "removed plan.lock" in told
+    assert "wrote pipelines/shop/plan.lock" in told
+    assert not (applied.root / "plan.lock").exists()
