@@ -21,7 +21,7 @@ Codecs are imported where they are used: a glance at a head, which is all that m
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from reconciler.base.digest import JsonObject, canonical_json, digest_text
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _SNAPSHOT_COLUMNS = ("kind", "name", "definition")
+_TRIES = 10
 _KEPT = 4
 """So many applied programs are kept in memory as they were read."""
 
@@ -156,11 +157,22 @@ class DeltaRegistry:
         return None if document is None else document.value
 
     def replace_report(self, pipeline: str, report: JsonObject) -> None:
+        self.update_report(pipeline, lambda before: report)
+
+    def update_report(self, pipeline: str, change: Callable[[JsonObject | None], JsonObject | None]) -> None:
         table = self._document(pipeline, "report")
-        document = table.read()
-        # Whoever wrote meanwhile told of a later moment.
-        with suppress(RegistryConflict):
-            table.replace(None if document is None else document.version, report, str(uuid.uuid4()))
+        for attempt in range(1, _TRIES + 1):
+            document = table.read()
+            report = change(None if document is None else document.value)
+            if report is None:
+                return
+            try:
+                table.replace(None if document is None else document.version, report, str(uuid.uuid4()))
+            except RegistryConflict:
+                if attempt == _TRIES:
+                    raise
+            else:
+                return
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         key = pipeline, record

@@ -6,7 +6,7 @@ Histories are appended once per batch id and never changed. Those in SERIAL are 
 after the other, each with a number that only rises instead of a batch id: they may become long, and cost the same then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -178,6 +178,11 @@ class Registry(Protocol):
 
     def replace_report(self, pipeline: str, report: "JsonObject") -> None:
         """Tell of a run. The last to write wins: only who holds the lease should."""
+        ...
+
+    def update_report(self, pipeline: str, change: "Callable[[JsonObject | None], JsonObject | None]") -> None:
+        """Have what `change` makes of the report (None: it stays) in its place. What others write meanwhile is not lost:
+        then `change` is asked again, of what they wrote. Raises RegistryConflict where somebody is always faster."""
         ...
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:

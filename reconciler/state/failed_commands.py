@@ -8,6 +8,7 @@ Rules:
   While a run is live it stands in the event log only: that run tells how the pipeline is.
 - One that was killed tells nothing: its lease, which nobody let go, does (`died`). A command that succeeds without needing
   the lease, since nothing was to do, lets go of it.
+- Of two that failed at once the later one stands there, and what a run told of itself meanwhile stays.
 - Like all that is told, it decides nothing; what can't be written holds up nobody, least of all the error.
 """
 
@@ -57,18 +58,17 @@ def telling_of_failure(
     else:
         with suppress(RegistryError, OSError):
             _let_go_of_the_dead(registry, pipeline)
-            report = registry.report(pipeline) or {}
-            forgotten = _without_failures(report)
-            if forgotten != report:
-                registry.replace_report(pipeline, forgotten)
+            registry.update_report(pipeline, _without_failures)
 
 
-def _without_failures(report: JsonObject) -> JsonObject:
-    """The report without a command that failed, and of a run that ended with an error as of one that ended."""
+def _without_failures(before: JsonObject | None) -> JsonObject | None:
+    """The report without a command that failed, and of a run that ended with an error as of one that ended; None: it says
+    nothing of that."""
+    report = before or {}
     found = {key: value for key, value in report.items() if key != FAILED_COMMAND}
     if found.get("state") == State.FAILED.value:
         found |= {"state": State.STOPPED.value, "error": None}
-    return found
+    return None if found == report else found
 
 
 def as_failure(error: Exception) -> ReconcileError | None:
@@ -123,10 +123,16 @@ def _record(
     tell: Callable[[str], None],
 ) -> None:
     now, here = this_moment(), this_process(command).host
+    told = {"command": command, "host": here, "error": error_to_json(failure, now)}
+
+    def with_failure(before: JsonObject | None) -> JsonObject | None:
+        report = before or {}
+        known = told_failure(report)
+        if report_is_alive(report, here) or (known is not None and known.at > now):
+            return None
+        return {**report, FAILED_COMMAND: told}
+
     details = {"command": command, "code": failure.code, "message": failure.message}
     EventLog(registry, pipeline, tell).record(event, details=details)
     with suppress(RegistryError, OSError):
-        report = registry.report(pipeline) or {}
-        if not report_is_alive(report, here):
-            told = {"command": command, "host": here, "error": error_to_json(failure, now)}
-            registry.replace_report(pipeline, {**report, FAILED_COMMAND: told})
+        registry.update_report(pipeline, with_failure)

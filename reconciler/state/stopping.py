@@ -117,17 +117,22 @@ def _clear_up(target: Target, pipeline: str, run: LiveRun, by: str) -> None:
     try:
         with hold_lease(target.registry, pipeline, this_process("stop")):
             report: dict[str, Any] = dict(target.registry.report(pipeline) or {})
-            now = this_moment()
-            if report.get("process") == run.process:
-                if report.get("state") in list(ENDED):
-                    # It heard of it between two steps, ended in good order and told so itself.
-                    return
-                told = {**report, "state": State.STOPPED.value, "since": now, "updated_at": now}
-                target.registry.replace_report(pipeline, told)
+            if report.get("process") == run.process and report.get("state") in list(ENDED):
+                # It heard of it between two steps, ended in good order and told so itself.
+                return
+            target.registry.update_report(pipeline, lambda before: _stopped(before or {}, run.process))
             EventLog(target.registry, pipeline).record(Event.RUN_STOPPED, details={"forced": True, "by": by})
     except LeaseHeld:
         # Somebody was faster, and has barred it.
         return
+
+
+def _stopped(report: JsonObject, process: str) -> JsonObject | None:
+    """The report of a run that was stopped by force; None: it is not of that one."""
+    if report.get("process") != process:
+        return None
+    now = this_moment()
+    return {**report, "state": State.STOPPED.value, "since": now, "updated_at": now}
 
 
 def _descendants(pid: int) -> list[int]:

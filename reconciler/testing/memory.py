@@ -1,7 +1,7 @@
 """A registry in memory: the fake that shares the Delta registry's contract tests. Values pass through JSON, as there."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.base.digest import JsonObject, canonical_json, digest_text
@@ -94,6 +94,16 @@ class MemoryRegistry:
 
     def replace_report(self, pipeline: str, report: JsonObject) -> None:
         self._reports[pipeline] = canonical_json(report)
+
+    def update_report(self, pipeline: str, change: Callable[[JsonObject | None], JsonObject | None]) -> None:
+        while True:
+            known = self._reports.get(pipeline)
+            report = change(self.report(pipeline))
+            if report is None:
+                return
+            if self._reports.get(pipeline) == known:
+                self.replace_report(pipeline, report)
+                return
 
     def snapshot(self, pipeline: str, record: str) -> tuple[Mapping[str, Any], ...]:
         found = self._snapshots.get((pipeline, record))

@@ -1,12 +1,14 @@
 """The contract of a registry, run against the Delta registry and its fake in memory."""
 
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from reconciler.base.digest import digest_json
+from reconciler.base.digest import JsonObject, digest_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
@@ -443,6 +445,35 @@ def test_a_report_is_what_was_told_last(registry: Registry) -> None:
     for step in (1, 2, 3):
         registry.replace_report("shop", {"step": step})
     assert registry.report("shop") == {"step": 3}
+
+
+def test_who_updates_a_report_loses_nothing_that_others_write_meanwhile(registry: Registry) -> None:
+    asked: list[JsonObject | None] = []
+
+    def change(before: JsonObject | None) -> JsonObject:
+        asked.append(before)
+        if len(asked) <= 2:
+            registry.replace_report("shop", {"step": len(asked)})
+        return {**(before or {}), "failed": True}
+
+    registry.update_report("shop", change)
+    assert registry.report("shop") == {"step": 2, "failed": True}
+    assert asked == [None, {"step": 1}, {"step": 2}]
+    registry.update_report("shop", lambda before: None)
+    assert registry.report("shop") == {"step": 2, "failed": True}
+
+
+def test_a_report_that_is_told_last_stands_whoever_wrote_meanwhile(tmp_path: Path) -> None:
+    def told(writer: str, turn: int, before: JsonObject | None) -> JsonObject:
+        return {**(before or {}), writer: turn}
+
+    def tell(writer: int) -> None:
+        for turn in range(5):
+            DeltaRegistry(str(tmp_path)).update_report("shop", partial(told, f"{writer}", turn))
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(tell, range(3)))
+    assert DeltaRegistry(str(tmp_path)).report("shop") == {"0": 4, "1": 4, "2": 4}
 
 
 def _event(number: int) -> dict[str, str]:

@@ -8,9 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
+from reconciler.registry.protocol import Registry
 from reconciler.service.pipeline import Pipeline
+from reconciler.state.events import Event
+from reconciler.state.failed_commands import telling_of_failure
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.memory import MemoryRegistry
 from reconciler.testing.recording import RecordingEngine
 from tests.engine.delta_writer import DeltaWriter
 from tests.shops.lineitem import PROGRAM, YAML, events, happened, live, make, opened, wait_until
@@ -228,3 +233,57 @@ def test_a_registry_that_can_not_be_written_does_not_hide_the_error(root: Path) 
 
     with pytest.raises(EngineError, match="away"), telling_of_failure(Unwritable(), "shop", "apply", Event.APPLY_FAILED):  # type: ignore[arg-type]
         fails("")
+
+
+class WrittenMeanwhile(MemoryRegistry):
+    """Somebody else writes the report each time after it was looked at, so often."""
+
+    def __init__(self, times: int, words: JsonObject) -> None:
+        super().__init__()
+        self._times = times
+        self._words = words
+
+    def report(self, pipeline: str) -> JsonObject | None:
+        found = super().report(pipeline)
+        if self._times > 0:
+            self._times -= 1
+            self.replace_report(pipeline, {**(found or {}), **self._words, "times": self._times})
+        return found
+
+
+def failing(registry: Registry, code: str) -> None:
+    with (
+        pytest.raises(EngineError, match="the engine is away"),
+        telling_of_failure(registry, "shop", "apply", Event.APPLY_FAILED),
+    ):
+        raise EngineError(code, "the engine is away")
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_what_others_tell_while_a_failure_is_told_stays(times: int) -> None:
+    registry = WrittenMeanwhile(times, {"connectors": {"a.left": {"rows": 3}}})
+    failing(registry, "X700")
+    report = registry.report("shop") or {}
+    assert (report["connectors"], report["failed_command"]["error"]["code"]) == ({"a.left": {"rows": 3}}, "X700")
+
+
+def test_what_others_tell_while_a_failure_is_forgotten_stays() -> None:
+    registry = WrittenMeanwhile(0, {})
+    failing(registry, "X700")
+    busy = WrittenMeanwhile(1, {**(registry.report("shop") or {}), "connectors": {"a.left": {"rows": 3}}})
+    busy.replace_report("shop", registry.report("shop") or {})
+    with telling_of_failure(busy, "shop", "apply", Event.APPLY_FAILED):
+        pass
+    report = busy.report("shop") or {}
+    assert (report["connectors"], "failed_command" in report) == ({"a.left": {"rows": 3}}, False)
+
+
+def test_of_two_failures_the_later_one_is_told() -> None:
+    later = {
+        "command": "promote",
+        "host": "elsewhere",
+        "error": {"code": "X701", "message": "", "at": "2999-01-01T00:00:00Z"},
+    }
+    registry = WrittenMeanwhile(1, {"failed_command": later})
+    failing(registry, "X700")
+    assert (registry.report("shop") or {})["failed_command"] == later
