@@ -12,7 +12,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup check fix quick test test-slow demo demo-live bench requirements clean
+.PHONY: help setup check fix compiled quick test test-slow demo demo-live bench requirements clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,10 +36,15 @@ PURE := $(addprefix tests/,base connectors diff golden manifests plan project se
 quick: check ## Checks and the pure tests, without Java: about a minute
 	$(BIN)/python -m pytest -q -m "not spark and not slow" $(PARALLEL) --dist load $(PURE)
 
-test: setup check ## Checks, then all tests but the slow ones
+# Tests start some hundred processes. None of them compiles our modules again, also where Python may not write down what it
+# compiled (PYTHONDONTWRITEBYTECODE).
+compiled: $(STAMPS)/project
+	@$(BIN)/python -m compileall -q reconciler
+
+test: setup check compiled ## Checks, then all tests but the slow ones
 	$(BIN)/python -m pytest -m "not slow" $(PARALLEL) $(BY_FILE)
 
-test-slow: setup ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
+test-slow: setup compiled ## The slow tests only; TESTS=tests/acceptance for those of a folder or file
 	$(BIN)/python -m pytest -m slow $(PARALLEL) --dist load $(TESTS)
 
 demo: setup ## Walk through a change, from pull request to applied
