@@ -14,11 +14,12 @@ A value that is a secret as a whole comes from whoever runs the pipeline, and is
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places
+from reconciler.connectors.database_addresses import split_address
 from reconciler.sql.forbidden import forbidden
 
 _CODE: Final = "M132"
@@ -153,10 +154,7 @@ def _store_problems(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _database_problems(address: str) -> Iterator[tuple[str, str]]:
-    try:
-        query = urlsplit(address).query
-    except ValueError:
-        return
+    query = split_address(address).query
     for name in sorted({name for name, _ in parse_qsl(_SECRET.sub("", query), keep_blank_values=True)}):
         if name not in _DATABASE_OPTIONS:
             yield f"uri: the option {name} is not known to name neither code nor a file", _LEAVE

@@ -162,6 +162,20 @@ class TestPostgres:
 
         assert [row[0] for row in self.read(spark_engine, tmp_path, wanted, COLUMNS[:1])] == [1, 2]
 
+    def test_a_password_in_the_address_holds_signs_of_addresses(
+        self, spark_engine: Engine, server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.sql("CREATE USER odd PASSWORD 'a#b[c]?'; GRANT SELECT ON everything TO odd")
+        monkeypatch.setenv("ODD", "a#b[c]%3F")
+        uri = f"postgresql://odd:${{secret:ODD}}@127.0.0.1:{server.port}/shop"
+        wanted = {"transport": {"name": "postgres_input", "config": {"uri": uri, "table": "everything"}}}
+        assert [row[0] for row in self.read(spark_engine, tmp_path, wanted, COLUMNS[:1])] == [1, 2]
+
+        monkeypatch.setenv("ODD", "raw/a#b")
+        with pytest.raises(EngineError, match="names no host that can be told from its user and password") as refusal:
+            self.read(spark_engine, tmp_path, wanted, COLUMNS[:1])
+        assert "raw" not in f"{refusal.value.message}{refusal.value.hint}"
+
     @pytest.mark.parametrize(
         ("config", "words"),
         [

@@ -5,6 +5,7 @@ a JVM; that keeps "nothing new", "already done" and removing cheap.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from reconciler.delta.opening import path_of
 Sessions = Callable[[], SparkSession]
 
 _LOG = "_delta_log"
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?")
 
 
 def local_path(location: str) -> Path | None:
@@ -34,6 +36,13 @@ def spark_location(location: str) -> str:
     if path is not None:
         return f"file://{path}"
     return f"s3a://{location.removeprefix('s3://')}" if location.startswith("s3://") else location
+
+
+def scheme_and_authority(uri: str) -> tuple[str, str]:
+    """The scheme in lower case and the authority (a bucket, a machine) of a URI as Hadoop reads it; empty where it has none.
+    Nothing is refused here: whoever opens it says what is wrong with it."""
+    found = _URI.match(uri)
+    return (found[1].lower(), found[2] or "") if found is not None else ("", "")
 
 
 def delta_reference(location: str) -> str:

@@ -2,7 +2,6 @@
 within a warehouse."""
 
 import re
-from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -12,7 +11,7 @@ from reconciler.delta.warehouse_places import places_of_registries
 from reconciler.engine.protocol import Emission
 from reconciler.engine.sink_places import require_outside_of_warehouses, within
 from reconciler.engine.spark.ingest.storage import storage_options
-from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
+from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, scheme_and_authority, spark_location
 from reconciler.engine.spark.views import isolated
 
 _S3 = "fs.s3a."
@@ -22,10 +21,10 @@ _DENIED = re.compile(r"AccessDenied|AccessControlException|\b403\b")
 def sink_session(sessions: Sessions, config: JsonObject, location: str) -> SparkSession:
     """A session of its own whose file systems have a connector's options. Those of S3 hold for the sink's bucket alone."""
     session = isolated(sessions, {})
-    parts = urlsplit(spark_location(location))
+    scheme, authority = scheme_and_authority(spark_location(location))
     for name, value in storage_options(config, location).items():
-        if name.startswith(_S3) and parts.scheme == "s3a" and not name.endswith(".disable.cache"):
-            session.conf.set(f"{_S3}bucket.{parts.netloc}.{name.removeprefix(_S3)}", value)
+        if name.startswith(_S3) and scheme == "s3a" and not name.endswith(".disable.cache"):
+            session.conf.set(f"{_S3}bucket.{authority}.{name.removeprefix(_S3)}", value)
         else:
             session.conf.set(name, value)
     return session

@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -38,7 +37,15 @@ from reconciler.engine.spark.ingest.delta_columns import HIGHEST_ID, MODE, Colum
 from reconciler.engine.spark.ingest.delta_versions import only_added, table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with
-from reconciler.engine.spark.locations import folder, hadoop_path, literal, local_path, quoted, spark_location
+from reconciler.engine.spark.locations import (
+    folder,
+    hadoop_path,
+    literal,
+    local_path,
+    quoted,
+    scheme_and_authority,
+    spark_location,
+)
 from reconciler.engine.spark.nested import cast_by_name
 from reconciler.engine.spark.writes import DELETES, ORDER
 from reconciler.sql.structures import Leaf, shape_of
@@ -299,8 +306,8 @@ class _Difference:
 
 
 def _store(path: str) -> str:
-    where = urlsplit(path)
-    return f"{where.scheme}://{where.netloc}"
+    scheme, authority = scheme_and_authority(path)
+    return f"{scheme}://{authority}"
 
 
 def _alike(rows: DataFrame, other: DataFrame, target: TableTarget) -> DataFrame:

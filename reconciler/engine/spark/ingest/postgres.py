@@ -9,7 +9,7 @@ every one, and a `timestamp` without zone is what it says, taken as UTC where th
 
 import json
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -19,6 +19,7 @@ from pyspark.sql.types import DecimalType
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.secrets.known_values import without_secrets_within
+from reconciler.connectors.database_addresses import AddressParts, split_address
 from reconciler.engine.protocol import Available, Ingestion
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
@@ -81,8 +82,9 @@ def _loaded(session: SparkSession, options: dict[str, str], config: JsonObject) 
         reason = next((_REASONS[state[:n]] for n in (5, 3, 2) if state[:n] in _REASONS), "it refuses")
         if state.startswith(_UNREACHABLE):
             reason = "it can't be reached"
-        where = urlsplit(str(config["uri"]))
-        place = f"{where.hostname}:{where.port or 5432}{where.path}"
+        where = split_address(str(config["uri"]))
+        host, port = _host(where)
+        place = f"{host}:{port}{where.path}"
         raise EngineError("X749", f"PostgreSQL at {place}: {reason}: {message}") from error
 
 
@@ -100,19 +102,31 @@ def _refusal(error: Exception) -> tuple[str, str] | None:
 
 
 def _address(config: JsonObject) -> str:
-    uri = urlsplit(str(config["uri"]))
-    host = uri.hostname or "localhost"
+    uri = split_address(str(config["uri"]))
+    host, port = _host(uri)
     host = f"[{host}]" if ":" in host else host
     options = dict(parse_qsl(uri.query))
     for setting, name in (("ssl_mode", "sslmode"), ("ssl_ca_location", "sslrootcert")):
         if setting in config:
             options[name] = str(config[setting])
     asked = f"?{urlencode(options, quote_via=quote)}" if options else ""
-    return f"jdbc:postgresql://{host}:{uri.port or 5432}/{uri.path.lstrip('/')}{asked}"
+    return f"jdbc:postgresql://{host}:{port}/{uri.path.lstrip('/')}{asked}"
+
+
+def _host(uri: AddressParts) -> tuple[str, int]:
+    found = uri.host()
+    if found is None:
+        # It quotes nothing: whatever can't be told apart may be the password.
+        raise EngineError(
+            "X749",
+            "transport.config.uri names no host that can be told from its user and password",
+            "within these, write / as %2F, ? as %3F, @ as %40 and % as %25; or give user and password by themselves",
+        )
+    host, port = found
+    return host or "localhost", port or 5432
 
 
 def _login(config: JsonObject) -> dict[str, str]:
-    uri = urlsplit(str(config["uri"]))
-    user = config.get("user") or (unquote(uri.username) if uri.username else None)
-    password = config.get("password") or (unquote(uri.password) if uri.password else None)
+    name, _, word = split_address(str(config["uri"])).login.partition(":")
+    user, password = config.get("user") or unquote(name) or None, config.get("password") or unquote(word) or None
     return {name: str(value) for name, value in (("user", user), ("password", password)) if value is not None}

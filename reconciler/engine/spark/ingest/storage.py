@@ -4,13 +4,11 @@
 an option that would be lost is an error. The options hold for reading the source only, never for the table written to.
 """
 
-from urllib.parse import urlsplit
-
 from pyspark.sql import SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.locations import Sessions, spark_location
+from reconciler.engine.spark.locations import Sessions, scheme_and_authority, spark_location
 
 _S3 = {
     "aws_access_key_id": "fs.s3a.access.key",
@@ -41,7 +39,7 @@ def storage_options(config: JsonObject, location: str) -> dict[str, str]:
             options |= _S3_SWITCHES[name] if str(value).lower() == "true" else {}
         elif name.startswith(_STORES):
             raise EngineError("X716", f"the engine has no use for the option {name}", "give Hadoop's own option: fs.…")
-    scheme = urlsplit(spark_location(location)).scheme
+    scheme, _ = scheme_and_authority(spark_location(location))
     if options and len(scheme) > 1:
         # Hadoop keeps one client for each bucket, whatever options it was made with.
         options[f"fs.{scheme}.impl.disable.cache"] = "true"
