@@ -21,6 +21,7 @@ Outside of git, and before the first commit, nothing can have been merged.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -281,6 +282,20 @@ def _default(repository: Repository, homes: Homes) -> str:
     if found is None:
         raise _unknown("the default branch of origin")
     return found
+
+
+def likely_default_branch(root: Path) -> str | None:
+    """The name of the branch to which changes of a repository are most likely merged: the default branch, and where that
+    can't be told the one that is checked out. None outside of git. Nothing that has to be certain asks this."""
+    found = open_repository(root)
+    if found is None:
+        return None
+    with found as repository:
+        with suppress(ReconcileError):
+            default = _default(repository, Homes())
+            if default != "HEAD":
+                return default.removeprefix(ORIGIN).removeprefix(LOCAL)
+        return repository.checked_out
 
 
 def _project(repository: Repository, folder: str, default: str) -> Project | None:

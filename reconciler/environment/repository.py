@@ -92,6 +92,12 @@ class Repository:
             raise _unreadable("HEAD is neither a commit nor a branch")
         return found
 
+    @cached_property
+    def checked_out(self) -> str | None:
+        """The name of the branch that is checked out, be it without a commit yet; None where none is."""
+        found = self._ask("symbolic-ref", "--quiet", "HEAD", refusals=(1,))
+        return None if found is None else found.removeprefix(LOCAL)
+
     @property
     def has_no_commit(self) -> bool:
         """Whether nothing was ever committed: a branch without commits beside others that have some is not that."""

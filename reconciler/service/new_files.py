@@ -1,6 +1,7 @@
 """What a new repository has in its files: texts, by their paths. `new_repository` says which of them are written where."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,7 +87,7 @@ name: pipelines
 on:
   pull_request:
   push:
-    branches: [main]
+    branches: [{branch}]
 jobs:
   {environment}:
     uses: {repository}/.github/workflows/reconcile.yml@{ref}
@@ -129,14 +130,21 @@ def example(name: str) -> dict[str, str]:
     }
 
 
-def workflow(origin: Origin, environment: str) -> str:
-    """The workflow for one environment."""
+def workflow(origin: Origin, environment: str, branch: str) -> str:
+    """The workflow for one environment, to which what is merged to that branch is applied."""
     return _WORKFLOW.format(
         repository=origin.repository,
         ref=origin.ref,
         word=_word(origin.ref),
         environment=_word(environment),
+        branch=_listed(branch),
     )
+
+
+def _listed(branch: str) -> str:
+    """A branch's name within a list of YAML: signs that GitHub takes for a pattern are meant as they are."""
+    word = re.sub(r"([*?+!\[\]\\])", r"\\\1", branch)
+    return _word(word) if re.fullmatch(r"[\w./-]+", word) else json.dumps(word)
 
 
 def _word(text: str) -> str:

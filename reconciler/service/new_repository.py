@@ -34,6 +34,7 @@ from reconciler.environment.source import (
 from reconciler.service.new_files import IGNORED, PROJECT, Origin, data_folder, example, workflow
 
 IGNORE_FILE: Final = ".gitignore"
+_USUAL_BRANCH: Final = "main"
 SCHEMAS_FOLDER: Final = "schemas"
 WORKFLOW_FILE: Final = ".github/workflows/pipelines.yml"
 PIPELINE_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
@@ -71,7 +72,7 @@ def begin(folder: Path, name: str | None, origin: Origin | None, boundary: Bound
         wanted |= missing
     if origin is not None:
         _require_top_of_git(root)
-        wanted[WORKFLOW_FILE] = workflow(origin, _default_environment(root))
+        wanted[WORKFLOW_FILE] = _workflow_of(root, origin)
     wanted[PROJECT_FILE] = PROJECT
     wanted |= _schemas()
     differing = [path for path, text in wanted.items() if _is_there(root / path) and not _says(root / path, text)]
@@ -163,13 +164,16 @@ def _others(root: Path, folder: str, files: Mapping[str, str]) -> list[str]:
     return [name for name, path in strange if path.name not in names or (name in files and not _says(path, files[name]))]
 
 
-def _default_environment(root: Path) -> str:
+def _workflow_of(root: Path, origin: Origin) -> str:
+    """For the default environment, and the branch that is applied there."""
+    from reconciler.environment.bases import likely_default_branch
     from reconciler.project.manifest.project import read_project
 
     read = read_project(read_optional(root / PROJECT_FILE, root) or PROJECT)
     if read.project is None:
         raise ManifestInvalid(errors_among(read.diagnostics))
-    return read.project.default
+    environment = read.project.environments[read.project.default]
+    return workflow(origin, environment.name, environment.branch or likely_default_branch(root) or _USUAL_BRANCH)
 
 
 def _schemas() -> dict[str, str]:

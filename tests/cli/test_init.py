@@ -152,6 +152,60 @@ def test_the_workflow_comes_later_too(init: Init, shop: Path) -> None:
     assert called["with"]["environment"] == "production"
 
 
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=root, check=True, capture_output=True)
+
+
+def in_git(shop: Path, *branches: str) -> None:
+    """A repository of git with these branches, of which the last one is checked out."""
+    shop.mkdir()
+    git(shop, "init", "-q", "-b", branches[0])
+    git(shop, "commit", "-q", "--allow-empty", "-m", "first")
+    for name in branches[1:]:
+        git(shop, "checkout", "-q", "-b", name)
+
+
+def applied_branches(init: Init, shop: Path) -> object:
+    init("shop", "--github", "acme/reconciler")
+    return yaml.safe_load((shop / ".github/workflows/pipelines.yml").read_text().replace("on:", "when:"))["when"]["push"]
+
+
+@pytest.mark.parametrize("branch", ["main", "master", "trunk", "release/1.0", "1.0", "null", "a,b", "on", "!x"])
+def test_the_workflow_names_the_branch_of_the_repository(branch: str, init: Init, shop: Path) -> None:
+    in_git(shop, branch)
+    assert applied_branches(init, shop) == {"branches": [branch.replace("!", r"\!")]}
+    assert init("shop", "--github", "acme/reconciler") == "nothing to write: everything is there\n"
+
+
+def test_before_the_first_commit_it_is_the_branch_that_will_have_it(init: Init, shop: Path) -> None:
+    shop.mkdir()
+    git(shop, "init", "-q", "-b", "trunk")
+    assert applied_branches(init, shop) == {"branches": ["trunk"]}
+
+
+def test_outside_of_git_it_is_the_usual_one(init: Init, shop: Path) -> None:
+    assert applied_branches(init, shop) == {"branches": ["main"]}
+
+
+def test_a_branch_on_which_the_workflow_is_begun_is_not_that_one(init: Init, shop: Path) -> None:
+    in_git(shop, "master", "begin-reconcile")
+    assert applied_branches(init, shop) == {"branches": ["master"]}
+
+
+def test_origin_says_which_its_default_branch_is(init: Init, shop: Path, tmp_path: Path) -> None:
+    in_git(tmp_path / "origin", "develop")
+    git(tmp_path / "origin", "branch", "main")
+    git(tmp_path, "clone", "-q", str(tmp_path / "origin"), "shop")
+    git(shop, "checkout", "-q", "-b", "begin-reconcile")
+    assert applied_branches(init, shop) == {"branches": ["develop"]}
+
+
+def test_an_environment_s_own_branch_is_the_one_that_is_applied(init: Init, shop: Path) -> None:
+    in_git(shop, "main")
+    (shop / "reconcile.yaml").write_text("environments: {production: {warehouse: w, branch: live}}\n")
+    assert applied_branches(init, shop) == {"branches": ["live"]}
+
+
 @pytest.mark.parametrize("ref", ["v0.1.0", "1.0", "0123456789", "feature/on"])
 def test_the_workflow_calls_ours_as_it_is_to_be_called(ref: str, init: Init, shop: Path) -> None:
     init("shop", "--github", f"acme/reconciler@{ref}")
