@@ -173,7 +173,7 @@ class TestPostgres:
 
         monkeypatch.setenv("ODD", "raw/a#b")
         with pytest.raises(EngineError, match="names no host that can be told from its user and password") as refusal:
-            self.read(spark_engine, tmp_path, wanted, COLUMNS[:1])
+            self.read(spark_engine, tmp_path, wanted, COLUMNS[:1], 2)
         assert "raw" not in f"{refusal.value.message}{refusal.value.hint}"
 
     @pytest.mark.parametrize(
