@@ -53,6 +53,7 @@ from reconciler.materialize.following import register_reader
 from reconciler.materialize.registry_backups import require_newest_registry
 from reconciler.materialize.taking_back import take_back
 from reconciler.plan.model import Outcome, Plan
+from reconciler.plan.operations.step import Step
 from reconciler.plan.words import summarise
 from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
@@ -83,12 +84,14 @@ _HANDOVER_WAIT_SECONDS = 1800.0
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
     """What an apply did. `finished` says that it finished what an earlier one had left; `plan` is None when nothing but
-    that was to do."""
+    that was to do. `steps` tells all that was done, `carried_out` are the steps of the plan, with those that the apply
+    brought along."""
 
     pipeline: str
     plan: Plan | None
     finished: bool
     steps: tuple[str, ...]
+    carried_out: tuple[Step, ...] = ()
 
     @property
     def did_nothing(self) -> bool:
@@ -190,8 +193,10 @@ def _apply_under_lease(
     except ReconcileError:
         take_back(target, work, session.engine)
         raise
+    journal = stored.value.journal
+    carried_out = tuple(entry.step for entry in journal.entries) if journal is not None else ()
     steps = carry_out(target, work, session, beside)
-    return ApplyResult(pipeline, plan, finished=bool(finished), steps=(*finished, *steps))
+    return ApplyResult(pipeline, plan, bool(finished), (*finished, *steps), carried_out)
 
 
 def _finish_open_work(target: Target, pipeline: str, session: Session, beside: Prebuilding) -> tuple[str, ...]:
@@ -266,7 +271,7 @@ def _open_journal(target: Target, judged: _Judged, session: Session, promotes: s
         by=who_is_at_work(target.root) or (getpass.getuser() if plan.rollback or promotes else ""),
         commit=judged.commit,
         opened_at=this_moment(),
-        summary=_summary(plan, promotes),
+        summary=_summary(plan, pinned.steps, promotes),
         follows=plan.digest if not plan.is_empty or plan.follows is None else plan.follows,
         serial=(stored.token + 1) if stored else 0,
         resumes=tuple(item.connector for item in plan.connectors if item.outcome is Outcome.RESUMES),
@@ -289,7 +294,8 @@ def _open_journal(target: Target, judged: _Judged, session: Session, promotes: s
     return written
 
 
-def _summary(plan: Plan, promotes: str) -> str:
+def _summary(plan: Plan, steps: tuple[Step, ...], promotes: str) -> str:
+    words = summarise(plan, steps)
     if plan.rollback:
-        return f"{ROLLBACK}{plan.rollback} ({summarise(plan)})"
-    return f"promote: {promotes} ({summarise(plan)})" if promotes else summarise(plan)
+        return f"{ROLLBACK}{plan.rollback} ({words})"
+    return f"promote: {promotes} ({words})" if promotes else words

@@ -87,4 +87,4 @@ def _describe(result: ApplyResult) -> str:
         return "nothing to do"
     if result.plan is None or result.plan.changes_nothing:
         return "finished an earlier apply"
-    return f"applied: {summarise(result.plan)}"
+    return f"applied: {summarise(result.plan, result.carried_out)}"

@@ -1,5 +1,6 @@
 """A plan in words that every form shares: the summary, the steps, the need for approval."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
@@ -30,11 +31,14 @@ from reconciler.plan.policy import describe_judgement
 SYMBOLS = {Action.ADDED: "+", Action.MODIFIED: "~", Action.REMOVED: "-"}
 
 
-def summarise(plan: Plan) -> str:
-    """`2 to bootstrap, 1 to add, 2 to modify, 0 to remove`, or `no changes`."""
+def summarise(plan: Plan, carried_out: Sequence[Step] = ()) -> str:
+    """`2 to bootstrap, 1 to add, 2 to modify, 0 to remove`, or `no changes`. `carried_out` are the steps of an apply of the
+    plan: it may bring views along (`steps.with_followers`), which are counted, and told apart."""
     if plan.is_empty:
         return "no changes"
-    bootstrapped = sum(isinstance(step, BootstrapView) for step in plan.steps)
+    planned, in_all = (sum(isinstance(step, BootstrapView) for step in steps) for steps in (plan.steps, carried_out))
+    more = max(in_all - planned, 0)
+    bootstrapped = f"{planned + more} to bootstrap{f' ({more} since another pipeline moved on)' if more else ''}"
     counts = dict.fromkeys(Action, 0)
     diff = plan.diff
     for changes in (diff.relations, diff.connectors, diff.functions):
@@ -43,7 +47,7 @@ def summarise(plan: Plan) -> str:
     loosened = len(diff.loosened)
     safeguards = f", {loosened} safeguard{'' if loosened == 1 else 's'} to loosen" if loosened else ""
     return (
-        f"{bootstrapped} to bootstrap, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
+        f"{bootstrapped}, {counts[Action.ADDED]} to add, {counts[Action.MODIFIED]} to modify, "
         f"{counts[Action.REMOVED]} to remove{safeguards}"
     )
 

@@ -194,6 +194,17 @@ def test_what_moved_on_there_is_read_by_what_is_promoted(pair: Pair, said: Said)
     assert {name: pair.rows(name) for name in after} == after
 
 
+def test_what_an_apply_brings_along_is_counted(pair: Pair, said: Said) -> None:
+    pair.write("grades", LESS)
+    assert "1 to bootstrap, 0 to add, 1 to modify" in said("plan", "grades")
+    pair.sell((2, "Bob", 50))
+    told = said("apply", "grades")
+    counted = "2 to bootstrap (1 since another pipeline moved on), 0 to add, 1 to modify, 0 to remove"
+    assert f"grades: applied: {counted}" in told.splitlines()
+    assert told.count("] bootstrap ") == 2
+    assert counted in said("history", "grades")
+
+
 def test_a_run_that_followed_meanwhile_loses_nothing(pair: Pair, said: Said) -> None:
     pair.write("grades", LESS)
     said("apply", "grades", "--no-promote")
