@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.clean_up import clean_up
-from reconciler.delta.opening import first_line, is_local, local_path, open_table
+from reconciler.delta.opening import first_line, is_local, local_path, open_table, store_hint
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ class DocumentTable:
                 # A writer's clean-up may take the file of a version that was replaced while we looked: look again.
                 if attempt < 3:
                     continue
-                raise RegistryError("G602", f"the document at {self.location} can't be read: {first_line(error)}") from error
+                message = f"the document at {self.location} can't be read: {first_line(error)}"
+                raise RegistryError("G602", message, store_hint(self.location, error)) from error
             version = table.version()
             self.seen.keep(self.location, version, text, table)
             return Document(version, value)

@@ -94,7 +94,21 @@ def open_table(location: str, version: int | None = None) -> "DeltaTable | None"
         # mean that the truth is unknown.
         if is_local(location) and not _holds_commit(location):
             return None
-        raise RegistryError("G602", f"the Delta table at {location} can't be read: {first_line(error)}") from error
+        message = f"the Delta table at {location} can't be read: {first_line(error)}"
+        raise RegistryError("G602", message, store_hint(location, error)) from error
+
+
+def store_hint(location: str, error: BaseException) -> str | None:
+    """What to do where a store did not answer as it should, by which nothing is known to be damaged; None for anything
+    else. deltalake raises OSError for what a store or the way to it refuses."""
+    if is_local(location) or not isinstance(error, OSError) or isinstance(error, FileNotFoundError):
+        return None
+    store = "/".join(location.split("/")[:3])
+    named = " (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, …)" if is_on_s3(location) else ""
+    return (
+        f"nothing is known to be damaged: make sure that {store} exists and can be reached from here, and that the "
+        f"credentials in the environment{named} may list and read it"
+    )
 
 
 def first_line(error: BaseException) -> str:

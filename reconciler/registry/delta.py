@@ -29,7 +29,7 @@ from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.connectors.registry_folder import REGISTRY_FOLDER
 from reconciler.delta.documents import Document, DocumentTable, SeenDocuments
 from reconciler.delta.histories import HistoryTable
-from reconciler.delta.opening import first_line, join_location
+from reconciler.delta.opening import first_line, join_location, store_hint
 from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
@@ -193,7 +193,9 @@ class DeltaRegistry:
                 raise
             except Exception as error:
                 # Data files that are gone or garbled: deltalake raises several unrelated classes for them.
-                raise RegistryError("G602", f"{known} are damaged: {first_line(error)}") from error
+                hint = store_hint(table.location, error)
+                state = "are damaged" if hint is None else "can't be read"
+                raise RegistryError("G602", f"{known} {state}: {first_line(error)}", hint) from error
             if not rows:
                 raise RegistryError("G601", f"the registry lacks {known}")
             # Texts as stored are canonical: nothing need be written anew to tell that all of them are as they were.

@@ -9,6 +9,7 @@ from reconciler.delta.removal import remove_folder, table_identity
 from reconciler.delta.standing import Recorded, faults_of
 from reconciler.delta.tables import create_table
 from reconciler.engine.stored import ColumnType, Transaction
+from reconciler.registry.delta import DeltaRegistry
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
@@ -54,3 +55,27 @@ def test_an_apply_and_a_run_tell_and_a_plan_asks_the_store_nothing(bucket: Bucke
         with pytest.raises(RegistryError, match=r"there is no table at .*/shop/a") as refusal:
             what(opened(tmp_path))
         assert refusal.value.code == "G610"
+
+
+@pytest.mark.parametrize("how", ["no such bucket", "nobody there"])
+def test_the_hint_of_a_store_that_does_not_answer_names_the_store(
+    how: str, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = bucket.name
+    if how == "no such bucket":
+        name = "no-such-bucket-here"
+    else:
+        for variable in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+            monkeypatch.setenv(variable, "http://127.0.0.1:1")
+    with pytest.raises(RegistryError) as refusal:
+        DeltaRegistry(f"s3://{name}/warehouse").head("shop")
+    assert refusal.value.code == "G602"
+    assert f"make sure that s3://{name} exists and can be reached from here" in (refusal.value.hint or "")
+    assert "backup" not in (refusal.value.hint or "")
+
+
+def test_the_hint_of_a_registry_that_is_damaged_there_is_a_backup(bucket: Bucket) -> None:
+    bucket.put("warehouse/_registry/shop/head/_delta_log/00000000000000000000.json", "{garbage")
+    with pytest.raises(RegistryError, match="can't be read") as refusal:
+        DeltaRegistry(f"s3://{bucket.name}/warehouse").head("shop")
+    assert "from a backup" in (refusal.value.hint or "")
