@@ -242,3 +242,13 @@ def test_blanks_around_a_spark_setting_do_not_reach_spark(value: str) -> None:
     assert read.diagnostics == ()
     assert read.project is not None
     assert read.project.environments["dev"].spark == {"spark.sql.x": "Europe/Rome"}
+
+
+@pytest.mark.parametrize("name", [r"ansi.enabled ", r"ansi.enabled\t", r"ansi.enabled\n", r"ansi enabled", r" ansi.enabled"])
+def test_a_name_of_a_spark_setting_has_no_blanks(name: str) -> None:
+    """Spark would know it by no name with a blank, and what it decides would not count as known."""
+    head = "apiVersion: reconciler/v1\nkind: Pipeline\nmetadata: {name: shop}\n"
+    read = _read(f'{head}spec: {{runtime: {{spark: {{"spark.sql.{name}": "false"}}}}}}\n')
+    project = read_project(f'environments: {{dev: {{warehouse: wh, spark: {{"spark.sql.{name}": "false"}}}}}}\n')
+    for found in (read, project):
+        assert [one.code for one in found.diagnostics] == ["M114"]
