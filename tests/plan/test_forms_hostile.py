@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -141,9 +142,27 @@ def test_markdown_of_any_plan(found: Plan, limit: int) -> None:
     assert problems_of(text, headings=1) == []
 
 
-@settings(max_examples=8, phases=PHASES, deadline=None)
-@given(st.lists(plans(), min_size=1, max_size=4), st.sampled_from([6_000, 30_000, 64_000]), st.sampled_from([1, 40]))
+COMMENTS = (
+    st.lists(plans(), min_size=1, max_size=4),
+    st.sampled_from([6_000, 30_000, 64_000]),
+    st.sampled_from([1, 40]),
+)
+
+
+@settings(max_examples=5, phases=PHASES, deadline=None)
+@given(*COMMENTS)
 def test_markdown_of_any_plans_in_one_comment(found: list[Plan], limit: int, times: int) -> None:
+    is_one_comment(found, limit, times)
+
+
+@pytest.mark.slow
+@settings(max_examples=80, phases=PHASES, deadline=None)
+@given(*COMMENTS)
+def test_markdown_of_many_more_plans_in_one_comment(found: list[Plan], limit: int, times: int) -> None:
+    is_one_comment(found, limit, times)
+
+
+def is_one_comment(found: list[Plan], limit: int, times: int) -> None:
     every = found * times
     text = render_comment(every, limit)
     assert len(text.encode()) <= limit
