@@ -74,7 +74,7 @@ def test_an_idle_run_starts_no_job_and_writes_nothing(tmp_path: Path, spark_engi
     engine, stopping = Looking(spark_engine), threading.Event()
     running = Session(engine, tell=lambda message: None)  # type: ignore[arg-type]
     thread = threading.Thread(
-        target=lambda: run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.02, stop=stopping.is_set))
+        target=lambda: run_pipeline(target, "shop", running, Pace(once=False, interval_seconds=0.1, stop=stopping.is_set))
     )
     thread.start()
     try:

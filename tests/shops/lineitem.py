@@ -122,11 +122,14 @@ def connector(root: Path, name: str) -> ConnectorStatus:
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for something; fail when it does not come."""
+    """Wait for something; fail when it does not come. Looking takes a quarter of the time at most: the rest is for who is
+    waited for."""
     until = time.monotonic() + seconds
+    looked = time.monotonic()
     while not true():
         assert time.monotonic() < until, "it did not come"
-        time.sleep(0.05)
+        time.sleep(max(0.05, min(1.0, 3 * (time.monotonic() - looked))))
+        looked = time.monotonic()
 
 
 @contextmanager
