@@ -11,7 +11,6 @@ import re
 import resource
 import shlex
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -66,8 +65,6 @@ class Lake:
         """Wait for something that the run does, as long as there is a run."""
 
         def comes() -> bool:
-            # Looking too often would hold up the run that is waited for.
-            time.sleep(0.15)
             assert self.thread.is_alive(), "the run ended"
             return holds()
 
@@ -360,8 +357,11 @@ def test_a_followed_table_whose_files_were_vacuumed_goes_on_from_where_its_user_
     assert ("connector put at a position", "followed.input", "") in lake.happened()
 
 
+# In every run tests/engine/test_kafka_refusals.py shows that they are told on real Kafka, with this hint, and
+# tests/run/test_run_failures.py what becomes of a connector that fails.
+@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.parametrize("to", ["as printed", pytest.param("earliest", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("to", ["as printed", "earliest"])
 def test_records_that_expired_are_never_skipped_in_silence(to: str, lake: Lake) -> None:
     topic, known = lake.topics["expired"], lake.ids("expired")
     first = lake.broker.end_offsets(topic)[0]

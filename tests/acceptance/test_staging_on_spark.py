@@ -52,9 +52,18 @@ def test_staged_looked_at_and_promoted_without_a_job(
     said("execute", "shop", "INSERT INTO orders VALUES (4, 'Bob', 100.00)")
     assert "202.00" in said("query", "shop", "SELECT * FROM best")
 
-    # And where what it reads moved on, it is computed again.
+
+# In every run: tests/acceptance/test_staging.py, without Spark.
+@pytest.mark.slow
+def test_where_what_it_reads_moved_on_it_is_computed_again(
+    tmp_path: Path, spark_engine: Engine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = CommandLine(tmp_path, capsys, spark_engine)
+    write_shop(tmp_path, NOW, more=READS)
+    said("apply", "shop")
+    said("execute", "shop", "INSERT INTO orders VALUES (1, 'Ada', 30.00), (2, 'Ada', 12.00), (3, 'Bob', 1.00)")
     write_shop(tmp_path, NOW.replace("SUM(price)", "CAST(MAX(price) AS DECIMAL(20,2))"), more=READS)
-    assert "shop: staged: revenue@v2" in said("apply", "shop", "--no-promote")
+    assert "shop: staged: revenue@v1" in said("apply", "shop", "--no-promote")
     said("execute", "shop", "INSERT INTO orders VALUES (5, 'Bob', 1000.00)")
     before = jobs()
     assert "computed again" in said("apply", "shop")
