@@ -79,9 +79,9 @@ def test_undisturbed_it_gives_the_expected_rows(undisturbed: dict[str, Any]) -> 
     assert len(found["added"]) == 3
 
 
-# In every run after the effects that Spark has most to do with, where a repeat has most to tell. The other places are in the
-# slow suite, and without Spark in tests/run and tests/apply.
-@pytest.mark.parametrize("boundary", mostly_slow(APPLY_BOUNDARIES, "bootstrap_view:effected", "publish_view:effected"))
+# In every run after the effect that Spark has most to do with, where a repeat has most to tell. The other places are in the
+# slow suite, and without Spark in tests/run, tests/apply and tests/materialize.
+@pytest.mark.parametrize("boundary", mostly_slow(APPLY_BOUNDARIES, "bootstrap_view:effected"))
 def test_an_apply_killed_there_and_applied_again_ends_the_same(
     boundary: str, baseline: Path, undisturbed: dict[str, Any], tmp_path: Path, spark_engine: Engine
 ) -> None:

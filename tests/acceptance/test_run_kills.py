@@ -2,7 +2,7 @@
 itself: what is there then is what an undisturbed run leaves.
 
 Fifty kills in the slow suite; one in every run of the tests stands in `test_run_crashes_on_spark`, with what starts alike:
-there the undisturbed run and the one that goes on are those of the tests' own process.
+there the run that goes on is that of the tests' own process.
 The moments are fractions, from a seed, of the time that an undisturbed run works; they count from its first effect, because
 most of a short process is the start of its JVM. A run that ends before its moment is checked; then another copy is run until
 all kills have landed.

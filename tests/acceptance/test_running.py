@@ -104,6 +104,8 @@ def write_lines(root: Path, name: str, rows: list[dict[str, object]]) -> None:
     (root / "source/live" / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+# In every run: on Spark with Kafka test_history_then_live.py, with files and without Spark tests/run/test_running.py.
+@pytest.mark.slow
 def test_history_first_then_live_and_nothing_is_read_twice(files: Path, spark_engine: Engine) -> None:
     pipeline = open_shop(files, spark_engine)
     first = pipeline.run_once()
