@@ -1,10 +1,12 @@
-"""What tests of engines share: the engine on Spark, and its tables as somebody else sees them; what reads a topic."""
+"""What tests of engines share: the engine on Spark, and its tables as somebody else sees them; views to send; what reads a
+topic."""
 
 from pathlib import Path
 
 import pytest
 
 from reconciler.engine.protocol import Engine
+from tests.engine.emissions import Sink, Versions, Views
 from tests.engine.engines import DeltaStorage
 from tests.engine.kafka_reading import Connector, three_partitions
 from tests.kafka.broker import Broker
@@ -18,6 +20,21 @@ def storage() -> DeltaStorage:
 @pytest.fixture
 def engine(spark_engine: Engine) -> Engine:
     return spark_engine
+
+
+@pytest.fixture(scope="session")
+def views(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Views:
+    return Views(spark_engine, tmp_path_factory.mktemp("views"))
+
+
+@pytest.fixture
+def versions(views: Views, tmp_path: Path) -> Versions:
+    return Versions(views, tmp_path)
+
+
+@pytest.fixture(params=["disk", "store"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> Sink:
+    return Sink(tmp_path / "out", mounted=request.param == "store")
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 import json
 import socket
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import Emission, Engine
-from tests.engine.test_emit import Versions
+from reconciler.engine.protocol import Emission
+from tests.engine.emissions import Versions
 
 if TYPE_CHECKING:
     from tests.kafka.broker import Broker
@@ -19,11 +18,6 @@ pytestmark = pytest.mark.spark
 
 BEFORE = "SELECT id, if(id = 0, NULL, 'n') AS name FROM range(2)"
 AFTER = "SELECT id, if(id = 0, 'new', 'n') AS name FROM range(3)"
-
-
-@pytest.fixture
-def versions(spark_engine: Engine, tmp_path: Path) -> Versions:
-    return Versions(spark_engine, tmp_path)
 
 
 def to_topic(made: Emission, broker: str, topic: str, format_: dict[str, Any] | None = None, **config: Any) -> Emission:

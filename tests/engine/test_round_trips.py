@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.protocol import ColumnType, DeadLetters, Engine, TableTarget
+from reconciler.engine.protocol import ColumnType, DeadLetters, TableTarget
 from tests.engine.asking import ingest_files
+from tests.engine.emissions import Versions, Views
 from tests.engine.engines import DeltaStorage
-from tests.engine.test_emit import Versions
 
 pytestmark = pytest.mark.spark
 
@@ -102,9 +102,9 @@ NESTED_ROWS = rows((*TEXTS, *BREAKS, "\0"), nested=True)
 class Trip:
     """A view's rows, written and read back."""
 
-    def __init__(self, engine: Engine, folder: Path) -> None:
-        self.engine, self.folder, self.storage = engine, folder, DeltaStorage()
-        self.versions = Versions(engine, folder)
+    def __init__(self, views: Views, folder: Path) -> None:
+        self.engine, self.folder, self.storage = views.engine, folder, DeltaStorage()
+        self.versions = Versions(views, folder)
 
     def there_and_back(self, query: str, columns: tuple[ColumnType, ...], form: str, **config: Any) -> list[str]:
         """The rows that come back, as texts that tell all values apart."""
@@ -127,20 +127,20 @@ class Trip:
 
 
 @pytest.fixture(scope="module")
-def flat(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def flat(views: Views, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What Parquet brings back of flat rows."""
-    return Trip(spark_engine, tmp_path_factory.mktemp("flat")).there_and_back(FLAT_ROWS, FLAT, "parquet")
+    return Trip(views, tmp_path_factory.mktemp("flat")).there_and_back(FLAT_ROWS, FLAT, "parquet")
 
 
 @pytest.fixture(scope="module")
-def nested(spark_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def nested(views: Views, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What Parquet brings back of nested rows."""
-    return Trip(spark_engine, tmp_path_factory.mktemp("nested")).there_and_back(NESTED_ROWS, NESTED, "parquet")
+    return Trip(views, tmp_path_factory.mktemp("nested")).there_and_back(NESTED_ROWS, NESTED, "parquet")
 
 
 @pytest.fixture
-def trip(engine: Engine, tmp_path: Path) -> Trip:
-    return Trip(engine, tmp_path)
+def trip(views: Views, tmp_path: Path) -> Trip:
+    return Trip(views, tmp_path)
 
 
 @pytest.mark.parametrize(
