@@ -251,4 +251,4 @@ def test_a_name_of_a_spark_setting_has_no_blanks(name: str) -> None:
     read = _read(f'{head}spec: {{runtime: {{spark: {{"spark.sql.{name}": "false"}}}}}}\n')
     project = read_project(f'environments: {{dev: {{warehouse: wh, spark: {{"spark.sql.{name}": "false"}}}}}}\n')
     for found in (read, project):
-        assert [one.code for one in found.diagnostics] == ["M114"]
+        assert "M114" in [one.code for one in found.diagnostics]
