@@ -16,10 +16,10 @@ from typing import Final
 
 from reconciler.base.errors import ReconcileError
 from reconciler.base.printing import printable
+from reconciler.environment.authors import authors_since
 from reconciler.environment.bases import is_at_home
 from reconciler.environment.commits import (
     NOT_COMMITTED,
-    authors_since,
     checked_out,
     has_pipeline_at,
     is_before_checked_out,

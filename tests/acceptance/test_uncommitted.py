@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.environment.commits import authors_since, commit_of
+from reconciler.environment.authors import authors_since
+from reconciler.environment.commits import commit_of
 from reconciler.environment.source import files_of
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import write_shop
