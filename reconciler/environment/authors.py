@@ -1,13 +1,19 @@
 """Who wrote what a pipeline's files say: authors and co-authors of commits, as git has them.
 
-Who made a file that was moved to where it counts is one of them: by moving it, nobody writes it anew.
+Whoever moves or copies a file has not written it. So who wrote a file counts as well, wherever it stood before
+
+- its text is put to a place that counts: to a new file (git follows these), or over a file that is there, in an ordinary
+  commit or in a merge;
+- a commit removes it and changes a file there that has some of its lines then: it was moved and edited.
+
+A file whose lines are copied while it stays says nothing of who wrote them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from reconciler.environment.commits import NOT_COMMITTED
-from reconciler.environment.repository import Repository, open_repository
+from reconciler.environment.repository import PLAIN_FILES, Entry, Repository, open_repository
 
 
 def authors_since(
@@ -31,18 +37,38 @@ def authors_since(
             return None
         last = (("-n", "1", "HEAD"),) if of_the_last else ()
         for revisions in ((f"{since}..HEAD",) if since else ("HEAD",)), *last:
-            told = [repository.log(_AUTHORS, *more, *revisions, "--", *places) for more in _WALKS]
-            for file in _added(repository, revisions, places):
-                told.append(repository.log(_AUTHORS, "--follow", *revisions, "--", file))
-            found = [one for one in told if one is not None]
-            if len(found) < len(told):
+            told = _told(repository, revisions, places, set())
+            if told is None:
                 return None
-            lines = [line.partition("\0") for one in found for line in one.split("\n") if line]
+            lines = [line.partition("\0") for line in told]
             if any(written in repository.cut_commits for written, _, _ in lines):
                 return None
             if lines:
                 return frozenset(name for _, _, line in lines for name in _names(line) if name)
         return None if repository.cut_commits and of_the_last else frozenset()
+
+
+def _told(
+    repository: Repository, revisions: tuple[str, ...], places: Sequence[str], seen: set[tuple[str, str]]
+) -> list[str] | None:
+    """A line as `_AUTHORS` has it for each commit that wrote what stands at these places (none: anywhere); None where git
+    does not know the commits. `seen` are files (commit, path) that are asked about already."""
+    said = [repository.log(_AUTHORS, *walk, *revisions, "--", *places) for walk in _WALKS]
+    for file in _added(repository, revisions, places):
+        said.append(repository.log(_AUTHORS, "--follow", *revisions, "--", file))
+    lines = []
+    for one in said:
+        if one is None:
+            return None
+        lines += [line for line in one.split("\n") if line]
+    for commit, path in _brought(repository, revisions, places):
+        if (commit, path) not in seen:
+            seen.add((commit, path))
+            more = _told(repository, (commit,), [path], seen)
+            if more is None:
+                return None
+            lines += more
+    return lines
 
 
 def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> list[str]:
@@ -51,6 +77,48 @@ def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[
         return []
     said = repository.log("--format=", "--name-only", "-z", "--no-renames", "--diff-filter=A", *revisions, "--", *places)
     return sorted({name for name in (said or "").split("\0") if name})
+
+
+def _brought(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files elsewhere, each by a commit that has it, whose text commits put at these places: see the module."""
+    if not places:
+        return
+    for commit in (repository.log("--format=%H", "--full-history", *revisions, "--", *places) or "").split():
+        for parent in repository.parents(commit):
+            put: list[Entry] = []
+            removed: list[tuple[str, Entry]] = []
+            for path, before, after in repository.differences(parent, commit):
+                if _is_below(path, places):
+                    if after is not None and after.mode in PLAIN_FILES:
+                        put.append(after)
+                elif after is None and before is not None:
+                    removed.append((path, before))
+            if put:
+                ids = {entry.id for entry in put}
+                copied = (path for path, entry in repository.entries_below(parent, "") if entry.id in ids)
+                moved = _with_lines_of(repository, put, removed)
+                yield from ((parent, path) for path in (*copied, *moved) if not _is_below(path, places))
+
+
+def _is_below(path: str, places: Sequence[str]) -> bool:
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def _with_lines_of(repository: Repository, put: Sequence[Entry], removed: Sequence[tuple[str, Entry]]) -> list[str]:
+    """Those of the removed files that have a line of what was put somewhere. Not of its new lines alone: a draft over a
+    program may only lack some."""
+    if not removed:
+        return []
+    lines = set[bytes]().union(*(_lines(repository, entry) for entry in put))
+    return [path for path, entry in removed if not lines.isdisjoint(_lines(repository, entry))]
+
+
+def _lines(repository: Repository, entry: Entry) -> set[bytes]:
+    """The lines of a file that say something."""
+    if entry.mode not in PLAIN_FILES:
+        return set()
+    lines: Collection[bytes] = (repository.content(entry) or b"").splitlines()
+    return {line.strip() for line in lines if any(map(str.isalnum, line.decode("utf-8", "replace")))}
 
 
 _WALKS = ((), ("--full-history", "--no-merges"))

@@ -174,9 +174,9 @@ class Repository:
         return self._ask("log", *arguments, refusals=(128,))
 
     def entry(self, commit: str, path: str) -> Entry | None:
-        """What a commit has at a path; None when there is nothing."""
+        """What a commit has at a path (empty: its whole tree); None when there is nothing."""
         found = Entry(_FOLDER, self._tree_of(commit))
-        for part in path.split("/"):
+        for part in filter(None, path.split("/")):
             if found.mode != _FOLDER:
                 return None
             known = self._tree(found.id).get(part)
@@ -198,6 +198,36 @@ class Repository:
             return
         for name, below in self._tree(entry.id).items():
             yield from self._walk(below, f"{path}/{name}" if path else name)
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """The commits that a commit comes from; none for a first one, and for one behind which a copy is cut off."""
+        if commit in self.cut_commits:
+            return ()
+        header = (self._read(commit, b"commit") or b"").partition(b"\n\n")[0]
+        return tuple(line[7:].decode("ascii") for line in header.split(b"\n") if line.startswith(b"parent "))
+
+    def differences(self, earlier: str, later: str) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+        """The paths below which two commits have another thing, with what each has there; None for nothing."""
+        before, after = (Entry(_FOLDER, self._tree_of(commit)) for commit in (earlier, later))
+        return self._differences(before, after, "")
+
+    def _differences(
+        self, before: Entry | None, after: Entry | None, path: str
+    ) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+        if before == after:
+            return
+        folders = [one is not None and one.mode == _FOLDER for one in (before, after)]
+        if not any(folders):
+            yield path, before, after
+            return
+        trees = [self._tree(one.id) if one is not None and one.mode == _FOLDER else {} for one in (before, after)]
+        # A file in whose place a folder stands, or the other way round.
+        plain = [None if is_folder else one for one, is_folder in zip((before, after), folders, strict=True)]
+        if any(plain):
+            yield path, plain[0], plain[1]
+        for name in sorted({*trees[0], *trees[1]}):
+            below = f"{path}/{name}" if path else name
+            yield from self._differences(trees[0].get(name), trees[1].get(name), below)
 
     def content(self, entry: Entry) -> bytes | None:
         """The bytes of a file; None for one that is too large to say anything."""
