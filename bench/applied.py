@@ -2,10 +2,11 @@
 
     python -m bench.applied REPOSITORY VIEWS
 
-What `reconcile plan` reads is all there: the stored definitions, and a head with the applied snapshot and every relation
-published. The tables themselves are not: a plan looks for them only where it would add a relation.
+What `reconcile plan` reads is all there: the stored definitions, a head with the applied snapshot and every relation
+published, and of each table the two commits by which a plan knows that it stands.
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -44,7 +45,10 @@ def write_applied(root: Path, types: dict[str, dict[str, str]]) -> None:
         reconciler=__version__,
         follows=plan_digest,
     )
-    published = Published(step=0, at=_AT, relations=_placements(desired.program, types))
+    placements = _placements(desired.program, types)
+    for placement in placements.values():
+        _write_log(Path(target.warehouse) / placement.location, str(placement.id))
+    published = Published(step=0, at=_AT, relations=placements)
     target.registry.replace_head(None, Head(PIPELINE, applied=applied, published=published), "first")
 
 
@@ -55,9 +59,17 @@ def _placements(program: Program, types: dict[str, dict[str, str]]) -> dict[str,
             version=1,
             rows=_ROWS,
             columns=tuple(ColumnType(name, type_) for name, type_ in types[key].items()),
+            id=key,
         )
         for key in sorted({*program.tables, *program.views})
     }
+
+
+def _write_log(table: Path, identity: str) -> None:
+    log = table / "_delta_log"
+    log.mkdir(parents=True)
+    for version, action in enumerate(({"metaData": {"id": identity}}, {"commitInfo": {}})):
+        (log / f"{version:020d}.json").write_text(json.dumps(action) + "\n")
 
 
 if __name__ == "__main__":
