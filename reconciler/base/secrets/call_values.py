@@ -21,7 +21,7 @@ _FIRST_ALONE: Final = _words(
     " sha2 lpad rpad element_at try_element_at cast try_cast from_utc_timestamp to_utc_timestamp str_to_map"
     " translate"
 )
-_ALL_BUT_THE_FIRST: Final = _words("get getenv pop if iff date_trunc nvl2 getattr format_string printf nth_value")
+_ALL_BUT_THE_FIRST: Final = _words("get getenv pop if iff date_trunc nvl2 getattr format_string printf")
 _NONE: Final = _words(
     "getpass input col column open compile get_secret get_secret_value secret variant_get try_variant_get date_part extract"
     " exists starts_with startswith endswith contains array_contains match search fullmatch"
@@ -38,6 +38,12 @@ def may_be_value(function: str, argument: int) -> bool:
     if argument == 0:
         return function not in _ALL_BUT_THE_FIRST
     return function not in _FIRST_ALONE
+
+
+def may_hold_values(function: str) -> bool:
+    """Whether what stands in a call within an argument of a function may be a part of its value: also within an argument
+    that says which or how, of which only what it says itself is none (`get(array('x'), 0)`)."""
+    return function not in _NONE
 
 
 def takes_values(method: str) -> bool:

@@ -79,7 +79,7 @@ _USER_SAID: Final = re.compile(
     r"(?:(?<![A-Za-z0-9+.-])(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30}:))?//(?P<user>[^/@\s:?#<>]{0,300})(?P<rest>:[^<>\n]{0,300})?@"
 )
 _NAMED: Final = re.compile(
-    r"(?<![A-Za-z0-9._%-])(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)(?:(?<=[\"'`])\s{0,5}\])?\Z"
+    r"(?:(?<![A-Za-z0-9._%-])|(?<=\.)(?=`))(?P<quote>[\"'`]?)(?P<name>[A-Za-z0-9._-]{1,100})(?P=quote)(?:(?<=[\"'`])\s{0,5}\])?\Z"
 )
 _ANNOTATED: Final = re.compile(
     r"(?<![A-Za-z0-9._%-])(?P<name>[A-Za-z0-9._]{1,100})\s{0,5}:[^\S\n]{0,5}"
@@ -88,13 +88,17 @@ _ANNOTATED: Final = re.compile(
 _OF_TEXTS: Final = re.compile(
     r"(query|sql|statement|message|prompt|help|comment|description|text|doc|error|hint|header)s?$|tokens$", re.IGNORECASE
 )
+_COMPARED: Final = re.compile(
+    r"[\"']?\s*+(?:\)\s*+)*+==?\s*+(?:\(\s*+)*+(?:[\w`]+\.)*+(?P<quote>`?)(?P<name>[A-Za-z_][\w.-]{0,99})(?P=quote)(?![\w.(])"
+)
+"""What stands behind a literal that a name is compared with: `'x' = password`."""
 _OPENED: Final = re.compile(r"(?<!\w)[rRbBuUfFxXnN]{0,2}[\"']\Z")
 _SHORTEST: Final = 4
 _BEFORE: Final = 300
 _OPENING: Final = 5
 _LONGEST: Final = 200
 """Of a name with its annotation."""
-_SIGNS: Final = frozenset("=:>,")
+_SIGNS: Final = frozenset("=:>,<")
 
 
 def secrets_said(text: str) -> list[tuple[int, int, str]]:
@@ -102,7 +106,7 @@ def secrets_said(text: str) -> list[tuple[int, int, str]]:
     another."""
     found: list[tuple[int, int, str]] = []
     for said in said_in(text):
-        if not said.is_comment and said.value and _is_of_a_secret_name(text, said):
+        if not said.is_comment and said.value and (_is_of_a_secret_name(text, said) or _is_compared(text, said)):
             found.append((said.start, said.end, said.value))
         else:
             found += ((*said.written(start, end), secret) for start, end, secret in _secrets_in(said.value))
@@ -144,7 +148,7 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
     sign = before[-1:]
     if sign not in _SIGNS or not _may_be_secret(said.value):
         return False
-    before = before.rstrip("=:>,").rstrip()
+    before = before.rstrip("=:>,<!").rstrip()
     found = _NAMED.search(before, max(0, len(before) - 110))
     name = found["name"] if found is not None else ""
     last = max(0, len(before) - _LONGEST)
@@ -161,6 +165,12 @@ def _is_of_a_secret_name(text: str, said: Said) -> bool:
         return True
     # A list of words is none of names and values.
     return found is not None and found["quote"] in ("'", '"') and is_of_pairs(before[: found.start()])
+
+
+def _is_compared(text: str, said: Said) -> bool:
+    """Whether a literal is what a secret name is compared with that stands behind it."""
+    found = _COMPARED.match(text, said.end)
+    return found is not None and names_one_secret(found["name"]) and _may_be_secret(said.value)
 
 
 def _without_comment(before: str) -> str:

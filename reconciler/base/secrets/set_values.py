@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reconciler.base.literals import Span
-from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, takes_values
+from reconciler.base.secrets.call_values import OF_PAIRS, may_be_value, may_hold_values, takes_values
 from reconciler.base.secrets.code_parts import CODE_PART, Part
 from reconciler.base.secrets.listed_values import items_named
 from reconciler.base.secrets.names import is_secret_name, names_one_secret
 
 _NAME: Final = r"(?:(?<![\w.-])(?P<bare>[A-Za-z_][\w.]{0,99}+)|(?P<quote>[\"'`])(?P<named>[\w.-]{1,100}+)(?P=quote))"
-_SET: Final = re.compile(rf"{_NAME}\s*+\]?\s*+(?P<sign>:=|=>|={{1,3}}(?!=)|:(?!:)|,|\()")
+_SET: Final = re.compile(rf"{_NAME}\s*+(?:\]\s*+|(?P<closed>(?:\)\s*+)++))?(?P<sign>:=|=>|={{1,3}}(?!=)|:(?!:)|,|\()")
 _DEFAULTED: Final = re.compile(
     rf"{_NAME}\s++(?!as\b|is\b|and\b)\w++(?:\s?\([\d\s,]{{0,20}}\))?(?:\s++not\s++null)?\s++default\b", re.IGNORECASE
 )
@@ -80,6 +80,9 @@ class _Frame:
     def takes_a_literal(self) -> bool:
         return self.holds_values and not self.is_compared and may_be_value(self.call, self.argument)
 
+    def takes_a_call(self) -> bool:
+        return self.holds_values and not self.is_compared and may_hold_values(self.call)
+
     def begin(self, first: int, is_compared: bool = False) -> None:
         self.first, self.is_compared, self.word = first, is_compared, ""
 
@@ -121,7 +124,7 @@ def values_set(text: str) -> Iterator[Span]:
             sign = named.groupdict().get("sign")
             start = named.end() - 1 if sign == "(" else named.end()
             # What stands right behind the name is judged where it stands, by most names.
-            is_judged = sign is not None and named["quote"] != "`"
+            is_judged = sign is not None and named["quote"] != "`" and not named.groupdict().get("closed")
             reading, end = _read(text, start, _Reading(False, sign == ":" and "\n" not in named[0], is_first=is_judged))
             left -= end - start
             position = position if left > 0 else end
@@ -172,6 +175,9 @@ def is_of_pairs(before: str) -> bool:
 
 def _is_set(text: str, named: re.Match[str]) -> bool:
     sign = named.groupdict().get("sign")
+    if named.groupdict().get("closed"):
+        # `(password) = …`, `upper(password) = …`
+        return sign is not None and set(sign) == {"="}
     if sign == ",":
         return named["quote"] in ("'", '"') and is_of_pairs(text[max(0, named.start() - _BEFORE) : named.start()])
     if sign == "(":
@@ -322,7 +328,8 @@ def _sign(reading: _Reading, sign: str) -> bool:
             is_item = sign == "{" or (sign == "[" and (was_whole or (is_first and len(frames) == 1)))
             call = _called(reading, was_whole) if sign == "(" else ""
             is_method = call.startswith(".")
-            holds = top.takes_a_literal() and not is_item and (not is_method or takes_values(call[1:]))
+            takes = top.takes_a_literal() if not call or is_method else top.takes_a_call()
+            holds = takes and not is_item and (not is_method or takes_values(call[1:]))
             closes = {"(": ")", "[": "]", "{": "}"}[sign]
             frames.append(_Frame(closes, holds, len(reading.spans), _last_part(call)))
             top.word = ""
@@ -353,7 +360,8 @@ def _sign(reading: _Reading, sign: str) -> bool:
 
 def _compared_by(reading: _Reading, sign: str) -> bool:
     top = reading.frames[-1]
-    if sign == ">" and reading.last is not None and reading.last["sign"] == "=":
+    if sign == ">" and reading.last is not None and reading.last["sign"] in ("=", "-"):
+        # Of a named argument, of a function without a name.
         return True
     if len(reading.frames) == 1 and reading.may_be_type and sign == "=":
         reading.spans.clear()

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from reconciler.base.secrets.redaction import masked_in_code
 
+HIDDEN = "Hunter2pass"
+
 
 def test_in_sql_names_and_comparisons_stand() -> None:
     for text in ("token = t.token AND key = 5", "password: 'x'", "SELECT basic a_long_alias_1", "a@b", "s3://b/a?b=1;c=2"):
@@ -152,3 +154,48 @@ def test_no_spelling_of_a_secret_is_shown(literal: str) -> None:
         assert f"u{ord(letter):04x}" not in shown, shown
         assert f"\\{ord(letter):03o}" not in shown, shown
     assert (shown[:10], shown[-12:]) == ("SELECT a, ", " AS b FROM t")
+
+
+@pytest.mark.parametrize("sign", ["=", "==", "<=>", "<>", "!=", "<", ">="])
+@pytest.mark.parametrize(
+    "name", ["password", "t.password", "t.`password`", "(password)", "((t.password))", "upper(password)"]
+)
+@pytest.mark.parametrize("value", ["'{}'", "('{}')", '"{}"'])
+def test_what_a_secret_name_is_compared_with_is_not_shown(name: str, sign: str, value: str) -> None:
+    literal = value.format(HIDDEN)
+    known = [f"WHERE {name} {sign} {literal}"] if (")" not in name and "(" not in literal) or sign[0] == "=" else []
+    known += [f"WHERE {literal} {sign} {name}"] if sign[0] == "=" and not name.startswith("upper") else []
+    for text in known:
+        assert HIDDEN not in masked_in_code(f"SELECT a FROM t {text}")[0], text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "get(array('{}'), 0)",
+        "get(array(lower('{}')), 0)",
+        "get(array(s, '{}'), 1)",
+        "nth_value('{}', 1) OVER (ORDER BY a)",
+        "transform(array(1), x -> '{}')[0]",
+        "element_at(array(s), length(nullif('{}', a)))",
+        "date_trunc(concat('{}', a), b)",
+    ],
+)
+def test_a_literal_of_a_call_within_an_argument_is_not_shown(value: str) -> None:
+    for text in (f"SELECT {value} AS password", f"SELECT {value} password", f"password = {value}"):
+        assert HIDDEN not in masked_in_code(text.format(HIDDEN))[0], text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = getenv('which one of them')",
+        "SELECT regexp_extract(s, 'a pattern of it') AS password",
+        "SELECT date_trunc('quarter', a) AS token",
+        "def of(password): 'What it does.'",
+        "SELECT upper(password), 'another column'",
+        "SELECT transform(a, x -> x + 1) AS b, 'another column' AS c",
+    ],
+)
+def test_what_says_which_or_stands_beside_is_shown(text: str) -> None:
+    assert masked_in_code(text)[0] == text
