@@ -156,8 +156,8 @@ def _kept_rows(target: Target, relation: ForeignRelation) -> ForeignStep:
     state, name = last_state(target, head, found, f"v{relation.version}", step)
     placement = state.relations.get(fold(name))
     if placement is None or fold(name) in state.gone:
-        message = f"the rows of {relation.qualified_name} are gone: the table was removed by a later apply"
-        raise EngineError("X730", message, "leave that version out")
+        message = f"the rows of {relation.qualified_name} no longer exist: a later apply removed the table"
+        raise EngineError("X730", message, "read another version")
     location = join_location(target.warehouse, placement.location)
     if state.step != step:
         number = relation.version or 0
@@ -181,7 +181,7 @@ def _newest(states: ForeignStates, program: Program, pipeline: str) -> ForeignSt
         raise UpstreamDiffers("A560", message, hint)
     if state.changed:
         names = ", ".join(program.foreign[key].qualified_name for key in state.changed)
-        message = f"{program.name} is planned for {names} as the files have it, and something else is applied of {pipeline}"
+        message = f"the plan of {program.name} expects {names} as in the files, but other files of {pipeline} are applied"
         raise UpstreamDiffers("A560", message, hint)
     return state.now
 

@@ -60,9 +60,10 @@ def _require_no_later_step(head: Head, program: Program, moved_on: dict[str, str
         if found > last:
             raise RegistryError(
                 "G609",
-                f"the registry is older than the tables: {key} of {head.pipeline} has rows of step {found}, and the "
-                f"registry knows of none after {last}",
-                "was it restored from a backup? Restore the whole warehouse to one moment; nothing was touched",
+                f"the registry is older than the tables: {key} of {head.pipeline} has rows of step {found}, but the "
+                f"registry knows no step after {last}",
+                "if the registry was restored from a backup, restore the whole warehouse to the same moment; nothing "
+                "was changed",
             )
 
 

@@ -116,7 +116,7 @@ class StepEffects:
             case RestoreCheckpoint():
                 raise AssertionError("a restore is carried out by `restoring_checkpoints`")
             case UnknownWork():
-                raise RegistryError("G606", f"a step of kind {work.kind!r} was left open by a newer version of reconciler")
+                raise RegistryError("G606", f"a newer version of reconciler left a step of kind {work.kind!r} unfinished")
             case _:
                 assert_never(work)
 

@@ -111,8 +111,8 @@ def look(target: Target, pipeline: str, now: datetime) -> Pruning:
     """What a prune would do. Writes nothing, takes no lease, needs no JVM. Raises NotFound (A506), ReconcileError (A551),
     RegistryError (G610)."""
     if not can_be_listed(target.warehouse):
-        message = f"what lies in the warehouse of {target.environment.name} ({target.warehouse}) can't be listed here"
-        raise ReconcileError("A551", message, "this version prunes warehouses in folders and on S3")
+        message = f"the files in the warehouse of {target.environment.name} ({target.warehouse}) can't be listed"
+        raise ReconcileError("A551", message, "this version of reconciler prunes only warehouses in folders and on S3")
     stored, found = _decided(target, pipeline, now)
     require_standing_tables(target, stored.value)
     folders = tuple(_folders(target, stored.value, found.decision, now))
@@ -125,7 +125,7 @@ def _decided(target: Target, pipeline: str, now: datetime) -> tuple[Stored[Head]
     stored, program = program_in_force(target, pipeline)
     head = stored.value
     if head.published is None:
-        raise NotFound("A506", f"nothing of {pipeline} is published", "run: reconcile apply")
+        raise NotFound("A506", f"pipeline {pipeline} has no published step", "run: reconcile apply")
     known = read_known(target, head, program, now)
     is_open = head.intent is not None or head.journal is not None
     decision, steps = decide(known, now), duration(known.steps_seconds)
@@ -234,8 +234,8 @@ def _remove(target: Target, location: str, found: Pruning, run: PruneRun) -> Pru
 def _require_gone(place: str, files: tuple[UnneededFile, ...]) -> None:
     left = {one.path for one in stored_objects(place)} & {file.path for file in files}
     if left:
-        message = f"{len(left)} of {len(files)} files that nothing needs are still there, {place}/{min(left)} for one"
-        raise ReconcileError("A552", message, "let this process delete there, and prune again")
+        message = f"{len(left)} of {len(files)} unneeded files could not be deleted, {place}/{min(left)} among them"
+        raise ReconcileError("A552", message, "let this process delete files there, and prune again")
 
 
 def _folders(target: Target, head: Head, decision: Decision, now: datetime) -> Iterator[PrunedFolder]:
@@ -279,5 +279,5 @@ def _words(known: Known) -> dict[str, str]:
 
 def _require_closed(found: Pruning) -> None:
     if found.is_open:
-        message = f"something of {found.pipeline} was left open: it is to be finished before anything is pruned"
+        message = f"an apply or a step of {found.pipeline} is unfinished; finish it before you prune"
         raise ReconcileError("A550", message, f"run: reconcile apply {found.pipeline}, or reconcile run {found.pipeline}")

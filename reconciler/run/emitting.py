@@ -166,7 +166,7 @@ def put_output(
     # Only an output that was applied by a version that wrote none has no state yet; pinning gives it one.
     state = head.outputs.get(key) or pin_emissions(head, program, new_id).outputs.get(key)
     if state is None or version is None:
-        raise ReconcileError("A512", f"{connector.qualified_name}: nothing of its view is published", "run: reconcile apply")
+        raise ReconcileError("A512", f"{connector.qualified_name}: its view has no published step", "run: reconcile apply")
     match place:
         case Place.SNAPSHOT:
             put = going_on(state, Start.FULL, state.id, version, version, state.serial)
@@ -228,11 +228,14 @@ def _with_a_way_out(error: EngineError, pipeline: str, connector: Connector) -> 
     """Only a user can say how an output goes on whose difference can't be told any more, since a version is gone, or whose
     sink another one has written to."""
     command = f"reconcile connector seek {pipeline} {connector.qualified_name}"
-    hint = f"clear its sink and send everything: {command} --to snapshot; or leave out what it missed: {command} --to latest"
+    hint = (
+        f"to clear its sink and send all rows: {command} --to snapshot; to skip the rows that it missed: "
+        f"{command} --to latest"
+    )
     if isinstance(error, AnotherEmission):
         hint = (
-            "was the warehouse copied? then give this output another address, apply, and send everything there: "
-            f"{command} --to snapshot; was its registry restored from a backup? then {hint}"
+            "if the warehouse is a copy, give this output another address, apply, and send all rows there: "
+            f"{command} --to snapshot; if its registry was restored from a backup, then {hint}"
         )
     elif error.code not in _NOT_READABLE:
         return error

@@ -13,7 +13,7 @@ from reconciler.base.errors import RegistryError
 from reconciler.registry.protocol import Registry
 from reconciler.state.controls import read_controls
 
-REPLAYED: Final = "the next run replays a step that was under way"
+REPLAYED: Final = "the next run replays an unfinished step"
 """What becomes of what is dropped."""
 
 _LOOK_EVERY_SECONDS = 0.5
@@ -33,7 +33,7 @@ def watching_for_force(registry: Registry, pipeline: str, abandon: Callable[[str
             with suppress(RegistryError, OSError):
                 controls = read_controls(registry, pipeline)
                 if controls.stops and controls.forced:
-                    abandon(f"{pipeline} is stopped by force, as {controls.by} asks; {REPLAYED}")
+                    abandon(f"{controls.by} stopped {pipeline} by force; {REPLAYED}")
                     return
 
     threading.Thread(target=watch, name="forced stops", daemon=True).start()

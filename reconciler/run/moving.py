@@ -204,14 +204,14 @@ class Moving:
             self._held = found.held
             if found.held:
                 names = ", ".join(found.held)
-                message = f"{names} changed, and {self._pipeline} goes on with what it has read"
+                message = f"{names} changed, and {self._pipeline} goes on reading the step that it read before"
                 self._session.tell(f"A561: {message}; to follow: reconcile apply {self._pipeline}")
         newer = {name: one for name, one in found.newer.items() if self._refused_steps.get(name) != one.step}
         if not newer:
             return False
         result = self._try_step(FollowPipelines(newer))
         if isinstance(result, EngineError):
-            self._session.tell(f"{result.code}: {result.message}; {', '.join(newer)} will be followed at a later step")
+            self._session.tell(f"{result.code}: {result.message}; a later step will follow {', '.join(newer)}")
             self._refused_steps |= {name: one.step for name, one in newer.items()}
             self._refusal = result
             return True
@@ -281,7 +281,7 @@ class Moving:
         if isinstance(result, IngestFailed) or len(by_key) == 1:
             self._failed(key, result, by_key.get(key))
         else:
-            self._session.tell(f"{result.code}: {result.message}; looking which input it is")
+            self._session.tell(f"{result.code}: {result.message}; looking for the input that causes it")
             self._suspects = set(by_key)
 
     def _stepped(self, result: StepResult, ingests: list[Ingest] | None = None, *, is_told: bool = False) -> None:

@@ -69,9 +69,9 @@ def find_connector(program: Program, name: str, directions: Collection[Direction
     names = [one.qualified_name for one in known]
     if found:
         several = ", ".join(one.qualified_name for one in found)
-        raise NotFound("A511", f"several connectors are named {name!r}: {several}", "write the table or view with it")
+        raise NotFound("A511", f"several connectors are named {name!r}: {several}", "write RELATION.CONNECTOR")
     guess = did_you_mean(name, [*names, *(one.partition(".")[2] for one in names)])
-    raise NotFound("A511", f"there is no connector {name!r}; known are: {', '.join(names) or 'none'}", guess)
+    raise NotFound("A511", f"no connector {name!r}; known connectors: {', '.join(names) or 'none'}", guess)
 
 
 def _connectors(program: Program) -> list[tuple[str, Connector]]:

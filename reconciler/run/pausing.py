@@ -96,7 +96,10 @@ def put_connector(
         with hold_lease(target.registry, pipeline, this_process("connector")):
             stored, program = program_in_force(target, pipeline)
             if stored.value.intent is not None or stored.value.journal is not None:
-                observer.tell("something was left open: whoever finishes it, such as the next run, does this next")
+                observer.tell(
+                    "a step or an apply is unfinished: the command that finishes it, such as the next run, does this "
+                    "after it"
+                )
                 return _asked(target, stored.value, found, to)
             happened = _carry_out(target, stored, program, observer.tell, observer.boundary)
     except LeaseHeld:

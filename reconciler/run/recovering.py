@@ -38,23 +38,21 @@ def ready_for_steps(
     found = target.registry.head(pipeline)
     if found is not None and found.value.intent is not None and isinstance(found.value.intent.work, RestoreCheckpoint):
         # A restore brings its own program; the pipeline may have none yet.
-        session.tell(f"a restore of {pipeline} was left open by a process that ended; finishing it")
+        session.tell(f"a process ended and left a restore of {pipeline} unfinished; finishing it")
         replay_intent(target, found, session)
     stored, program = program_in_force(target, pipeline)
     if stored.value.journal is not None:
         opened = stored.value.journal.opened_at
-        raise ReconcileError(
-            "A507", f"an apply of {pipeline} that was begun at {opened} is not finished", "run: reconcile apply"
-        )
+        raise ReconcileError("A507", f"an apply of {pipeline} that began at {opened} is unfinished", "run: reconcile apply")
     require_newest_registry(target, stored.value)
     require_standing_tables(target, stored.value)
     if stored.value.intent is not None:
-        session.tell(f"step {stored.value.intent.step} of {pipeline} was left open by a process that ended; replaying it")
+        session.tell(f"a process ended and left step {stored.value.intent.step} of {pipeline} unfinished; replaying it")
         try:
             stored, result = carry_out(target, stored, program, session)
         except EngineError as error:
             # The step was withdrawn, and its input will be read again. The caller goes on as if nothing had been open.
-            session.tell(f"nothing of it stays: {error.message}")
+            session.tell(f"the step was withdrawn: {error.message}")
             stored, program = program_in_force(target, pipeline)
             require_planned_engine(target, program)
             return stored, program

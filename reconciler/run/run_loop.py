@@ -211,7 +211,7 @@ class RunLoop:
 
     def _tell_of_pause(self) -> None:
         name = self._pipeline
-        self._session.tell(f"{name} is paused: no input is taken; to go on: reconcile resume {name}")
+        self._session.tell(f"{name} is paused and reads no input; to go on: reconcile resume {name}")
 
     def _checkpoint_if_due(self) -> None:
         if time.monotonic() >= self._checkpoint_at:

@@ -85,7 +85,7 @@ def _run(target: Target, pipeline: str, session: Session, loop: RunLoop, log: Ev
         else:
             former = mine.id
             if outcome is Outcome.HANDED_OVER:
-                session.tell(f"handed {pipeline} over; waiting to go on")
+                session.tell(f"handed {pipeline} over to another command; waiting to go on")
         match outcome:
             case Outcome.ENDED:
                 return

@@ -77,7 +77,7 @@ def require_place(connector: Connector, to: Any) -> None:
 def sought_place(connector: Connector, to: Any) -> Place:
     """Where an output goes on. Raises ReconcileError (A512)."""
     if to not in list(Place):
-        raise _refusal(connector, to, "snapshot (its sink is sent everything), or latest (what changes from now on)")
+        raise _refusal(connector, to, "snapshot (send all rows), or latest (send changes from now on)")
     return Place(to)
 
 
@@ -100,9 +100,9 @@ def sought_position(connector: Connector, to: Any, now: JsonObject | None = None
         case "delta_table_input", int() if not isinstance(to, bool) and to >= 0:
             return {"version": to}
         case "delta_table_input", _:
-            raise _refusal(connector, to, "a version, latest, or earliest (to begin anew)")
+            raise _refusal(connector, to, "a version, latest, or earliest (to start over)")
         case _:
-            raise _refusal(connector, to, "earliest: it can only begin anew")
+            raise _refusal(connector, to, "earliest: it can only start over")
 
 
 def _config(connector: Connector) -> JsonObject:
@@ -112,7 +112,7 @@ def _config(connector: Connector) -> JsonObject:
 
 def _refusal(connector: Connector, to: Any, can: str) -> ReconcileError:
     where = f"{connector.qualified_name} ({connector.transport})"
-    return ReconcileError("A512", f"{where} can't be put at {json.dumps(to)}", f"it can go to: {can}")
+    return ReconcileError("A512", f"{where} can't seek to {json.dumps(to)}", f"it can seek to: {can}")
 
 
 def carry_out_seeks(
@@ -129,7 +129,7 @@ def carry_out_seeks(
     for key, seek in sorted(seeks.items()):
         connector = program.connectors.get(key)
         if connector is None:
-            tell(f"there is no connector {key} any more; nothing was put at {json.dumps(seek.to)}")
+            tell(f"connector {key} no longer exists; the seek to {json.dumps(seek.to)} was dropped")
             continue
         try:
             if connector.direction is Direction.OUTPUT:

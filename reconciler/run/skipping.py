@@ -44,7 +44,7 @@ def file_meant(connector: Connector, root: Path, position: JsonObject | None, na
         if found is not None:
             return found
     shown = first_of([told_path(os.path.relpath(one, root) if one.startswith(f"{root}/") else one) for one in known], _NAMED)
-    raise _refused(connector, named, f"it reads: {shown}" if known else f"there is no file in {written} yet")
+    raise _refused(connector, named, f"it reads: {shown}" if known else f"there are no files in {written} yet")
 
 
 def _listed(place: Path) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def _in_a_store(connector: Connector, written: str, named: str) -> str:
     while is_pattern(folder):
         folder = folder.rpartition("/")[0]
     if file != folder and not file.startswith(f"{folder.rstrip('/')}/"):
-        raise _refused(connector, named, f"it reads {written}: name the file as the message of the connector does")
+        raise _refused(connector, named, f"it reads {written}: write the file's name as the connector's message does")
     return file
 
 

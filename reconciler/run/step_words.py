@@ -23,15 +23,15 @@ def describe_unknown(connector: str, table: str, names: Sequence[str], rows: Map
         for name in names
     )
     return (
-        f"{connector}: no column of {table} takes {told}: what stands there is left out; to take it, say of the connector: "
-        f"columns: {{COLUMN: {{source: {printable(names[0])}}}}}"
+        f"{connector}: no column of {table} reads {told}; the connector ignores these values. To read one, set in the "
+        f"connector: columns: {{COLUMN: {{source: {printable(names[0])}}}}}"
     )
 
 
 def describe_missing(connector: str, table: str, names: Sequence[str]) -> str:
     """Fields that columns take and that did not come, in one line."""
     told = printable(", ".join(names))
-    return f"{connector}: what it reads has no {told}: the columns of {table} that take it get NULL, or their defaults"
+    return f"{connector}: the input has no {told}: the columns of {table} that read it get NULL or their defaults"
 
 
 def _rows(result: StepResult, name: str, count: int) -> str:

@@ -108,14 +108,14 @@ def _carry_out(
         raise RegistryError("G602", f"{head.pipeline!r} has no step to carry out")
     if intent.withdrawn:
         put_step_back(target, stored, program, boundary)
-        why = "its writer was taken over" if intent.taken_over else "the engine had refused it"
-        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
+        why = "another process took it over" if intent.taken_over else "the engine refused it"
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was withdrawn: {why}")
     boundary(f"step:{INTENDED}")
     unwanted = file_to_skip(target.registry, head)
     if unwanted is not None:
         _withdraw(target, stored, program, boundary)
-        why = f"it reads {told_path(unwanted)}, which somebody has its input go on without"
-        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was put back: {why}")
+        why = f"it reads {told_path(unwanted)}, which `connector skip` leaves out"
+        raise EngineError("X723", f"step {intent.step} of {head.pipeline} was withdrawn: {why}")
     try:
         if isinstance(intent.work, RestoreCheckpoint):
             return carry_out_restore(target, stored, session), StepResult(intent.step, {}, ())
@@ -173,5 +173,5 @@ def _withdraw(target: Target, stored: Stored[Head], program: Program, boundary: 
 
 def _published(head: Head) -> Published:
     if head.published is None:
-        raise RegistryError("G602", f"nothing of {head.pipeline!r} is published")
+        raise RegistryError("G602", f"pipeline {head.pipeline!r} has no published step")
     return head.published

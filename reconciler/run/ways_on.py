@@ -16,15 +16,15 @@ from reconciler.run.failures import addressed
 
 _ALL_NAMED: Final = 3
 _OVER_ROWS: Final = {
-    "X700": "if it is the values of new rows: write the query so that it stands them (try_cast, try_divide)",
-    "X708": "mend the function, or have it give NULL where it fails (on_error: give_null)",
+    "X700": "if values of new rows cause it, make the query accept them (try_cast, try_divide)",
+    "X708": "fix the function, or let it return NULL where it fails (on_error: give_null)",
 }
 """What a view or function fails over; an input brought it."""
 _OF_SOURCES: Final = {
-    "X710": "put it there, or correct the connector",
+    "X710": "add the missing file, table or topic, or correct the connector",
     "X712": "change the column's type, or correct the source",
     "X713": "correct the source, or give the column a default",
-    "X714": "mend the file, or take it away",
+    "X714": "fix or delete the file",
 }
 
 
@@ -53,6 +53,6 @@ def _without_file(error: EngineError, pipeline: str, connector: str, ingest: Ing
     named = [file for file in files if file.rpartition("://")[2] in error.message]
     if not named and len(files) > 1:
         which = first_of(files, _ALL_NAMED)
-        return f"it reads {which} together: max_batch_size: 1 shows which file it is, and connector skip goes on without it"
+        return f"it reads {which} together: max_batch_size: 1 shows which file causes it, and connector skip skips that file"
     file = max(named, key=len) if named else files[0]
-    return f"or go on without the file: reconcile connector skip {pipeline} {connector} --file {shlex.quote(file)}"
+    return f"or skip the file: reconcile connector skip {pipeline} {connector} --file {shlex.quote(file)}"

@@ -50,9 +50,11 @@ def write_checkpoint(target: Target, head: Head, name: str | None, cause: str) -
     """Write down where a pipeline stands, as its head says. Raises NotFound (A506) when nothing is applied, ReconcileError
     (A516) for what can't be a name."""
     if head.published is None or head.applied is None or head.applied.record is None:
-        raise NotFound("A506", f"nothing of {head.pipeline} is applied", "run: reconcile apply")
+        raise NotFound("A506", f"pipeline {head.pipeline} is not applied", "run: reconcile apply")
     if name is not None and not _NAME.fullmatch(name):
-        raise ReconcileError("A516", f"{name!r} can't name a checkpoint", "letters, digits, '.', '_' and '-', at most 100")
+        raise ReconcileError(
+            "A516", f"{name!r} is not a valid name of a checkpoint", "use letters, digits, '.', '_' and '-', at most 100"
+        )
     value = head_to_json(head)
     step = str(head.published.step)
     of_step = target.registry.last_rows(History.CHECKPOINTS, head.pipeline, ("at",), "at", 1, None, step=step)

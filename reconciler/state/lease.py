@@ -161,7 +161,7 @@ class HeldLease:
         if not self.lost.is_set() and self._is_overdue():
             self._change(released=False)
         if self.lost.is_set():
-            raise LeaseHeld("A503", f"another process took {self._pipeline} over; this one writes nothing any more")
+            raise LeaseHeld("A503", f"another process took {self._pipeline} over; this process stops writing")
 
     def wanted(self) -> bool:
         """Whether another process asks for the lease. Reads the registry, so that a step boundary sees a fresh answer."""
@@ -324,7 +324,7 @@ def _held(pipeline: str, lease: Lease) -> LeaseHeld:
     return LeaseHeld(
         "A503",
         f"{pipeline} is held by `reconcile {lease.command}` (process {pid} on {lease.host}) since {lease.since}",
-        f"wait for it; if that process is gone, the lease is free after {lease.expires}",
+        f"wait for that command; if its process has died, the lease ends at {lease.expires}",
     )
 
 

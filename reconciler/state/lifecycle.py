@@ -29,19 +29,19 @@ class State(StrEnum):
 class Happening(StrEnum):
     """What moves a pipeline from one state to the next."""
 
-    CHANGE = "the files ask for what is not approved"
-    APPROVE = "the change is approved, or taken back"
+    CHANGE = "the files contain a change that is not approved"
+    APPROVE = "the change is approved or reverted"
     RUN = "a run takes the lease"
-    FIND = "a step that was left open is found"
+    FIND = "the run finds an unfinished step"
     READY = "the run is ready"
     HOLD = "the run is ready, and the pipeline is paused"
     PAUSE = "`reconcile pause`"
     RESUME = "`reconcile resume`"
     APPLY = "an apply takes the lease"
-    APPLIED = "the apply is done, and no run goes on"
+    APPLIED = "the apply ends, and no run continues"
     STOP = "`reconcile stop`, a signal, or the end of `--once`"
-    END = "the run lets go"
-    FAIL = "the run or the apply ends with an error, or dies"
+    END = "the run releases the lease"
+    FAIL = "the run or the apply fails or dies"
 
 
 TRANSITIONS: Final[Mapping[State, Mapping[Happening, State]]] = {
@@ -99,15 +99,15 @@ TRANSITIONS: Final[Mapping[State, Mapping[Happening, State]]] = {
 """From each state: what may happen, and where it leads. Nothing else can happen there."""
 
 MEANING: Final[Mapping[State, str]] = {
-    State.STOPPED: "nobody writes",
-    State.AWAITING_APPROVAL: "nobody writes, and the files ask for something that is not approved",
-    State.INITIALIZING: "a run reads what is applied",
-    State.REPLAYING: "a run repeats a step that a dead process left open",
-    State.RUNNING: "a run takes input as it comes, or a statement is carried out",
-    State.PAUSED: "a run holds the pipeline and takes no input; outputs finish",
-    State.BOOTSTRAPPING: "an apply is at work; a live run waits for it",
+    State.STOPPED: "no process writes",
+    State.AWAITING_APPROVAL: "no process writes, and the files contain a change that is not approved",
+    State.INITIALIZING: "a run reads the applied program",
+    State.REPLAYING: "a run repeats a step that a dead process left unfinished",
+    State.RUNNING: "a run reads input as it comes, or a statement runs",
+    State.PAUSED: "a run holds the lease and reads no input; outputs finish",
+    State.BOOTSTRAPPING: "an apply runs; a live run waits for it",
     State.STOPPING: "a run finishes its step, writes a checkpoint and ends",
-    State.FAILED: "nobody writes; the last run, apply or restore ended with an error or died",
+    State.FAILED: "no process writes; the last run, apply or restore failed or died",
 }
 
 ENDED: Final = (State.STOPPED, State.FAILED)
@@ -118,7 +118,7 @@ def after(state: State, happening: Happening) -> State:
     """Where a happening leads. Raises ValueError for what can't happen in that state."""
     to = TRANSITIONS[state].get(happening)
     if to is None:
-        raise ValueError(f"a pipeline that is {state.value} can't take: {happening.value}")
+        raise ValueError(f"a pipeline in state {state.value} can't go through: {happening.value}")
     return to
 
 

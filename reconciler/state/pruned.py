@@ -70,7 +70,7 @@ def require_kept(registry: Registry, pipeline: str, warehouse: str, step: int, l
     prefix = join_location(warehouse, "")
     found = pruned_place(registry, pipeline, step, location.removeprefix(prefix), version)
     if found is not None:
-        raise EngineError("X736", f"what it held then was pruned {found.words}")
+        raise EngineError("X736", f"the rows that it held then were pruned {found.words}")
 
 
 def require_version_kept(registry: Registry, pipeline: str, object_id: str, number: int, step: int, name: str) -> None:
@@ -80,7 +80,7 @@ def require_version_kept(registry: Registry, pipeline: str, object_id: str, numb
         raise ReconcileError(
             "X735",
             f"{name} can't be read: its rows were pruned {found.words}",
-            f"its definition is kept; to have its rows computed anew, pin it: version: v{number}",
+            f"its definition is kept; to recompute its rows, pin it: version: v{number}",
         )
 
 

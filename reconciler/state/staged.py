@@ -37,7 +37,7 @@ def describe_promotion(staged: Staged | None, view: str, folder: str) -> str:
         return ""
     if one.staging == folder:
         return f", as staged at step {staged.step}: nothing computed"
-    return f", computed again: what it reads moved on since it was staged at step {staged.step}"
+    return f", recomputed: its input changed after it was staged at step {staged.step}"
 
 
 def staged_placements(staged: Staged) -> Mapping[str, Placement]:

@@ -98,7 +98,7 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
     """The state as of a published step. Raises NotFound (A515) when there is none, or it is not known any more."""
     published = head.published
     if published is None or head.applied is None or head.applied.record is None:
-        raise NotFound("A515", f"nothing of {head.pipeline} is published")
+        raise NotFound("A515", f"pipeline {head.pipeline} has no published step")
     if step > published.step:
         raise _unknown(head, step, f"the last published step is {published.step}")
     if step == published.step:
@@ -113,17 +113,17 @@ def read_step(registry: Registry, head: Head, step: int) -> StepState:
             break
     found = rows.get(step)
     if found is not None and found["kind"] == WITHDRAWN:
-        raise _unknown(head, step, "it was withdrawn, and nothing of it was ever published")
+        raise _unknown(head, step, "the step was withdrawn and never published")
     if begin is None or found is None:
         known = min((*_whole_rows(registry, head.pipeline, (0, published.step)), published.step))
         raise _unknown(head, step, f"the history of steps begins with {known}")
     if not found["record"]:
-        raise _unknown(head, step, "with it the pipeline was removed")
+        raise _unknown(head, step, "that step removed the pipeline")
     relations: dict[str, Any] = {}
     positions: dict[str, JsonObject] = {}
     for number in range(begin, step + 1):
         if number not in rows:
-            raise _unknown(head, step, f"step {number}, which it follows, is not recorded")
+            raise _unknown(head, step, f"the registry has no record of step {number}, the step before it")
         relations |= json.loads(rows[number]["relations"])
         positions |= json.loads(rows[number]["positions"])
     own = _own(dict(sorted(relations.items())))
@@ -163,7 +163,7 @@ def step_at(registry: Registry, head: Head, time: datetime) -> int:
     """The last step that was published by a time. Raises NotFound (A515) when none was, or none of then is known."""
     published = head.published
     if published is None:
-        raise NotFound("A515", f"nothing of {head.pipeline} is published")
+        raise NotFound("A515", f"pipeline {head.pipeline} has no published step")
     sought = moment_of(time)
     if published.at <= sought:
         return published.step

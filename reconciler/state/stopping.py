@@ -73,7 +73,7 @@ def stop_run(
         return False
     ask_to_stop(registry, pipeline, by, forced=force)
     pid = run.process.partition(":")[0]
-    tell(f"asked the run of {pipeline} (process {pid} on {run.host}) to {'drop what it does' if force else 'stop'}")
+    tell(f"asked the run of {pipeline} (process {pid} on {run.host}) to {'stop at once' if force else 'stop'}")
     here = this_process("stop").host
     # One on another host that ended says so here only by a lease that is renewed no more.
     kill_at = time.monotonic() + patience_seconds + (0 if run.host == here else time_to_live_seconds())
@@ -82,10 +82,10 @@ def stop_run(
             if run.host != here:
                 raise ReconcileError(
                     "A510",
-                    f"the run of {pipeline} (process {pid} on {run.host}) does not end",
-                    f"end that process on {run.host}; its lease is free a minute after",
+                    f"the run of {pipeline} (process {pid} on {run.host}) does not stop",
+                    f"end that process on {run.host}; its lease ends a minute later",
                 )
-            tell(f"process {pid} does not end by itself; killing it")
+            tell(f"process {pid} does not stop; killing it")
             _kill(run.process)
         time.sleep(_POLL_SECONDS)
     if force:

@@ -142,7 +142,7 @@ def would_lose(pipeline: str, key: str, why: str) -> ReconcileError:
 
 def _applied_program(target: Target, head: Head) -> Program:
     if head.applied is None or head.applied.record is None:
-        raise NotFound("A506", f"nothing of {head.pipeline} is applied", "run: reconcile apply")
+        raise NotFound("A506", f"pipeline {head.pipeline} is not applied", "run: reconcile apply")
     return read_snapshot(target, head.pipeline, head.applied.record).program
 
 

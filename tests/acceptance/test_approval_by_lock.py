@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler import __version__
 from tests.acceptance.git_shop import ONE, THREE, TWO, Shop, applied_shop, refused
 
 
@@ -146,7 +147,7 @@ def test_a_lock_of_another_version_says_so(applied: Shop) -> None:
     applied.reconcile("plan", "shop", "--write-lock")
     applied.lock.write_text(applied.lock.read_text().replace("reconciler: ", "reconciler: 99."))
     applied.commit("written by another version")
-    refused(applied, "reconciler 99.", "wrote plan.lock")
+    refused(applied, f"reconciler 99.{__version__} wrote plan.lock")
 
 
 def test_a_lock_under_another_policy_is_refused(applied: Shop) -> None:

@@ -175,7 +175,7 @@ def test_rows_that_moved_on_are_computed_again(staged: Shop) -> None:
     staged("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
     staged.built()
     said = staged("promote", "total@v1")
-    assert "computed again: what it reads moved on since it was staged at step 1" in said
+    assert "recomputed: its input changed after it was staged at step 1" in said
     assert "bootstrap more from apart (1 row, as staged at step 1: nothing computed)" in said
     assert staged.states("total") == {"v1": "active", "v0": ""}
     # The folders of what was computed again are gone; those that are there belong to tables.

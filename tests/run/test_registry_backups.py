@@ -105,7 +105,7 @@ def test_nor_is_a_step_finished_that_was_left_open_in_it(shop: Path) -> None:
         open_project(root).run_once()
 
     went_on_and_came_back(shop, twice)
-    with pytest.raises(RegistryError, match="has rows of step 3, and the registry knows of none after 2"):
+    with pytest.raises(RegistryError, match="has rows of step 3, but the registry knows no step after 2"):
         open_project(shop).run_once()
 
 

@@ -167,7 +167,7 @@ def test_a_paused_pipeline_takes_no_input_until_it_is_resumed_over_restarts(
     assert "will start paused" in reconcile("pause", "shop")
     assert "paused" in status(root).detail
     assert run(["run", "shop", "--once", "--repo", str(root)]) == 0
-    assert "no input is taken; to go on: reconcile resume shop" in capsys.readouterr().err
+    assert "reads no input; to go on: reconcile resume shop" in capsys.readouterr().err
     with live(root):
         wait_until(lambda: state(root) == "Paused")
         assert rows(root) == []
@@ -255,7 +255,7 @@ def test_a_second_signal_ends_a_run_at_once_and_says_so(root: Path) -> None:
             time.sleep(0.3)
         assert process.wait(30) == 130
         said = process.stderr.read() if process.stderr else ""
-    assert "shop ends at once, as a second signal asks; the next run replays a step that was under way" in said
+    assert "shop ends at once, as a second signal asks; the next run replays an unfinished step" in said
 
 
 @pytest.mark.parametrize("suspended", [False, True])
@@ -272,7 +272,7 @@ def test_stop_by_force_drops_the_step_and_the_next_run_replays_it(root: Path, re
             assert "shop is stopped" in reconcile("stop", "shop", "--force")
         assert process.wait(30) == (-signal.SIGKILL if suspended else 0)
         said = process.stderr.read() if process.stderr else ""
-    by = "" if suspended else f"shop is stopped by force, as {getpass.getuser()} asks; the next run replays a step"
+    by = "" if suspended else f"{getpass.getuser()} stopped shop by force; the next run replays an unfinished step"
     assert by in said
     (root / "hold").unlink()
     assert rows(root) == []

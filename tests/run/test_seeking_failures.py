@@ -132,7 +132,7 @@ def test_a_wish_that_comes_to_nothing_costs_nothing_that_was_written(sea: Sea) -
     told: list[str] = []
     running = Session(sea.engine, tell=told.append)
     run_pipeline(sea.target, "shop", running, Pace(once=True))
-    assert any("no connector v.gone any more" in message for message in told)
+    assert any("connector v.gone no longer exists" in message for message in told)
     assert sea.head().outputs["v.topic"].sending is None, "what was sent is ticked off"
     sea.run()
     assert len(sea.messages("v.topic")) == 1

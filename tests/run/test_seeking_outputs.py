@@ -276,7 +276,7 @@ def test_the_command_says_in_one_line_what_is_lost(
     assert reconcile("connector", "seek", "shop", "topic", "--to", "snapshot") == (
         "v.topic is sent full contents, with the next run\n"
     )
-    assert "it can go to: snapshot" in reconcile("connector", "seek", "shop", "topic", "--to", "earliest", code=1)
+    assert "it can seek to: snapshot" in reconcile("connector", "seek", "shop", "topic", "--to", "earliest", code=1)
 
 
 def test_what_was_left_open_is_finished_first(sea: Sea) -> None:

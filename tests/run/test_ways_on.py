@@ -23,25 +23,25 @@ def hint(error: EngineError, ingest: Ingest | None) -> str:
         ("X708", "on_error: give_null"),
         ("X712", "change the column's type"),
         ("X713", "give the column a default"),
-        ("X714", "mend the file"),
+        ("X714", "fix or delete the file"),
     ],
 )
 def test_each_has_what_mends_it_and_how_to_go_on(code: str, mends: str) -> None:
     said = hint(EngineError(code, "view v: no"), ONE)
     assert mends in said
-    assert said.endswith(f"or go on without the file: {SKIP}'/lake/a b.csv'")
+    assert said.endswith(f"or skip the file: {SKIP}'/lake/a b.csv'")
     assert mends in hint(EngineError(code, "view v: no"), OFFSETS)
     assert "skip" not in hint(EngineError(code, "view v: no"), OFFSETS)
 
 
 def test_what_the_error_says_itself_comes_first() -> None:
     said = hint(EngineError("X700", "view v: no", "write try_parse_json"), ONE)
-    assert said.startswith("write try_parse_json; or go on without the file: reconcile connector skip")
+    assert said.startswith("write try_parse_json; or skip the file: reconcile connector skip")
 
 
 def test_of_several_files_the_one_that_is_named_is_skipped() -> None:
     named = IngestFailed("tolls.csv", EngineError("X714", "the file s3a://lake/2.csv has more than one column named ts"))
-    assert hint(named, FOUR) == f"mend the file, or take it away; or go on without the file: {SKIP}s3://lake/2.csv"
+    assert hint(named, FOUR) == f"fix or delete the file; or skip the file: {SKIP}s3://lake/2.csv"
     unnamed = hint(EngineError("X708", "view v: no"), FOUR)
     assert "s3://lake/0.csv, s3://lake/1.csv, s3://lake/2.csv and 1 more together: max_batch_size: 1" in unnamed
 

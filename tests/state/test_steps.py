@@ -80,7 +80,7 @@ def test_steps_that_never_were_are_told_from_those_that_are_to_come(shop: Path) 
         open_project(shop).run_once()
     feed(shop, "left", "bad", {"id": 4})
     open_project(shop).run_once()
-    with pytest.raises(NotFound, match="it was withdrawn"):
+    with pytest.raises(NotFound, match="the step was withdrawn"):
         ids(shop, 1)
     assert ids(shop, 2) == [4]
     assert steps_recorded(shop) == [(0, "apply"), (1, "withdrawn"), (2, "ingest")]
@@ -176,7 +176,7 @@ def test_a_removed_pipeline_that_comes_back_uses_no_number_again(shop: Path) -> 
     assert published.step == 3
     with pytest.raises(EngineError, match="a later apply removed its folder"):
         ids(shop, 1)
-    with pytest.raises(NotFound, match="the pipeline was removed"):
+    with pytest.raises(NotFound, match="that step removed the pipeline"):
         ids(shop, 2)
     assert rows_of(shop, "a") == []
 
@@ -219,7 +219,7 @@ def test_a_history_with_a_gap_or_without_a_beginning_is_not_guessed() -> None:
         read_step(registry, published(6, 6), 5)
     record_step(registry, published(5, 5), published(6, 6), "apply")
     record_step(registry, published(7, 7), published(8, 8), "ingest")
-    with pytest.raises(NotFound, match="step 7, which it follows, is not recorded"):
+    with pytest.raises(NotFound, match="the registry has no record of step 7"):
         read_step(registry, published(9, 9), 8)
 
 
