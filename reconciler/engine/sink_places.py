@@ -19,5 +19,5 @@ def within(emission: Emission, warehouse: str) -> EngineError:
     return EngineError(
         "X755",
         f"connector {emission.connector}: its sink lies within the warehouse {warehouse}, which reconciler alone writes",
-        "name a folder outside of every warehouse, and look where links on its path lead",
+        "choose a folder outside every warehouse, and check where the links on its path lead",
     )

@@ -28,8 +28,8 @@ def put_alias(target: Target, found: FoundObject, alias: str, version: str, by: 
     Raises ReconcileError (U820) for what can't be an alias, NotFound (A522) for a version that is not there.
     """
     if not _ALIAS.fullmatch(alias) or version_number(alias) is not None or fold(alias) in _RESERVED:
-        hint = "a letter, then letters, digits and _; not v2, latest or active"
-        raise ReconcileError("U820", f"{alias!r} can't be the name of a version", hint)
+        hint = "use a letter, then letters, digits and _; but not v2, latest or active"
+        raise ReconcileError("U820", f"{alias!r} is not a valid name of an alias", hint)
     number = read_version(target, found, version).summary.number
     return _move(target, found, fold(alias), number, by)
 

@@ -133,8 +133,8 @@ def require_recorded_types(
     other = sorted(column for column, kind in now.items() if then.get(column, kind) != kind)
     if other:
         shown = ", ".join(f"{column} is {now[column]} and was {then[column]}" for column in other)
-        message = f"{view}: version v{wanted} can't be had from what its query reads now: {shown}"
-        raise EngineError("A590", message, "change the types of what it reads back, or take the version away")
+        message = f"{view}: its query can't give version v{wanted} now: {shown}"
+        raise EngineError("A590", message, "change back the types of the columns that it reads, or remove the version")
 
 
 def require_other_columns(head: Head, desired: Program, diff: Diff) -> None:
@@ -152,9 +152,9 @@ def require_other_columns(head: Head, desired: Program, diff: Diff) -> None:
             shown = f"{desired.name}.{view.name}"
             raise ReconcileError(
                 "A526",
-                f"{shown}@v{wanted} can't be active: it is defined as v{now.active} is, with columns of other types",
-                f"change the types of what it reads back; what they were: reconcile versions diff {shown}@v{wanted} "
-                f"{shown}@v{now.active}",
+                f"{shown}@v{wanted} can't be active: it has the definition of v{now.active}, but columns of other types",
+                "change back the types of the columns that it reads; to see them: reconcile versions diff "
+                f"{shown}@v{wanted} {shown}@v{now.active}",
             )
 
 

@@ -72,7 +72,7 @@ def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
     sought = moment_of(time)
     before = [one for one in _applies(target, pipeline) if one.at <= sought]
     if not before:
-        raise NotFound("A523", f"nothing of {pipeline} was applied by {sought}")
+        raise NotFound("A523", f"pipeline {pipeline} was not applied before {sought}")
     last = before[-1]
     if not last.record:
         raise NotFound("A523", f"{pipeline} was removed at {last.at}, before {sought}")
@@ -101,7 +101,7 @@ def programs_at(target: Target, pipelines: Iterable[str], time: datetime, *, all
                 raise
             missing = error
     if not found:
-        raise missing or NotFound("A523", "nothing was ever applied")
+        raise missing or NotFound("A523", "no pipeline was ever applied")
     return tuple(found)
 
 

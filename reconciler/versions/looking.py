@@ -142,7 +142,9 @@ def versioned_name(text: str) -> VersionedName:
     name, at, version = text.partition("@")
     pipeline, dot, inner = name.rpartition(".")
     if not inner or (dot and not pipeline) or (at and not version):
-        raise ReconcileError("U818", f"{text!r} does not name an object", "[PIPELINE.]NAME, or [PIPELINE.]NAME@v2")
+        raise ReconcileError(
+            "U818", f"{text!r} is not the name of an object", "write [PIPELINE.]NAME, or [PIPELINE.]NAME@v2"
+        )
     return VersionedName(pipeline or None, inner, version or None)
 
 
@@ -161,10 +163,10 @@ def find_object(target: Target, name: VersionedName, kind: str | None = None) ->
             found.append(one)
     if len(found) > 1:
         whose = ", ".join(f"{one.pipeline}.{one.name}" for one in found)
-        raise ReconcileError("A521", f"{name.name!r} may be one of several", f"say which: {whose}")
+        raise ReconcileError("A521", f"{name.name!r} is ambiguous", f"write one of: {whose}")
     if not found:
-        where = f"pipeline {name.pipeline!r}" if name.pipeline is not None else "any pipeline that is applied"
-        raise NotFound("A520", f"no version of {name.name!r} is known in {where}", did_you_mean(name.name, known))
+        where = f"pipeline {name.pipeline!r}" if name.pipeline is not None else "any applied pipeline"
+        raise NotFound("A520", f"{name.name!r} has no version in {where}", did_you_mean(name.name, known))
     return found[0]
 
 
@@ -173,7 +175,7 @@ def find_in_head(head: Head, name: str, kind: str | None = None) -> FoundObject:
     found = _in_head(head, name, kind)
     if found is None:
         known = {key.partition(":")[2] for key in head.versions}
-        raise NotFound("A520", f"no version of {name!r} is known in pipeline {head.pipeline!r}", did_you_mean(name, known))
+        raise NotFound("A520", f"{name!r} has no version in pipeline {head.pipeline!r}", did_you_mean(name, known))
     return found
 
 
@@ -266,7 +268,9 @@ def compare_versions(before: ObjectVersion, after: ObjectVersion) -> VersionDiff
     """What differs between two versions of one object. Raises ReconcileError (A521) for versions of two."""
     if before.found.versions.id != after.found.versions.id or before.found.pipeline != after.found.pipeline:
         names = [f"{one.found.pipeline}.{one.found.name}" for one in (before, after)]
-        raise ReconcileError("A521", f"{names[0]} and {names[1]} are two objects", "compare two versions of one")
+        raise ReconcileError(
+            "A521", f"{names[0]} and {names[1]} are versions of two objects", "compare two versions of one object"
+        )
     reads = [
         {str(name): tuple(columns) for name, columns in one.content.get("reads", {}).items()} for one in (before, after)
     ]

@@ -210,8 +210,8 @@ def _other(
         today = next((key for key, one in now.items() if one.id == before[1].id and one.active is not None), None)
         if today is None and before[0] != after[0] == after[1].id:
             return None  # a view that was made in place of a table, or the other way round
-        called = f"that is {whose}{today.partition(':')[2]} now" if today is not None else "that is gone"
-        return f"{whose}{name} as it was: {called}, and another {after[0].partition(':')[0]} has its name"
+        called = f"which is now {whose}{today.partition(':')[2]}" if today is not None else "which no longer exists"
+        return f"the former {whose}{name}, {called}, and another {after[0].partition(':')[0]} now has its name"
     if not before[0].startswith("table:"):
         return None
     table = desired.tables.get(name) if desired is not None else None
@@ -220,7 +220,7 @@ def _other(
     if ALL_COLUMNS in read:
         read |= declared | {*before[1].columns, *after[1].columns}
     texts = (_other_column(f"{whose}{name}", one, before[1], after[1], declared) for one in sorted(read))
-    return next((f"{text}, and another column has its name" for text in texts if text), None)
+    return next((f"{text}, and another column now has its name" for text in texts if text), None)
 
 
 def _other_column(table: str, column: str, then: ObjectVersions, now: ObjectVersions, declared: Set[str]) -> str | None:
@@ -228,8 +228,8 @@ def _other_column(table: str, column: str, then: ObjectVersions, now: ObjectVers
     if known == now.column_id(column):
         return None
     names = sorted(name for name in declared or {*now.columns, known} if now.column_id(name) == known)
-    called = f"that is {table}.{names[0]} now" if names else "that is gone"
-    return f"{table}.{column} as it was: {called}"
+    called = f"which is now {table}.{names[0]}" if names else "which no longer exists"
+    return f"the former column {table}.{column}, {called}"
 
 
 def _relation(versions: Mapping[str, ObjectVersions], name: str) -> tuple[str, ObjectVersions] | None:

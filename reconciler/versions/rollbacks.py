@@ -53,21 +53,21 @@ def rollback_of(target: Target, name: VersionedName, kind: str | None = None) ->
             raise no_such_version(target, found, name.version)
     elif key in held:
         raise ReconcileError(
-            "A542", f"{whole} is rolled back already", f"to which version: reconcile rollback {whole}@v0; or --end {whole}"
+            "A542",
+            f"{whole} is already rolled back",
+            f"name the version, as in: reconcile rollback {whole}@v0; or end the rollback: --end {whole}",
         )
     else:
         rows = published_rows(target.registry, head, History.ACTIVATIONS, ("number", "step"), object=versions.id)
         before = [int(row["number"]) for row in rows if row["number"] and int(row["number"]) != versions.active]
         if not before:
-            raise ReconcileError(
-                "A542", f"{whole} has no earlier version", "reconcile versions list shows those that it has"
-            )
+            raise ReconcileError("A542", f"{whole} has no earlier version", "reconcile versions list shows its versions")
         number = before[-1]
     if versions.active is None:
-        message = f"{whole} is not there any more: it was removed"
-        raise ReconcileError("A542", message, "bring its definition back in the files, or roll the pipeline back")
+        message = f"{whole} was removed"
+        raise ReconcileError("A542", message, "restore its definition in the files, or roll the pipeline back")
     if number == versions.active:
-        raise ReconcileError("A542", f"{whole} is at v{number} already", "reconcile versions list shows which there are")
+        raise ReconcileError("A542", f"{whole} is already at v{number}", "reconcile versions list shows its versions")
     words = f"{found.kind} {found.name} to v{number}"
     return Rollback(found.pipeline, words, {key: number}, seen={key: versions.active})
 
@@ -93,16 +93,16 @@ def rollback_of_pipeline(target: Target, pipeline: str, to: str) -> Rollback:
         if key in object_keys(now) and same_definition(now, then, key, then_keys[key]):
             continue
         if key.startswith("table:") and key not in object_keys(now):
-            raise would_lose(pipeline, key, "it was removed since, and its rows with it")
+            raise would_lose(pipeline, key, "the table was removed later, with its rows")
         if numbers.get(key) is None:
             name = key.partition(":")[2]
-            message = f"{pipeline}: which version {name} had then is not known any more"
-            hint = f"roll back one by one; reconcile versions list {pipeline}.{name} shows to what"
+            message = f"{pipeline}: the registry no longer knows the version that {name} had then"
+            hint = f"roll back each object by itself; reconcile versions list {pipeline}.{name} shows its versions"
             raise NotFound("A546", message, hint)
         wanted[key] = numbers[key]
     if not wanted:
-        message = f"{pipeline} is as it was at registry version {past.number} already"
-        raise ReconcileError("A542", message, "reconcile history shows which there are")
+        message = f"{pipeline} is already as it was at registry version {past.number}"
+        raise ReconcileError("A542", message, "reconcile history shows the registry versions")
     seen = {key: active_number(head, key) for key in wanted}
     words = f"pipeline {pipeline} to registry version {past.number}"
     return Rollback(pipeline, words, wanted, seen=seen, whole=True)
@@ -114,13 +114,13 @@ def end_of(target: Target, name: VersionedName | None, pipeline: str | None = No
         stored = target.registry.head(pipeline or "")
         held = _applied_program(target, stored.value).settings.held if stored is not None else {}
         if not held:
-            raise NotFound("A545", f"nothing of {pipeline} is rolled back")
+            raise NotFound("A545", f"pipeline {pipeline} has no rollback to end")
         return Rollback(pipeline or "", f"end of what is rolled back of {pipeline}", ended=tuple(sorted(held)))
     found = find_object(target, name, kind)
     held = _applied_program(target, found.head).settings.held
     key = object_key(found.kind, found.name)
     if key not in held:
-        known = ", ".join(one.partition(":")[2] for one in sorted(held)) or "nothing is"
+        known = ", ".join(one.partition(":")[2] for one in sorted(held)) or "nothing"
         raise NotFound("A545", f"{found.pipeline}.{found.name} is not rolled back", f"rolled back: {known}")
     return Rollback(found.pipeline, f"end of the rollback of {found.kind} {found.name}", ended=(key,))
 
@@ -135,7 +135,7 @@ def would_lose(pipeline: str, key: str, why: str) -> ReconcileError:
     """The error for a table whose rows do not outlive a rollback."""
     return ReconcileError(
         "A544",
-        f"table {pipeline}.{key.partition(':')[2]} can't go back: {why}",
+        f"table {pipeline}.{key.partition(':')[2]} can't be rolled back: {why}",
         "roll back the views that read it, or change its definition in the files",
     )
 
@@ -154,7 +154,7 @@ def _registry_version(target: Target, pipeline: str, to: str) -> PastApply:
         sought = moment_of(time_of(to))
         found = [one for one in applies if one.at <= sought][-1:]
     if not found:
-        raise NotFound("A546", f"{pipeline} has no registry version {to}", "reconcile history shows which there are")
+        raise NotFound("A546", f"{pipeline} has no registry version {to}", "reconcile history shows the registry versions")
     if not found[0].record:
         raise NotFound("A546", f"{pipeline} was removed at registry version {found[0].number}", "name an earlier one")
     return found[0]

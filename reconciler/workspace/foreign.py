@@ -80,7 +80,7 @@ def _look_up(visit: Visit, pipeline: str, key: str) -> ForeignRelation | Diagnos
     if "." in name:
         return None
     if upstream == pipeline:
-        return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: {name}")
+        return Diagnostic("P371", f"{key} belongs to this pipeline", None, f"leave its name out: {name}")
     snapshot = _state(visit, pipeline, upstream)
     return snapshot if isinstance(snapshot, Diagnostic) else foreign_relation(snapshot, name)
 
@@ -104,8 +104,8 @@ def _state(visit: Visit, pipeline: str, upstream: str) -> Snapshot | Diagnostic:
     """Another pipeline as it counts here, or why it can't be told."""
     if upstream in visit.chain:
         members = (*visit.chain[visit.chain.index(upstream) :], upstream)
-        hint = "let one of them read tables, or what the other reads"
-        message = f"pipelines read each other in a circle: {' → '.join(members)}"
+        hint = "change one of them to read tables, or the relations that the other one reads"
+        message = f"circular dependency between pipelines: {' → '.join(members)}"
         visit.circles[message] = frozenset(members)
         return Diagnostic(_CIRCLE, message, None, hint)
     found = visit.known.get(upstream)
@@ -124,7 +124,7 @@ def _read_state(visit: Visit, upstream: str) -> Snapshot | Diagnostic:
         if circle is not None:
             return replace(circle, location=None)
         first = error.diagnostics[0]
-        message = f"pipeline {upstream} can't be read, as its files have errors: {first.code}: {first.message}"
+        message = f"pipeline {upstream} can't be read: its files have errors: {first.code}: {first.message}"
         return Diagnostic("P374", message, None, _validate(upstream))
     except RegistryError:
         raise
@@ -140,7 +140,7 @@ def _validate(pipeline: str) -> str:
 
 def _unknown(target: Target, upstream: str) -> Diagnostic:
     known = sorted({*pipeline_names(target.root), *target.registry.pipelines()})
-    message = f"there is no pipeline {upstream!r} here, and none is applied in {target.environment.name}"
+    message = f"pipeline {upstream!r} has no files here and is not applied in {target.environment.name}"
     return Diagnostic("P372", message, None, did_you_mean(upstream, known))
 
 

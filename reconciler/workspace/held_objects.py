@@ -66,7 +66,9 @@ def _with_held(visit: Visit, head: Head, program: Program, applied: Program) -> 
         raise _misfit(program.name, held, f"{errors[0].code}: {errors[0].message}")
     for key, one in held.items():
         if one.number is not None and not same_meaning(compiled.program, applied, key, former[key]):
-            raise _misfit(program.name, {key: one}, "it means something else among them: other columns, or other settings")
+            raise _misfit(
+                program.name, {key: one}, "it has another meaning with these files: other columns, or other settings"
+            )
     names = NamesSince(target, head, applied, compiled.program) if program.moves else None
     for key, one in held.items():
         if one.number is None or names is None:
@@ -90,6 +92,6 @@ def _misfit(pipeline: str, held: Mapping[str, Held], why: str) -> ReconcileError
     (first, *_) = held
     return ReconcileError(
         "A540",
-        f"{names} of {pipeline}, rolled back, does not fit the files: {why}",
-        f"define it anew there; or let the files hold again: reconcile rollback --end {pipeline}.{first.partition(':')[2]}",
+        f"the rollback of {names} of {pipeline} conflicts with the files: {why}",
+        f"redefine it in the files; or end the rollback: reconcile rollback --end {pipeline}.{first.partition(':')[2]}",
     )

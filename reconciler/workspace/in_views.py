@@ -28,7 +28,7 @@ def look_up_version(target: Target, manifest: Manifest, key: str) -> ForeignRela
     if "." in pipeline or not name:
         return None
     if dot and pipeline == settings.name:
-        return Diagnostic("P371", f"{key} is of this very pipeline", None, f"leave its name out: `{name}@{version}`")
+        return Diagnostic("P371", f"{key} belongs to this pipeline", None, f"leave its name out: `{name}@{version}`")
     owner = pipeline or settings.name
     stored = target.registry.head(owner)
     head = stored.value if stored is not None else None
@@ -37,16 +37,16 @@ def look_up_version(target: Target, manifest: Manifest, key: str) -> ForeignRela
         if not allowed:
             return not_allowed(key, owner, ", and apply" if pipeline else "")
         if head is None:
-            return Diagnostic("A522", f"{key}: no version was ever applied of pipeline {owner}", None)
+            return Diagnostic("A522", f"{key}: pipeline {owner} was never applied", None)
         found = find_in_head(head, name)
         if version_number(version) is None:
             names = ", ".join(f"{name}@v{one.number}" for one in list_versions(target, found, limit=20).versions)
-            message = f"{key} names a version by what may come to mean another one"
-            return Diagnostic("P375", message, None, f"a view reads a version by its number: {names}")
+            message = f"{key} names a version by a name that may change its meaning"
+            return Diagnostic("P375", message, None, f"a view must name a version by its number: {names}")
         relation = _relation(key, read_version(target, found, version), is_own=not pipeline)
         if isinstance(relation, ForeignRelation) and relation.is_own and not _is_kept(manifest, name):
             message = f"{key} reads rows of {name}, which the files no longer have as a table or materialized view"
-            hint = "its table is dropped, with the rows of all its versions: leave both, or none"
+            hint = "the plan drops its table with the rows of all its versions: keep the relation, or remove this reference"
             return Diagnostic("P376", message, None, hint)
         return relation
     except NotFound as error:
@@ -75,11 +75,11 @@ def _relation(key: str, version: ObjectVersion, *, is_own: bool) -> ForeignRelat
     if found.kind == "function":
         return Diagnostic("P370", f"{key} is a version of a function: it can't be read", None)
     if found.kind == "view" and version.content.get("kind") != ViewKind.MATERIALIZED.value:
-        message = f"{key} is a version of a view that had no rows of its own"
-        return Diagnostic("P370", message, None, "only tables and materialized views keep rows of their versions")
+        message = f"{key} is a version of a view that stored no rows"
+        return Diagnostic("P370", message, None, "only tables and materialized views store rows of their versions")
     columns = [(str(one["name"]), str(one.get("type") or "") or None) for one in version.content.get("columns", [])]
     if not columns:
-        raise RegistryError("G602", f"no columns are recorded of {key}")
+        raise RegistryError("G602", f"the registry has no columns of {key}")
     return ForeignRelation(
         pipeline=found.pipeline,
         name=found.name,

@@ -64,7 +64,7 @@ def with_maintained_versions(visit: Visit, program: Program) -> Program:
     for key, version in versions.items():
         what = other_meaning(compiled.program, key, version)
         if what is not None:
-            raise _misfit(program, {key: version}, f"its definition has {what} there")
+            raise _misfit(program, {key: version}, f"its definition has {what} in that program")
     if head is not None and versions:
         names = NamesSince(target, head, _applied(target, head, program), compiled.program)
         for key, version in versions.items():
@@ -85,8 +85,8 @@ def _recorded(target: Target, program: Program, head: Head | None, view: str, nu
     name = f"{program.name}.{program.views[view].name}"
     former = former_name(program, view) if head is None or object_key("view", view) not in head.versions else view
     if head is None or object_key("view", former) not in head.versions:
-        message = f"{name}@v{number} is to be kept up to date, but no version of {name} was ever applied"
-        raise NotFound("A522", message, "a view that was never applied has no earlier version: take `maintain` away")
+        message = f"`maintain` names {name}@v{number}, but no version of {name} was ever applied"
+        raise NotFound("A522", message, "remove `maintain`: a view that was never applied has no earlier version")
     version = read_version(target, find_in_head(head, former, "view"), f"v{number}")
     if version.content.get("kind") == ViewKind.LOCAL.value:
         raise ReconcileError("A527", f"{name}@v{number} can't be kept up to date: it is a version of a LOCAL view")
@@ -108,6 +108,6 @@ def _misfit(program: Program, versions: dict[str, ObjectVersion], why: str, hint
     names = ", ".join(f"{program.name}.{key.partition(':')[2]}" for key in versions)
     return ReconcileError(
         "A527",
-        f"{names} can't be kept up to date in today's program: {why}",
-        f"{f'{hint}; or ' if hint else ''}take `maintain` away to keep its rows as they are",
+        f"{names} can't be kept up to date in the current program: {why}",
+        f"{f'{hint}; or ' if hint else ''}remove `maintain` to keep its rows as they are",
     )

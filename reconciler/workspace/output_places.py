@@ -38,8 +38,8 @@ def misplaced_outputs(target: Target, connectors: Iterable[ConnectorDeclaration]
         around = warehouse_around(place, target.warehouses) if place is not None else None
         if around is not None:
             transport = one.settings["transport"]["name"]
-            message = f"{transport} of {one.relation} leads into the warehouse {around}, which reconciler alone writes"
-            hint = "name a folder outside of every warehouse, and look where links on its path lead"
+            message = f"{transport} of {one.relation} leads into the warehouse {around}, where only reconciler may write"
+            hint = "choose a folder outside every warehouse, and check where the links on its path lead"
             yield Diagnostic("C418", message, one.location, hint)
 
 
@@ -68,9 +68,9 @@ def _shared(one: ConnectorDeclaration, pipeline: str, other_pipeline: str, other
     return Diagnostic(
         "C419",
         f"{one.settings['transport']['name']} of {one.relation} writes where {other.settings['transport']['name']} of {name}"
-        f"{where} does: what one of them empties or overwrites is the other's, too",
+        f"{where} does: one would delete or overwrite rows of the other",
         one.location,
-        "give each output a folder of its own; to have the rows of both in one, make a view of them (UNION ALL)",
+        "give each output its own folder; to write the rows of both to one, combine them in a view (UNION ALL)",
     )
 
 

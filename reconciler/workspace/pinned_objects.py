@@ -89,13 +89,13 @@ def _require_the_same(pinned: Program, key: str, version: ObjectVersion, names: 
         raise ReconcileError(
             "A526",
             f"{name} can't be active: its definition has {what} in the current program",
-            "define it anew in the files; of a view, name its columns",
+            "redefine it in the files; if it is a view, name its columns",
         )
     other = names.misread(version) if names is not None else None
     if other is not None:
         verb = "has" if key.startswith("table:") else "reads"
         message = f"{name} can't be active: it {verb} {other}"
-        raise ReconcileError("A526", message, "define it anew in the files, or give the names back (`moved`)")
+        raise ReconcileError("A526", message, "redefine it in the files, or rename the relations back (`moved`)")
 
 
 def _require_rows_to_stay(applied: Program, pinned: Program, versions: Mapping[str, ObjectVersion]) -> None:
@@ -111,8 +111,8 @@ def _require_rows_to_stay(applied: Program, pinned: Program, versions: Mapping[s
             name = f"{pinned.name}.{change.name}@v{tables[fold(change.name)].summary.number}"
             raise ReconcileError(
                 "A592",
-                f"{name} can't be active: the way back to it deletes the table's rows",
-                "with `evolution: evolve` they may outlive it; or define it so in the files: the plan says what it costs",
+                f"{name} can't be active: changing back to it deletes the table's rows",
+                "`evolution: evolve` may keep the rows; or write this definition in the files: the plan shows what it costs",
             )
 
 
@@ -156,7 +156,7 @@ def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Prog
     if not errors:
         return compiled.program
     names = ", ".join(f"{one.summary.name}@v{one.summary.number}" for one in versions.values())
-    message = f"{names} can't be active in today's program: {errors[0].code}: {errors[0].message}"
+    message = f"{names} can't be active in the current program: {errors[0].code}: {errors[0].message}"
     raise ReconcileError("A526", message, errors[0].hint)
 
 
@@ -172,9 +172,9 @@ def _conflict(program: Program, applied: Program | None, key: str, version: Obje
     )
     return ReconcileError(
         "A525",
-        f"{program.name}.{name} is pinned at v{number}, and the files define it neither so nor as it is active:\n"
-        + "\n".join(f"  {line}" for line in lines),
-        f"take the pin away to apply the files, or take the change back to have v{number}",
+        f"{program.name}.{name} is pinned at v{number}, but its definition in the files is neither that of "
+        f"v{number} nor the active one:\n" + "\n".join(f"  {line}" for line in lines),
+        f"remove the pin to apply the files, or revert the change to keep v{number}",
     )
 
 

@@ -118,6 +118,7 @@ def _not_recorded(version: ObjectVersion, name: str) -> ReconcileError:
     found = version.found
     return ReconcileError(
         "A591",
-        f"{found.pipeline}.{found.name}@v{version.summary.number} calls {name}, and what that was is not known any more",
-        "define it anew in the files",
+        f"{found.pipeline}.{found.name}@v{version.summary.number} calls {name}, and the registry no longer "
+        "knows that version of it",
+        "redefine it in the files",
     )

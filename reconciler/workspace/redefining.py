@@ -93,7 +93,7 @@ def _require_runnable(program: Program) -> None:
         body = function.declaration.body
         if is_version(key) and isinstance(body, PythonBody) and body.python != PYTHON:
             message = f"function {program.name}.{function.name} was recorded with Python {body.python}, and this is {PYTHON}"
-            hint = "run reconciler on that version of Python, or take away the pin, rollback or `maintain` that needs it"
+            hint = "run reconciler on that version of Python, or remove the pin, rollback or `maintain` that needs it"
             raise ReconcileError("A591", message, hint)
 
 

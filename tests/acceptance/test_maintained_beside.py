@@ -190,7 +190,7 @@ def test_a_table_below_may_evolve_where_the_version_means_the_same(maintained: S
     maintained.write(wider.replace("price INT", "cost INT").replace("(price)", "(cost)"), MAINTAINED + moved)
     said = maintained("plan", "shop", code=1)
     assert "A527" in said
-    assert "take `maintain` away" in said
+    assert "remove `maintain`" in said
 
 
 def test_it_is_explained_and_has_a_status_as_any_view(maintained: Shop) -> None:

@@ -72,7 +72,7 @@ def shop(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop
 
 def traded(shop: Shop) -> str:
     shop.trade()
-    return "total@v0 {}: it reads t.net as it was: that is t.gross now, and another column has its name"
+    return "total@v0 {}: it reads the former column t.net, which is now t.gross, and another column now has its name"
 
 
 def used_again(shop: Shop) -> str:
@@ -80,7 +80,7 @@ def used_again(shop: Shop) -> str:
     following = U + V1.replace("net", "netto")
     shop.brought(f"{table});\n{following}", "  moved: [{from: t.net, to: t.netto}]\n")
     shop.brought(f"{table}, net INT);\n{following}")
-    return "total@v0 {}: it reads t.net as it was: that is t.netto now, and another column has its name"
+    return "total@v0 {}: it reads the former column t.net, which is now t.netto, and another column now has its name"
 
 
 def another_table(shop: Shop) -> str:
@@ -88,7 +88,7 @@ def another_table(shop: Shop) -> str:
     old = T.replace("TABLE t", "TABLE old")
     shop.brought(old + following, "  moved: [{from: t, to: old}]\n")
     shop.brought(old + T + following)
-    return "total@v0 {}: it reads t as it was: that is old now, and another table has its name"
+    return "total@v0 {}: it reads the former t, which is now old, and another table now has its name"
 
 
 MOVES = [traded, used_again, another_table]
@@ -97,12 +97,12 @@ MOVES = [traded, used_again, another_table]
 @pytest.mark.parametrize("move", MOVES)
 def test_a_version_that_names_something_else_by_now_is_not_computed(shop: Shop, move: Callable[[Shop], str]) -> None:
     said = move(shop)
-    assert said.format("can't be kept up to date in today's program") in shop.refused("A593", *REFRESH)
+    assert said.format("can't be kept up to date in the current program") in shop.refused("A593", *REFRESH)
     assert said.partition(": it ")[2] in shop.refused("A541", "rollback", "total@v0")
     shop.say(PIN)
     assert said.format("can't be active") in shop.refused("A526", "plan", "shop")
     shop.say(MAINTAIN)
-    assert said.format("can't be kept up to date in today's program") in shop.refused("A527", "plan", "shop")
+    assert said.format("can't be kept up to date in the current program") in shop.refused("A527", "plan", "shop")
     assert shop.states()["v0"] == ""
 
 
@@ -123,7 +123,7 @@ def test_a_trade_that_a_pinned_version_reads_is_not_planned(shop: Shop) -> None:
 def test_a_trade_that_what_is_rolled_back_reads_is_not_planned(shop: Shop) -> None:
     shop("rollback", "total")
     shop.write(TRADED + U + V1, EVOLVE + TRADE)
-    assert "it reads t.net as it was: that is t.gross now" in shop.refused("A540", "apply", "shop")
+    assert "it reads the former column t.net, which is now t.gross" in shop.refused("A540", "apply", "shop")
     # Once the files define it otherwise, they count.
     shop.trade()
     assert shop.active() == "v2 active"
@@ -143,7 +143,7 @@ def test_what_is_traded_back_is_what_it_was(shop: Shop) -> None:
     shop.refused("A593", *REFRESH)
     shop.brought(T + U + V1, TRADE)
     shop(*REFRESH)
-    assert "t.gross as it was: that is t.net now" in shop.refused("A593", "versions", "refresh", "total@v2")
+    assert "the former column t.gross, which is now t.net" in shop.refused("A593", "versions", "refresh", "total@v2")
     shop("rollback", "total@v0")
 
 
@@ -171,7 +171,7 @@ def test_tables_that_traded_names(shop: Shop) -> None:
         go("x", "u", t + u + V1.replace("FROM t", f"FROM {second}"))
 
     trade("t", "u")
-    assert "it reads t as it was: that is u now, and another table has its name" in shop.refused("A593", *REFRESH)
+    assert "it reads the former t, which is now u, and another table now has its name" in shop.refused("A593", *REFRESH)
     trade("u", "t")
     shop(*REFRESH)
 
@@ -186,7 +186,7 @@ def test_columns_dropped_and_made_again_are_what_they_were(shop: Shop) -> None:
 def test_a_table_is_not_what_it_was_by_names_alone(shop: Shop) -> None:
     """Its columns have traded names: the rows of an earlier version would stand under the names of others."""
     shop.trade()
-    said = "it has t.gross as it was: that is t.net now"
+    said = "it has the former column t.gross, which is now t.net"
     assert said.removeprefix("it ") in shop.refused("A541", "rollback", "t@v0")
     shop.say("  tables: {t: {version: v0}}\n")
     assert said in shop.refused("A526", "plan", "shop")
@@ -195,7 +195,7 @@ def test_a_table_is_not_what_it_was_by_names_alone(shop: Shop) -> None:
 
 def test_nor_by_a_name_that_it_gave_up(shop: Shop) -> None:
     shop.brought(T.replace("net", "netto") + U + view("count(id) AS s"), "  moved: [{from: t.net, to: t.netto}]\n")
-    assert "t@v0 has t.net as it was: that is t.netto now" in shop.refused("A541", "rollback", "t@v0")
+    assert "t@v0 has the former column t.net, which is now t.netto" in shop.refused("A541", "rollback", "t@v0")
 
 
 def test_a_checkpoint_brings_back_what_names_meant(shop: Shop) -> None:

@@ -80,7 +80,7 @@ def test_a_pin_and_a_change_at_once_are_a_conflict_that_shows_the_difference(sho
     assert "A525" in said
     assert "-SELECT COUNT(*) AS total FROM orders" in said
     assert "+SELECT MAX(price) AS total FROM orders" in said
-    assert "take the pin away" in said
+    assert "remove the pin" in said
     assert shop.active() == before
 
 

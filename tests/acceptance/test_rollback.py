@@ -157,7 +157,7 @@ def test_from_one_earlier_version_to_another(shop: Shop) -> None:
 
 def test_a_repeat_of_a_command_whose_answer_was_lost_goes_nowhere_else(shop: Shop) -> None:
     shop("rollback", "total")
-    assert "rolled back already" in shop("rollback", "total", code=1)
+    assert "already rolled back" in shop("rollback", "total", code=1)
     assert "A542" in shop("rollback", "total@v1", code=1)
     assert shop.active() == "v1 active (rolled back)"
 

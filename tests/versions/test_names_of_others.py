@@ -65,7 +65,7 @@ def pair(tmp_path: Path) -> Pair:
     return pair
 
 
-SAID = "it reads sales.t.net as it was: that is sales.t.gross now, and another column has its name"
+SAID = "it reads the former column sales.t.net, which is now sales.t.gross, and another column now has its name"
 
 
 def test_a_version_that_reads_a_column_which_traded_its_name_is_not_computed(pair: Pair) -> None:

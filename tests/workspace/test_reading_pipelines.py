@@ -358,7 +358,7 @@ def test_a_pipeline_is_removed_before_the_reader_that_goes_with_it(pair: Pair) -
 @pytest.mark.parametrize(
     ("query", "code", "words"),
     [
-        ("SELECT * FROM sale.revenue", "P372", "there is no pipeline 'sale' here"),
+        ("SELECT * FROM sale.revenue", "P372", "pipeline 'sale' has no files here"),
         ("SELECT * FROM parquet.`/in/x`", "S216", "'parquet./in/x' reads files directly, which no query may"),
         (
             "SELECT * FROM parquet.`/in/x.parquet`",
@@ -370,7 +370,7 @@ def test_a_pipeline_is_removed_before_the_reader_that_goes_with_it(pair: Pair) -
         ("SELECT * FROM sales.revenues", "P370", "pipeline sales has no table or view 'revenues'"),
         ("SELECT * FROM sales.plain", "P370", "sales.plain is a plain view"),
         ("SELECT * FROM sales.hidden", "P370", "sales.hidden is a LOCAL view"),
-        ("SELECT * FROM grades.limits", "P371", "of this very pipeline"),
+        ("SELECT * FROM grades.limits", "P371", "belongs to this pipeline"),
         ("SELECT * FROM sales.`revenue@v1`", "A524", "does not allow reading versions"),
         ("SELECT nothing FROM sales.revenue", "S221", "unknown column 'nothing'"),
         ("SELECT * FROM a.b.c", "S220", "'a.b.c' is no relation of this pipeline"),
@@ -398,7 +398,7 @@ def test_pipelines_that_read_each_other_are_told_with_the_way_round(pair: Pair) 
         ("marks", "marks → grades → sales → marks"),
     ):
         found = {(one.code, one.message) for one in pair.pipeline(name).validate().diagnostics}
-        assert found == {("P373", f"pipelines read each other in a circle: {circle}")}
+        assert found == {("P373", f"circular dependency between pipelines: {circle}")}
     pair.write("reader", "CREATE MATERIALIZED VIEW r AS SELECT * FROM sales.orders;")
     (found_there,) = pair.pipeline("reader").validate().diagnostics
     assert found_there.code == "P374"

@@ -116,12 +116,12 @@ def test_a_version_needs_the_setting_of_its_own_pipeline(pair: Pair) -> None:
     ("name", "code", "words"),
     [
         ("`revenue@v7`", "A522", "has no version 'v7'"),
-        ("`revenue@stable`", "P375", "names a version by what may come to mean another one"),
-        ("`revenues@v0`", "A520", "no version of 'revenues' is known"),
-        ("sales.`revenue@v0`", "P371", "of this very pipeline"),
+        ("`revenue@stable`", "P375", "names a version by a name that may change its meaning"),
+        ("`revenues@v0`", "A520", "'revenues' has no version"),
+        ("sales.`revenue@v0`", "P371", "belongs to this pipeline"),
         ("grades.`limits@v0`", "A524", "pipeline grades does not allow reading versions"),
-        ("nobody.`limits@v0`", "A522", "no version was ever applied of pipeline nobody"),
-        ("`plain@v0`", "P370", "a view that had no rows of its own"),
+        ("nobody.`limits@v0`", "A522", "pipeline nobody was never applied"),
+        ("`plain@v0`", "P370", "a view that stored no rows"),
     ],
 )
 def test_what_can_t_be_read_is_told(pair: Pair, name: str, code: str, words: str) -> None:

@@ -235,7 +235,7 @@ def _order(
             into.append(Diagnostic("P304", f"view {first.name!r} reads itself", first.location))
             continue
         chain = " → ".join(declared[key].name for key in (*cycle, cycle[0]))
-        hint = "let one of them read tables, or what the other reads"
+        hint = "change one of them to read tables, or the relations that the other one reads"
         into.append(Diagnostic("P303", f"views read each other in a circle: {chain}", first.location, hint))
     for key in sorted(reads):
         if key in reads[key] and key not in circular:
