@@ -193,7 +193,7 @@ def _text_at(top: Path, path: str, commit: str) -> str | None:
         if entry is None:
             return None
         if entry.mode not in PLAIN_FILES:
-            raise ReconcileError("U813", f"{described} is not a file that can be read")
+            raise ReconcileError("U813", f"{described} is not a readable file")
         content = repository.content(entry)
     if content is None:
         raise ReconcileError("U813", f"{described} is larger than {MAXIMUM_FILE} bytes")
@@ -324,6 +324,7 @@ def _parsed(text: str, file: str) -> Project:
 def _unknown(what: str) -> ReconcileError:
     return ReconcileError(
         "U816",
-        f"{what} is not known in this copy of the repository, and policy.yaml is read from there",
-        "fetch it (in CI: all branches), run `git remote set-head origin --auto`, or name it as branch of the environment",
+        f"this clone of the repository does not have {what}, and policy.yaml is read from it",
+        "fetch the branch (in CI: all branches), run `git remote set-head origin --auto`, or set `branch` of "
+        "the environment",
     )

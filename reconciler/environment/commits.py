@@ -126,21 +126,22 @@ def why_no_state_of(root: Path, branch: str, commit: str | None = None) -> str |
     there is an origin, else the one here."""
     repository = open_repository(root)
     if repository is None:
-        return f"this is not a git repository, and has no branch {branch}"
+        return f"this is not a git repository, so it has no branch {branch}"
     with repository:
         tip, asked = repository.branch(branch), commit or repository.head
         if tip is None or asked is None:
-            return f"branch {branch} is not known here, or nothing is committed"
+            return f"branch {branch} does not exist here, or it has no commit"
         if repository.is_on_first_parents(asked, tip):
             return None
         what = "this commit" if commit is None else f"commit {short_commit(commit)}"
         if not repository.has_commit(asked):
             return (
-                f"{what} is not in this copy of the repository, which can't tell whether it is on branch {branch}: fetch it"
+                f"this clone of the repository does not have {what}, so it can't tell whether branch {branch} contains "
+                "it: fetch it"
             )
         if repository.is_ancestor(asked, tip):
-            return f"{what} came into branch {branch} by a merge; the branch itself never stood at it"
-        cut = ", as far as this copy knows: it is shallow" if repository.cut_commits else ""
+            return f"{what} came into branch {branch} by a merge; the branch itself never pointed to it"
+        cut = ", as far as this clone knows: it is shallow" if repository.cut_commits else ""
         return f"{what} is not on branch {branch}{cut}"
 
 

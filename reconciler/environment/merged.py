@@ -45,7 +45,7 @@ def unmerged(
     the pipeline's as they were read (None: as they stand)."""
     changed = not_committed(target, pipeline, more, files)
     if changed is None:
-        return "this is not a git repository, so nobody can have merged anything"
+        return "this is not a git repository, so its files can't be merged"
     if changed:
         return f"not committed: {', '.join(changed)}"
     reasons = (why_no_state_of(target.root, branch) for branch in required_branches(target, pipeline))
@@ -56,10 +56,10 @@ def staged_unmerged(target: Target, pipeline: str, commit: str) -> str | None:
     """Why what was staged of a commit can't have been merged, by what the environment asks for now; or None."""
     branches = required_branches(target, pipeline)
     if branches and (not commit or commit.endswith(NOT_COMMITTED)):
-        return "it was staged of files that were not committed"
+        return "it was staged from files that were not committed"
     reasons = (why_no_state_of(target.root, branch, commit) for branch in branches)
     found = next((reason for reason in reasons if reason is not None), None)
-    return f"it was staged of commit {short_commit(commit)}; not merged: {found}" if found is not None else None
+    return f"it was staged from commit {short_commit(commit)}; not merged: {found}" if found is not None else None
 
 
 def not_committed(
@@ -79,9 +79,9 @@ def outdated(target: Target, pipeline: str, files: Mapping[str, str] | None = No
     for known, what in _known(target, pipeline):
         age = age_beside(target.root, commit, known)
         if age is Age.OLDER:
-            return f"this commit is older than the one that {what}, {short_commit(known)}"
+            return f"this commit is older than commit {short_commit(known)}, which {what}"
         if age is Age.UNKNOWN and not all(is_tip_of_whole_copy(target.root, branch) for branch in branches):
-            return _untold(known, f"that {what}")
+            return _untold(known, what)
     if target.registry.head(pipeline) is None:
         return _passed_by_another(target, pipeline, commit, _read(target, pipeline, files))
     return None
@@ -93,19 +93,19 @@ def _passed_by_another(target: Target, pipeline: str, commit: str, files: Mappin
             age = age_beside(target.root, commit, known)
             if age is Age.OLDER and differs_at(target.root, known, pipeline, files):
                 return (
-                    f"this commit is older than the one of which {other} {what}, {short_commit(known)}, and {pipeline} "
+                    f"this commit is older than commit {short_commit(known)}, which {what} for {other}, and {pipeline} "
                     "has other files there"
                 )
             # In a whole copy a commit that is not here is another repository's.
             if age is Age.UNKNOWN and is_cut(target.root):
-                return _untold(known, f"of which {other} {what}")
+                return _untold(known, f"{what} for {other}")
     return None
 
 
 def _untold(known: str, what: str) -> str:
     return (
-        f"this copy of the repository can't tell whether this commit is older than the one {what}, {short_commit(known)}: "
-        "fetch the whole history (git fetch --unshallow)"
+        f"this clone of the repository can't tell whether this commit is older than commit {short_commit(known)}, which "
+        f"{what}: fetch the whole history (git fetch --unshallow)"
     )
 
 
@@ -116,7 +116,7 @@ def _known(target: Target, pipeline: str) -> Iterator[tuple[str, str]]:
         yield stored.value.applied.commit.removesuffix(NOT_COMMITTED), "is applied"
     reached = target.registry.reached(pipeline)
     if reached is not None:
-        yield reached.value.commit, "was looked at last"
+        yield reached.value.commit, "was checked last"
 
 
 def remember(target: Target, pipeline: str, files: Mapping[str, str]) -> None:

@@ -30,6 +30,6 @@ def require_planned_engine(target: Target, program: Program) -> None:
 def _other(pipeline: str, planned: str, here: str) -> EngineError:
     return EngineError(
         "X780",
-        f"{pipeline} was planned for {planned}, and {here} is here: it may compute other rows",
-        f"run `reconcile plan {pipeline}`, which shows what the upgrade changes, and apply it; or take {planned} again",
+        f"{pipeline} was planned for {planned}, but {here} is installed, which may compute other rows",
+        f"run `reconcile plan {pipeline}`, which shows what the upgrade changes, and apply it; or go back to {planned}",
     )

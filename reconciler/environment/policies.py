@@ -63,8 +63,8 @@ def _of_base_branch(target: Target, root: Path, repository: Repository, homes: H
     reference, folder = base_of(repository, target, homes)
     commit = commit_at(repository, reference)
     if commit is None:
-        message = f"{reference} has no commit, and {POLICY_FILE} is read from there"
-        raise ReconcileError("U816", message, "check a branch out")
+        message = f"{reference} has no commit, and {POLICY_FILE} is read from it"
+        raise ReconcileError("U816", message, "check out a branch")
     text = text_at(repository, folder, commit, POLICY_FILE)
     if text is None:
         _require_no_other_name(root)
@@ -88,7 +88,7 @@ def misnamed_policies(root: Path) -> Iterator[Diagnostic]:
             continue
         # Other tools have files of these names, too.
         if _OURS.search(read_optional(path, root) or "") is not None:
-            message = f"{path.name} is not read: a policy stands in {POLICY_FILE}"
+            message = f"{path.name} is not read: only {POLICY_FILE} is a policy file"
             yield Diagnostic("M154", message, Location(path.name, 1, 1), f"rename it: git mv {path.name} {POLICY_FILE}")
 
 

@@ -25,7 +25,7 @@ def in_rows(count: int) -> str:
 
 def in_built_rows(result: BuildResult) -> str:
     """The rows of a build, and the calls of functions in it that gave NULL."""
-    rows = "rows that nobody counted" if result.rows is None else in_rows(result.rows)
+    rows = "an unknown number of rows" if result.rows is None else in_rows(result.rows)
     return "; ".join([rows, *map(in_failed_calls, result.failed_calls)])
 
 
@@ -38,5 +38,5 @@ def in_failed_calls(failed: FailedCalls) -> str:
 def in_kept_rows(count: int | None, number: int | None) -> str:
     """The same of rows that a view's table has had before; `number` is that of the view's version."""
     whose = "its" if number is None else f"v{number}'s"
-    words = f"{whose} rows are kept and current: nothing computed"
+    words = f"{whose} rows are kept and current; nothing was computed"
     return words if count is None else f"{in_rows(count)}; {words}"

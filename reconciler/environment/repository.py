@@ -237,7 +237,7 @@ class Repository:
         content = self._read(commit, b"commit") or b""
         word, _, tree = content.partition(b"\n")[0].partition(b" ")
         if word != b"tree":
-            raise _unreadable(f"commit {commit[:12]} names no tree")
+            raise _unreadable(f"commit {commit[:12]} has no tree")
         return tree.decode("ascii")
 
     def _tree(self, tree: str) -> dict[str, Entry]:
@@ -270,7 +270,7 @@ class Repository:
             raise _unreadable(f"there is no {kind.decode()} {name[:12]}")
         content, digest = _take(process.stdout, int(header[2]), b"%s %d\0" % (kind, int(header[2])), len(name))
         if digest != name:
-            raise _unreadable(f"{kind.decode()} {name[:12]} is damaged: its content is that of {digest[:12]}")
+            raise _unreadable(f"{kind.decode()} {name[:12]} is damaged: its content has the digest {digest[:12]}")
         return content
 
     def _ask(self, *arguments: str, refusals: tuple[int, ...] = ()) -> str | None:
@@ -332,4 +332,4 @@ def _digest(header: bytes, length: int, content: bytes) -> str:
 
 
 def _unreadable(why: str) -> ReconcileError:
-    return ReconcileError("A581", f"git can't tell what was committed: {why}", "look at the repository: git fsck")
+    return ReconcileError("A581", f"git can't tell what was committed: {why}", "check the repository: git fsck")

@@ -36,7 +36,7 @@ def find_root(start: Path) -> Path:
     raise NotFound(
         "U811",
         f"no {PROJECT_FILE} and no {PIPELINES_FOLDER}/ in {start} or above it",
-        "use --repo DIR, or begin one: reconcile init",
+        "use --repo DIR, or create a repository: reconcile init",
     )
 
 
@@ -63,7 +63,7 @@ def require_pipeline(name: str, known: tuple[str, ...]) -> None:
     """Raises NotFound (U812) when no pipeline of that name is known."""
     if name not in known:
         listing = ", ".join(known) or "none"
-        raise NotFound("U812", f"no pipeline {name!r}; known are: {listing}", did_you_mean(name, known))
+        raise NotFound("U812", f"no pipeline {name!r}; known pipelines: {listing}", did_you_mean(name, known))
 
 
 def pipeline_folder(name: str) -> str:
@@ -112,9 +112,9 @@ def is_of_a_pipeline(name: str, below: str) -> bool:
 def _read(path: Path, base: Path) -> str:
     # `base` stands below the resolved root: a link anywhere on the way, the folder itself included, leads elsewhere.
     if not path.resolve().is_relative_to(base):
-        raise ReconcileError("U813", f"{path} leads out of {base}", "put the file itself there")
+        raise ReconcileError("U813", f"{path} is a link out of {base}", "put the file itself there")
     if not path.is_file():
-        raise ReconcileError("U813", f"{path} is not a file that can be read")
+        raise ReconcileError("U813", f"{path} is not a readable file")
     return _content(str(path))
 
 
@@ -126,7 +126,7 @@ def _content(path: str) -> str:
                 raise ReconcileError("U813", f"{path} is larger than {_MAXIMUM_FILE} bytes")
             content = file.readall()
     except OSError as error:
-        raise ReconcileError("U813", f"{path} is not a file that can be read") from error
+        raise ReconcileError("U813", f"{path} is not a readable file") from error
     try:
         # The ends of lines are LF, however a checkout has them: they may stand within a literal.
         return content.decode("utf-8").replace("\r\n", "\n")

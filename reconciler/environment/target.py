@@ -69,7 +69,9 @@ def open_target(root: Path, environment: str | None) -> Target:
     found = project.environments.get(name)
     if found is None:
         known = ", ".join(sorted(project.environments))
-        raise NotFound("U814", f"no environment {name!r}; known are: {known}", did_you_mean(name, project.environments))
+        raise NotFound(
+            "U814", f"no environment {name!r}; known environments: {known}", did_you_mean(name, project.environments)
+        )
     warehouse = warehouse_location(found, root)
     others = tuple(_warehouses(root, (one for other, one in project.environments.items() if other != name)))
     _require_apart(name, warehouse, others)
@@ -87,8 +89,9 @@ def nested_warehouse(environment: str, warehouse: str, nested: str) -> Reconcile
     """U821: one warehouse would write and remove what is the other's."""
     return ReconcileError(
         "U821",
-        f"environment {environment} has its warehouse at {warehouse}, and another is at {nested}: one is inside the other",
-        "give each a folder of its own, beside the other: what is a table of the one would be a folder of the other",
+        f"environment {environment} has its warehouse at {warehouse}, and another warehouse is at {nested}: "
+        "one contains the other",
+        "give each warehouse its own folder, not inside another: a table of one would be a folder of the other",
     )
 
 
@@ -102,7 +105,8 @@ def warehouse_location(environment: Environment, root: Path) -> str:
         return place
     raise ReconcileError(
         "U815",
-        f"environment {environment.name} has its warehouse at {written}; this version keeps one in a folder or on S3",
+        f"environment {environment.name} has its warehouse at {written}; this version of reconciler supports "
+        "only folders and S3",
         "give the path of a local or mounted folder, or s3://bucket/path",
     )
 

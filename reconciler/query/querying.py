@@ -169,9 +169,13 @@ def _require_data(
             require_kept(target.registry, whose, target.warehouse, at, source.location, source.version)
             require_version(source.location, source.version)
         except EngineError as error:
-            message = f"{source.name} can't be read at step {step} any more: {error.message}"
+            message = f"{source.name} can't be read at step {step}: {error.message}"
             # A version that is not active has no later step.
-            hint = "leave it out" if is_versioned(source.name) else "ask for a later step, or leave that relation out"
+            hint = (
+                "remove it from the query"
+                if is_versioned(source.name)
+                else "read a later step, or remove that relation from the query"
+            )
             raise EngineError(error.code, message, hint) from error
 
 
@@ -182,7 +186,7 @@ def require_relations(target: Target, program: Program, statement: Select | Inse
     for name in statement.relations:
         view = program.views.get(fold(name))
         if view is not None and view.kind is ViewKind.LOCAL:
-            raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
+            raise ReconcileError("X722", f"view {view.name} is LOCAL: only views of its pipeline can read it")
         if program.relation(name) is None:
             hint = waiting_hint(target, program.name, name) or did_you_mean(name, visible)
             raise ReconcileError("X722", f"unknown table or view {name!r}", hint)

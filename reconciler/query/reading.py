@@ -149,7 +149,7 @@ def published_place(program: Program, warehouse: str, placements: Mapping[str, P
         relation = program.relation(key)
         foreign = program.foreign.get(key)
         if placement is None or (relation is None and foreign is None):
-            raise RegistryError("G602", f"the registry publishes no placement of {key!r}")
+            raise RegistryError("G602", f"the registry has no published location of {key!r}")
         name = relation.name if relation is not None else key
         spelled = spelled_columns(program, key)
         return StoredSource(name, join_location(warehouse, placement.location), placement.version, spelled=spelled)
@@ -183,6 +183,6 @@ def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep
             continue
         if pinned is None or table_identity(source.location) != pinned.ids.get(name):
             step = f" at step {pinned.step}" if pinned is not None else ""
-            message = f"what {source.name} held{step} is gone: its table was removed"
-            hint = "if it is there anew: reconcile plan shows what follows, reconcile apply reads it"
+            message = f"the rows of {source.name}{step} no longer exist: its table was removed"
+            hint = "if the table was recreated: reconcile plan shows what follows, reconcile apply reads it"
             raise EngineError("X738", message, hint)

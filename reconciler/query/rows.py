@@ -65,8 +65,8 @@ def compare_rows(
     """
     pipeline = before.found.pipeline
     if find_in_head(before.found.head, before.found.name).versions.id != before.found.versions.id:
-        message = f"a query takes {before.found.name} for another object than the {before.found.kind}"
-        raise ReconcileError("A521", message, "rows can be compared of what has the name by itself")
+        message = f"in a query, {before.found.name} is another object than this {before.found.kind}"
+        raise ReconcileError("A521", message, "only the object that a query reads by that name can be compared")
     names = [f"{one.found.name}@v{one.summary.number}" for one in (before, after)]
     first = query(target, pipeline, f"SELECT * FROM {_quoted(names[0])} LIMIT 0", engine)
 
@@ -138,14 +138,14 @@ def _require_unique(ask: Callable[[str], Answer], names: Sequence[str], key: Seq
         for row in ask(twice).rows.rows:
             pairs = zip(key, row, strict=True)
             found = ", ".join(f"{column} = {'NULL' if value is None else value}" for column, value in pairs)
-            raise ReconcileError("X731", f"{', '.join(key)} is no key of {name}: {found} stands there more than once")
+            raise ReconcileError("X731", f"{', '.join(key)} is not a key of {name}: {found} occurs more than once")
 
 
 def _key(key: Sequence[str], columns: Sequence[str], is_given: bool, names: Sequence[str]) -> tuple[str, ...]:
     known = {fold(name): name for name in columns}
     missing = [name for name in key if fold(name) not in known]
     if missing and is_given:
-        message = f"{missing[0]!r} is no column that {names[0]} and {names[1]} both have"
+        message = f"{missing[0]!r} is not a column of both {names[0]} and {names[1]}"
         raise ReconcileError("X722", message, did_you_mean(missing[0], columns))
     # A table's own key that another version lacks tells no rows apart.
     return () if missing else tuple(known[fold(name)] for name in key)

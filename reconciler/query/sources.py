@@ -74,7 +74,9 @@ def version_sources(
 def _sources(target: Target, head: Head, program: Program, name: str, at_step: int) -> VersionSources:
     given = versioned_name(name)
     if given.pipeline is not None:
-        raise ReconcileError("X722", f"{name} names a pipeline", f"a query reads one pipeline: {name.partition('.')[2]}")
+        raise ReconcileError(
+            "X722", f"{name} names a pipeline", f"a query reads only one pipeline: write {name.partition('.')[2]}"
+        )
     found = find_in_head(head, given.name)
     if found.kind == "function":
         raise ReconcileError("X722", f"{name} is a version of a function: it can't be read")
@@ -90,7 +92,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
         require_version_kept(target.registry, head.pipeline, found.versions.id, number or 0, state.step, shown)
     view = then.views.get(fold(spelled))
     if view is not None and view.kind is ViewKind.LOCAL:
-        raise ReconcileError("X722", f"view {view.name} is LOCAL: it can't be read from outside of the program")
+        raise ReconcileError("X722", f"view {view.name} is LOCAL: only views of its pipeline can read it")
     # Rows that were computed once stand before those that a view goes on reading under the same name.
     place = published_place(then, target.warehouse, {**foreign_placements(state.foreign), **state.relations})
     sources = sources_for(then, [spelled], place, with_functions=True)
@@ -102,7 +104,7 @@ def _sources(target: Target, head: Head, program: Program, name: str, at_step: i
 def _require_same_settings(name: str, program: Program, then: Program) -> None:
     """What is computed now has to be computed as it was then."""
     if differing_settings(then.settings, program.settings):
-        raise ReconcileError("X722", f"{name} is computed where it is read, and settings that decide results changed since")
+        raise ReconcileError("X722", f"{name} stores no rows, and settings that decide results have changed since")
 
 
 def last_state(target: Target, head: Head, found: FoundObject, version: str, at_step: int) -> tuple[StepState, str]:
@@ -114,7 +116,7 @@ def last_state(target: Target, head: Head, found: FoundObject, version: str, at_
     active = [index for index, row in enumerate(spans) if number is not None and row["number"] == str(number)]
     if not active and number is not None and any(row["number"] == str(number) for row in rows):
         name = f"{found.pipeline}.{found.name}@{version}"
-        raise NotFound("A522", f"{name} was not active at step {at_step}, nor before", "ask for a later step")
+        raise NotFound("A522", f"{name} was not active at step {at_step} or before", "read a later step")
     if not active:
         raise no_such_version(target, found, version)
     begin = spans[active[-1]]

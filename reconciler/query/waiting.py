@@ -15,4 +15,4 @@ def waiting_hint(target: Target, pipeline: str, name: str) -> str | None:
         return None
     if desired is None or desired.program.relation(name) is None:
         return None
-    return f"the files have it, and what they say is not applied yet: reconcile plan {pipeline}"
+    return f"the files define it, but are not applied yet: reconcile plan {pipeline}"

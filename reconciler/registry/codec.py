@@ -202,7 +202,7 @@ def reached_from_json(value: JsonObject, where: str) -> Reached:
     try:
         return Reached(commit=value["commit"], at=value["at"])
     except (KeyError, TypeError) as error:
-        raise RegistryError("G602", f"what is reached in {where} is damaged: {error!r}") from error
+        raise RegistryError("G602", f"the last checked commit in {where} is damaged: {error!r}") from error
 
 
 def _output(value: Mapping[str, Any]) -> OutputState:

@@ -200,7 +200,7 @@ class DeltaRegistry:
                 raise RegistryError("G601", f"the registry lacks {known}")
             # Texts as stored are canonical: nothing need be written anew to tell that all of them are as they were.
             if digest_text(f"[{','.join(map(_stored_text, rows))}]") != record:
-                raise RegistryError("G602", f"{known} are damaged: they are not what was stored under that digest")
+                raise RegistryError("G602", f"{known} are damaged: their digest does not match")
         return tuple(rows)
 
     def write_snapshot(self, pipeline: str, record: str, objects: Sequence[Mapping[str, Any]]) -> None:
@@ -257,5 +257,5 @@ def _restorable(location: str) -> Iterator[None]:
     try:
         yield
     except RegistryError as error:
-        error.hint = error.hint or f"restore {location} from a backup; planning without it would treat everything as new"
+        error.hint = error.hint or f"restore {location} from a backup; without it, a plan would show everything as new"
         raise

@@ -19,7 +19,7 @@ def check_format(value: JsonObject, where: str) -> None:
     """Raises RegistryError (G602, G606) for a document that this version can't read."""
     found = value.get("format")
     if not isinstance(found, int):
-        raise RegistryError("G602", f"{where} does not state its format")
+        raise RegistryError("G602", f"{where} has no format number")
     if found > FORMAT:
         raise RegistryError(
             "G606",

@@ -13,18 +13,18 @@ PROJECT: Final = """\
 default: dev
 environments:
   dev:
-    # Tables, views and what is known of them: a folder that git leaves out, so everybody has one of their own.
+    # Tables, views and the registry: a folder that git ignores, so each person has their own.
     warehouse: .reconcile/warehouse
 
-  # What several people share needs more. Uncomment the lines below, and put your own places in.
+  # An environment that several people share needs more. Uncomment the lines below, and fill in your own values.
   # prod:
-  #   # A folder that everybody mounts, or a bucket. Its credentials are environment variables (AWS_ACCESS_KEY_ID, ...).
+  #   # A shared folder or a bucket. Its credentials are environment variables (AWS_ACCESS_KEY_ID, ...).
   #   warehouse: s3://my-bucket/warehouse
-  #   # Only what was merged to this branch is applied.
+  #   # Apply only what is merged to this branch.
   #   branch: main
   #   # The first apply of a pipeline needs an approval, too.
   #   first_apply: await_approval
-  #   # What differs between environments: ${var:lake} in a pipeline's connectors.
+  #   # Values that differ between environments: ${var:lake} in a pipeline's connectors.
   #   variables: {lake: "s3://my-lake"}
   #   # Without it, Spark runs on the machine of the command.
   #   spark: {spark.master: "yarn"}
@@ -35,17 +35,17 @@ IGNORED: Final = ".reconcile/"
 
 _PIPELINE: Final = """\
 # yaml-language-server: $schema=../../schemas/pipeline.schema.json
-# What is not logic. Tables and views stand in the SQL files beside it.
+# The settings of the pipeline. Its tables and views are in the SQL files of this folder.
 apiVersion: reconciler/v1
 kind: Pipeline
 metadata:
   name: {word}
   description: What customers spend
 spec:
-  # What changes waits until somebody approves its plan; a first apply invalidates nothing, and waits for nobody.
+  # A change waits until its plan is approved; the first apply changes nothing that exists, and needs no approval.
   bootstrap_policy: await_approval
   connectors:
-    # Each file of the folder is read once.
+    # Reads each file of the folder once.
     - name: files
       table: orders
       transport: {{name: file_input, config: {{path: {data}}}}}
@@ -82,7 +82,7 @@ QUERY: Final = "SELECT * FROM revenue ORDER BY customer"
 """What shows rows of the example."""
 
 _WORKFLOW: Final = """\
-# Plans pull requests, and applies what is merged. What each line is for: docs/github.md of reconciler.
+# Plans pull requests, and applies what is merged. docs/github.md of reconciler explains each line.
 name: pipelines
 on:
   pull_request:
@@ -95,8 +95,8 @@ jobs:
       reconciler: {repository}
       reconciler-ref: {word}
       environment: {environment}
-      # A warehouse in a folder is new on each of these runners: all is planned and applied from nothing, which is a check.
-      # One that lasts is a bucket or a folder that the runners reach: name its environment, its runners, its credentials.
+      # A warehouse in a folder is new on each of these runners, so each job plans and applies everything: a check.
+      # To keep a warehouse, use a bucket or a shared folder: set its environment, its runners, its credentials.
       runner: ubuntu-latest
       # protection: production
     # secrets:

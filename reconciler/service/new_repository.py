@@ -77,7 +77,7 @@ def begin(folder: Path, name: str | None, origin: Origin | None, boundary: Bound
     wanted |= _schemas()
     differing = [path for path, text in wanted.items() if _is_there(root / path) and not _says(root / path, text)]
     if WORKFLOW_FILE in differing:
-        raise _in_the_way([WORKFLOW_FILE], "leave --github out, or move it away")
+        raise _in_the_way([WORKFLOW_FILE], "remove --github, or move the file away")
     new = {path: text for path, text in wanted.items() if not _is_there(root / path)}
     ignores = not _leaves_out_the_warehouse(root)
     _require_folders(root, [*new, *([IGNORE_FILE] if ignores else [])])
@@ -95,7 +95,7 @@ def renew_schemas(folder: Path, boundary: Boundary = no_boundary) -> Begun:
     wanted = {path: text for path, text in _schemas().items() if not _says(root / path, text)}
     strange = [path for path in wanted if _is_there(root / path) and not _is_ours(root / path)]
     if strange:
-        raise _in_the_way(strange, "they are no schemas of reconciler: move them away")
+        raise _in_the_way(strange, "they are not schemas of reconciler: move them away")
     _require_folders(root, wanted)
     _write(root, wanted, boundary)
     return Begun(root, tuple(wanted), False, (), None, ())
@@ -127,8 +127,8 @@ def _require_top_of_git(root: Path) -> None:
     ReconcileError (U822)."""
     for above in () if (root / ".git").exists() else root.parents:
         if (above / ".git").exists():
-            message = f"{root} is inside the git repository {above}, and GitHub looks for workflows only there"
-            raise ReconcileError("U822", message, "leave --github out, or begin the repository there")
+            message = f"{root} is inside the git repository {above}, and GitHub looks for workflows only at the top of it"
+            raise ReconcileError("U822", message, "remove --github, or run `reconcile init` there")
 
 
 def _missing_of_example(root: Path, pipeline: str, *, must_be: bool) -> Mapping[str, str]:
@@ -207,7 +207,7 @@ def _leaves_out_the_warehouse(root: Path) -> bool:
     if not _is_there(path):
         return False
     if not _is_file(path):
-        raise _in_the_way([IGNORE_FILE], "git takes nothing but a plain file: put one in its place")
+        raise _in_the_way([IGNORE_FILE], "git accepts only a plain file: put one in its place")
     return any(line.strip().decode("utf-8", "replace") in _LEFT_OUT for line in path.read_bytes().splitlines())
 
 
@@ -233,11 +233,11 @@ def _require_folders(root: Path, paths: Iterable[str]) -> None:
         if _is_there(above) and not above.is_dir():
             wrong.append(str(above))
     if wrong:
-        raise _in_the_way(wrong, "a folder of the repository's own is to stand there, and no link")
+        raise _in_the_way(wrong, "put a folder in place of the link")
 
 
 def _in_the_way(paths: Iterable[str], hint: str) -> ReconcileError:
-    return ReconcileError("U823", f"nothing was written, for something else is there: {', '.join(sorted(paths))}", hint)
+    return ReconcileError("U823", f"nothing was written, because these paths are taken: {', '.join(sorted(paths))}", hint)
 
 
 def _write(root: Path, files: Mapping[str, str], boundary: Boundary) -> None:

@@ -30,7 +30,7 @@ def describe_state(seen: Seen) -> str:
         doing = _doing(seen.head, run) if run is None or run.error is None else ""
         return f"`reconcile {lease.command}` on {lease.host} since {lease.since}{doing}{_trouble(run)}"
     if run is not None and run.alive:
-        return f"the run on {run.host} waits for an apply to be finished"
+        return f"the run on {run.host} waits until an apply is finished"
     return "; ".join(part for part in (_why_idle(seen), "the next run starts paused" if seen.is_paused else "") if part)
 
 
@@ -73,13 +73,13 @@ def _doing(head: Head | None, run: RunStatus | None) -> str:
 
 def _failed(failed: FailedCommand) -> str:
     if failed.error is None:
-        return f"`reconcile {failed.command}` on {failed.host} ended without saying so; it had begun at {failed.at}"
+        return f"`reconcile {failed.command}` on {failed.host} died; it began at {failed.at}"
     return f"{failed.error['code']}: {failed.error['message']} (`reconcile {failed.command}` at {failed.at})"
 
 
 def _failure(run: RunStatus) -> str:
     if run.error is None:
-        return f"the run on {run.host} ended without saying so, after {run.updated_at}"
+        return f"the run on {run.host} died after {run.updated_at}"
     return f"{run.error['code']}: {run.error['message']} (since {run.since})"
 
 

@@ -173,7 +173,7 @@ def step_at(registry: Registry, head: Head, time: datetime) -> int:
     if not found:
         first = min((row["at"] for row in rows.values()), default=published.at)
         message = f"{head.pipeline} can't be read as of {sought}: its history of steps begins at {first}"
-        raise NotFound("A515", message, "ask for a later time")
+        raise NotFound("A515", message, "name a later time")
     return max(found)
 
 

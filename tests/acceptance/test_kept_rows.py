@@ -52,7 +52,7 @@ def test_going_back_and_forth_runs_no_job_where_nothing_moved(
     for number in (0, 1, 2, 0):
         write_shop(tmp_path, VERSIONS[number])
         told = said("apply", "shop")
-        assert f"v{number}'s rows are kept and current: nothing computed" in told
+        assert f"v{number}'s rows are kept and current; nothing was computed" in told
         assert [(stored_columns(tmp_path, one), stored_rows(tmp_path, one)) for one in ("revenue", "per_customer")] == found[
             number
         ]

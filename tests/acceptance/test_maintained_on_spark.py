@@ -49,7 +49,7 @@ def of_bob(said: CommandLine, relation: str) -> list[object]:
 def test_both_are_served_while_rows_come_and_change_places_without_a_job(said: CommandLine) -> None:
     before = stored_rows(said.root, "revenue")
     write_shop(said.root, SECOND + BELOW, "allow", MAINTAINED)
-    assert "bootstrap revenue@v0 from orders (2 rows; v0's rows are kept and current: nothing computed)" in said(
+    assert "bootstrap revenue@v0 from orders (2 rows; v0's rows are kept and current; nothing was computed)" in said(
         "apply", "shop"
     )
     assert stored_rows(said.root, "revenue-v0") == before
@@ -63,7 +63,7 @@ def test_both_are_served_while_rows_come_and_change_places_without_a_job(said: C
     write_shop(said.root, SECOND, "allow", MAINTAINED)
     said("apply", "shop")
     kept, ran = stored_rows(said.root, "revenue-v0"), jobs()
-    assert "v0's rows are kept and current: nothing computed" in said("rollback", "revenue")
+    assert "v0's rows are kept and current; nothing was computed" in said("rollback", "revenue")
     assert jobs() == ran
     assert stored_rows(said.root, "revenue") == kept
     assert "no changes" in said("plan", "shop")

@@ -73,7 +73,7 @@ def test_a_view_goes_back_to_the_version_before_at_once_and_stays_there(shop: Sh
     columns = stored_columns(shop.root, "total")
     said = shop("rollback", "total")
     assert "rollback of total: none → v1" in said
-    assert "v1's rows are kept and current: nothing computed" in said
+    assert "v1's rows are kept and current; nothing was computed" in said
     assert shop.built() == []
     assert stored_columns(shop.root, "total") == ["digest"] == columns
     assert shop.active() == "v1 active (rolled back)"

@@ -59,7 +59,7 @@ def said(
 
 def test_it_takes_no_job_and_stays(said: CommandLine, before: dict[str, Any]) -> None:
     after, ran = contents(said.root), jobs()
-    assert "v0's rows are kept and current: nothing computed" in said("rollback", "revenue")
+    assert "v0's rows are kept and current; nothing was computed" in said("rollback", "revenue")
     assert contents(said.root) == before
     planned = said("plan", "shop")
     assert "no changes" in planned

@@ -82,7 +82,7 @@ def test_a_key_that_tells_no_rows_apart_is_an_error(shop: Pipeline) -> None:
     with pytest.raises(ReconcileError) as caught:
         shop.compare_rows("ages@v0", "ages@v1", key=("side",))
     assert caught.value.code == "X731"
-    assert "side = 0 stands there more than once" in caught.value.message
+    assert "side = 0 occurs more than once" in caught.value.message
 
 
 def test_a_key_that_one_version_lacks(shop: Pipeline) -> None:

@@ -271,7 +271,7 @@ def test_a_file_that_is_no_schema_of_ours_stays(init: Init, shop: Path) -> None:
 
     told = init.refused("shop", "--schemas")
 
-    assert "U823: nothing was written, for something else is there: schemas/pipeline.schema.json" in told
+    assert "U823: nothing was written, because these paths are taken: schemas/pipeline.schema.json" in told
     assert list(tree(shop)) == ["schemas/pipeline.schema.json"]
 
 
@@ -341,7 +341,7 @@ def test_what_is_in_the_way_is_named_and_nothing_is_written(prepare, init: Init,
 
     told = init.refused("shop", *words)
 
-    assert f"U823: nothing was written, for something else is there: {IN_THE_WAY[prepare]}\n" in told
+    assert f"U823: nothing was written, because these paths are taken: {IN_THE_WAY[prepare]}\n" in told
     assert "hint:" in told
     assert tree(shop) == before
 
@@ -357,7 +357,7 @@ def test_nothing_is_written_through_a_link(link: str, init: Init, shop: Path, tm
         (elsewhere / "ignored").unlink()
     before = tree(elsewhere)
 
-    assert f"something else is there: {link}\n" in init.refused("shop")
+    assert f"because these paths are taken: {link}\n" in init.refused("shop")
     assert tree(elsewhere) == before
     assert tree(shop).keys() <= {".gitignore"}
 
@@ -433,7 +433,7 @@ def test_in_a_folder_of_a_git_repository_there_is_no_workflow(init: Init, tmp_pa
 
     told = init.refused(tmp_path / "shop", "--github", "acme/reconciler")
 
-    assert f"is inside the git repository {tmp_path}, and GitHub looks for workflows only there" in told
+    assert f"is inside the git repository {tmp_path}, and GitHub looks for workflows only at the top of it" in told
     assert not (tmp_path / "shop").exists()
     init(tmp_path / "shop")
     init(tmp_path, "--name", "all", "--github", "acme/reconciler")
@@ -565,4 +565,4 @@ def test_it_is_completed(completed: ShellComplete) -> None:
 
 def test_a_folder_without_a_repository_is_told_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--repo", str(tmp_path), "--env", "prod"]) == 1
-    assert "or begin one: reconcile init\n" in capsys.readouterr().err
+    assert "or create a repository: reconcile init\n" in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_nothing_is_computed_with_another_spark_than_was_planned_for(root: Path)
         with pytest.raises(EngineError) as refused:
             work()
         assert refused.value.code == "X780"
-        assert "planned for Spark 4.2.0, and Spark 4.3.0 is here" in refused.value.message
+        assert "planned for Spark 4.2.0, but Spark 4.3.0 is installed" in refused.value.message
         assert head(root) == before
     newer.apply()
     newer.execute("INSERT INTO t VALUES (1, 'x')")

@@ -98,7 +98,7 @@ def test_what_comes_back_takes_its_rows_and_those_of_its_readers(shop: Shop, cha
 
     assert shop.rows() == before
     told = [one for one in shop.told if one]
-    assert told == ["1 row; v0's rows are kept and current: nothing computed"] * 2
+    assert told == ["1 row; v0's rows are kept and current; nothing was computed"] * 2
     # The next step goes on from them.
     shop.execute("INSERT INTO t VALUES (3, 30)")
     assert shop.rows() != before

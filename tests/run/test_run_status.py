@@ -197,5 +197,5 @@ def test_a_statement_on_what_waits_says_that_a_plan_waits(root: Path, reconcile:
     for words in (("execute", "shop", "INSERT INTO fresh VALUES (1)"), ("query", "shop", "SELECT * FROM fresh")):
         told = reconcile(*words, code=1)
         assert "X722" in told
-        assert "is not applied yet: reconcile plan shop" in told
+        assert "but are not applied yet: reconcile plan shop" in told
     assert "reconcile plan" not in reconcile("execute", "shop", "INSERT INTO nothing VALUES (1)", code=1)

@@ -337,7 +337,7 @@ def test_one_process_at_a_time_runs_a_pipeline_and_a_dead_one_is_told(root: Path
         process.wait()
         found = status(root)
         assert found.state.value == "Failed"
-        assert "without saying so" in found.detail
+        assert " died after " in found.detail
     opened(root).run_once()
     assert state(root) == "Stopped"
     assert live_run(opened(root).target.registry, "shop") is None
@@ -354,7 +354,7 @@ def test_a_live_run_waits_for_an_apply_that_died_and_goes_on_when_it_is_finished
             check=False,
         )
         assert died.returncode == -signal.SIGKILL
-        wait_until(lambda: "waits for an apply" in status(root).detail)
+        wait_until(lambda: "waits until an apply is finished" in status(root).detail)
         assert process.poll() is None
         opened(root).apply()
         put(root, "live", "1.json", {"id": 3, "part": "c"})

@@ -185,7 +185,7 @@ def test_one_place_on_s3_is_one_text(tmp_path: Path) -> None:
         (tmp_path / "reconcile.yaml").write_text(f"environments: {{dev: {{warehouse: '{written}'}}}}\n")
         assert open_target(tmp_path, None).warehouse == "s3://lake/w"
     (tmp_path / "reconcile.yaml").write_text("environments: {dev: {warehouse: 'hdfs://name/w'}}\n")
-    with pytest.raises(ReconcileError, match="in a folder or on S3") as raised:
+    with pytest.raises(ReconcileError, match="only folders and S3") as raised:
         open_target(tmp_path, None)
     assert raised.value.code == "U815"
 
@@ -202,5 +202,5 @@ def test_a_warehouse_inside_another_one_is_refused(tmp_path: Path, bucket: Bucke
     bucket.put(f"{registry}/pipelines/_delta_log/00000000000000000000.json", "{}")
     ran = python(tmp_path, bucket, "-c", "from reconciler.cli.main import main; main(['plan', 'shop'])")
     around = registry.rpartition("/")[0]
-    assert f"U821: environment dev has its warehouse at s3://{bucket.name}/lake/wh, and another is at" in ran.stderr
+    assert f"U821: environment dev has its warehouse at s3://{bucket.name}/lake/wh, and another warehouse is at" in ran.stderr
     assert f" s3://{bucket.name}{'/' if around else ''}{around}:" in ran.stderr

@@ -171,7 +171,7 @@ def test_a_command_that_was_killed_is_told(command: str, root: Path) -> None:
     registry.replace_lease("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
     told = status(root)
     assert told.state.value == "Failed"
-    assert f"`reconcile {command}` on {found.value.host} ended without saying so" in told.detail
+    assert f"`reconcile {command}` on {found.value.host} died; it began at " in told.detail
     opened(root).run_once()
     assert state(root) == "Stopped"
 
