@@ -18,15 +18,15 @@ from reconciler.workspace.pipelines import require_known
 @pipelines_argument
 @target_options
 @format_option("text", "json")
-@click.option("--no-promote", "only_stage", is_flag=True, help="Build new versions of views beside those that serve.")
+@click.option("--no-promote", "only_stage", is_flag=True, help="Stage: build new versions of views beside the active ones.")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, only_stage: bool) -> int:
-    """Derive the plans of pipelines (all by default) again, check their approval, and carry them out; each after those that
-    it reads.
+    """Plan pipelines (all by default) again, check the approval of each plan, and carry the plans out, upstream pipelines
+    first.
 
-    Killed anywhere, it finishes when run again. A plan that is not approved touches nothing: exit 2.
+    An apply that was killed is finished by the next one. A plan that is not approved changes nothing: exit 2.
 
-    With --no-promote new versions of views are built and approved, and not active: `reconcile promote`, or another apply of
-    the same files, makes them active without computing them again.
+    With --no-promote, apply builds and approves new versions of views, but does not activate them. `reconcile promote`,
+    or another apply of the same files, activates them without recomputing them.
 
     Example: reconcile apply student_grades
     """
@@ -70,7 +70,7 @@ def _describe_staged(result: StageResult) -> str:
     if result.staged is None:
         return "nothing to do"
     words = staged_names(result.staged)
-    return f"staged already: {words}" if result.did_nothing else f"staged: {words} (reconcile promote {_first(result)})"
+    return f"already staged: {words}" if result.did_nothing else f"staged: {words} (reconcile promote {_first(result)})"
 
 
 def _first(result: StageResult) -> str:

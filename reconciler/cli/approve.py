@@ -16,12 +16,12 @@ from reconciler.plan.words import summarise
 @pipeline_argument
 @click.argument("digest")
 @target_options
-@click.option("--by", help="Who approves. [the current user]")
-@click.option("--comment", default="", help="Why, for the record.")
+@click.option("--by", help="The approver. [the current user]")
+@click.option("--comment", default="", help="The reason, for the record.")
 def command(pipeline: str, digest: str, repo: str, environment: str | None, by: str | None, comment: str) -> int:
     """Record an approval of the plan with DIGEST (as `plan` shows it), for work without a pull request.
 
-    It approves that plan only: if files or registry change, the plan has another digest.
+    The approval is for that plan only: if the files or the registry change, the plan has another digest.
 
     Example: reconcile approve student_grades 3f9c2d1e8a77
     """

@@ -16,12 +16,12 @@ from reconciler.state.checkpoints import Checkpoint
 @click.argument("checkpoint", required=False, metavar="[CHECKPOINT]")
 @target_options
 @format_option("text", "json")
-@click.option("--name", metavar="NAME", help="create: what to call it. [step-N]")
+@click.option("--name", metavar="NAME", help="create: the checkpoint's name. [step-N]")
+@click.option("--from", "source", metavar="PIPELINE", help="restore: take another pipeline's checkpoint and copy its rows.")
 @click.option(
-    "--from", "source", metavar="PIPELINE", help="restore: another pipeline's checkpoint, with copies of its rows."
+    "--replace", "replaces", is_flag=True, help="restore: let another pipeline's checkpoint replace what is applied here."
 )
-@click.option("--replace", "replaces", is_flag=True, help="restore: another's, in place of what is applied here.")
-@click.option("--approve", "approves", is_flag=True, help="restore: approve, in your own name, the plan that it is.")
+@click.option("--approve", "approves", is_flag=True, help="restore: approve the plan of the restore in your own name.")
 def command(
     action: str,
     pipeline: str,
@@ -34,11 +34,12 @@ def command(
     replaces: bool,
     approves: bool,
 ) -> int:
-    """List a pipeline's checkpoints, write one of its last step, or bring it back to one.
+    """List the checkpoints of a pipeline, create one of its last step, or restore one.
 
-    A restore takes tables, views, input positions and the applied program back together; the next plan shows how the files
-    differ from that. It takes the pipeline over from a live run between two steps, as an apply does. Where another program
-    comes into force by it, that is approved as a plan is: by --approve, or by `reconcile approve` (exit 2 until then).
+    A restore returns tables, views, input positions and the applied program to the checkpoint; the next plan shows how
+    the files differ from it. It takes the pipeline over from a live run between two steps, as an apply does. If the
+    restore changes the program, it needs approval like a plan: by --approve, or by `reconcile approve` (exit 2 until
+    then).
 
     Example: reconcile checkpoint restore student_grades before-the-change
     """
@@ -71,8 +72,8 @@ def command(
         show_json({**values, "relations": list(restored.relations), "outputs": outputs})
     else:
         whose = f" of {restored.source}" if restored.source != pipeline else ""
-        say(f"{pipeline} stands at checkpoint {restored.checkpoint}{whose} again, as step {restored.step}")
-        note(f"how the files differ from it: reconcile plan {pipeline}")
+        say(f"{pipeline} was restored to checkpoint {restored.checkpoint}{whose}, as step {restored.step}")
+        note(f"to see how the files differ: reconcile plan {pipeline}")
     return 0
 
 
@@ -81,14 +82,14 @@ def _check_usage(
 ) -> None:
     if (action == "restore") != (checkpoint is not None):
         raise click.UsageError(
-            "restore needs the name of a checkpoint" if checkpoint is None else f"{action} takes no CHECKPOINT"
+            "restore needs the name of a checkpoint" if checkpoint is None else f"{action} accepts no CHECKPOINT"
         )
     if name is not None and action != "create":
-        raise click.UsageError(f"{action} takes no --name")
+        raise click.UsageError(f"{action} accepts no --name")
     if (source is not None or replaces or approves) and action != "restore":
-        raise click.UsageError(f"{action} takes neither --from, --replace nor --approve")
+        raise click.UsageError(f"{action} accepts neither --from, --replace nor --approve")
     if replaces and source is None:
-        raise click.UsageError("--replace goes with --from")
+        raise click.UsageError("--replace needs --from")
 
 
 def _show(pipeline: Pipeline, form: str) -> int:

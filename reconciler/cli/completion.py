@@ -9,7 +9,7 @@ from reconciler.cli.output import end_unread, say_unchanged
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> int:
-    """Print the completion script of SHELL, to be evaluated by it.
+    """Print the completion script of SHELL, for the shell to evaluate.
 
     Example: eval "$(reconcile completion bash)"
     """

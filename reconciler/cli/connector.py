@@ -25,23 +25,22 @@ from reconciler.workspace.pipelines import require_known
 @click.option(
     "--to", metavar="VALUE", help="seek: earliest, latest, a version, offsets as JSON; an output: snapshot, latest."
 )
-@click.option("--file", metavar="FILE", help="skip: the file that a file_input is to go on without.")
+@click.option("--file", metavar="FILE", help="skip: the file that a file_input leaves out.")
 def command(
     action: str, pipeline: str, connector: str, repo: str, environment: str | None, to: str | None, file: str | None
 ) -> int:
-    """Pause or resume one connector, have it go on from elsewhere, or without a file. Needs no Java.
+    """Pause or resume one connector, change its position, or skip a file. Needs no Java.
 
-    CONNECTOR is named table.connector, or by its own name where no other has it. What is said of a connector holds over
-    restarts. Rows that were read stay, wherever an input is put. An output put at snapshot sends its sink all that its view
-    holds; one put at latest sends what changes from then on. A file that is skipped is never read, whatever it will hold;
-    status and the event log show it.
+    CONNECTOR is table.connector, or its own name if that name is unique. The setting survives restarts. Rows that were
+    read stay, whatever the new position of an input. An output at snapshot sends all rows of its view; one at latest
+    sends changes from then on. A skipped file is never read, even if it changes; status and the event log show it.
 
     Example: reconcile connector pause lineitem lineitem.live
     """
     if (action == "seek") != (to is not None):
-        raise click.UsageError("seek needs --to VALUE" if to is None else f"{action} takes no --to")
+        raise click.UsageError("seek needs --to VALUE" if to is None else f"{action} accepts no --to")
     if (action == "skip") != (file is not None):
-        raise click.UsageError("skip needs --file FILE" if file is None else f"{action} takes no --file")
+        raise click.UsageError("skip needs --file FILE" if file is None else f"{action} accepts no --file")
     target, user = target_of(repo, environment), getpass.getuser()
     require_known(target, pipeline)
     observer = Observer(tell=note, boundary=boundary_from_environment(os.environ))
@@ -52,7 +51,7 @@ def command(
         return 0
     if file is not None:
         put = skip_file(target, pipeline, connector, file, user, observer)
-        what = f"without what changed in {file} since it was read" if put.was_read else f"without {file}"
+        what = f"without the changes of {file} since the connector read it" if put.was_read else f"without {file}"
         say(f"{put.connector.qualified_name} goes on {what}, {'now' if put.done else _when(put)}")
         return 0
     found = pause_connector(target, pipeline, connector, action == "pause", user)
@@ -61,7 +60,7 @@ def command(
 
 
 def _when(put: Put) -> str:
-    return "as soon as the live run has finished its step" if put.live else "with the next run"
+    return "after the current step of the live run" if put.live else "with the next run"
 
 
 def _input_words(put: Put, to: str) -> str:
@@ -72,12 +71,12 @@ def _output_words(put: Put, place: Any) -> str:
     """What becomes of an output, and what is lost to it, in one line. Only a run sends, whoever put it there."""
     name = put.connector.qualified_name
     if place == Place.SNAPSHOT:
-        return f"{name} is sent full contents, {_when(put)}"
+        return f"{name} sends full contents, {_when(put)}"
     match put.lagged_steps:
         case None:
-            lost = "what it was not sent yet is lost to it; of how many steps is not known"
+            lost = "it skips the changes that it has not sent, of an unknown number of steps"
         case 0:
-            lost = "there is nothing that it was not sent"
+            lost = "it had sent all changes"
         case steps:
-            lost = f"what it was not sent yet is lost to it: it lagged {steps} step{'s' if steps > 1 else ''}"
-    return f"{name} is sent what changes from now on{'' if put.done else f', {_when(put)}'}; {lost}"
+            lost = f"it skips the changes that it has not sent: its lag was {steps} step{'s' if steps > 1 else ''}"
+    return f"{name} sends changes from now on{'' if put.done else f', {_when(put)}'}; {lost}"

@@ -12,7 +12,7 @@ from reconciler.cli.output import say, show_json
 @target_options
 @format_option("text", "json")
 def command(pipeline: str, sql: str, repo: str, environment: str | None, form: str) -> int:
-    """Run one INSERT or DELETE on a table of what is applied, and bring every view up to date.
+    """Run one INSERT or DELETE on a table of the applied program, and update every view.
 
     Example: reconcile execute student_grades "INSERT INTO students VALUES (1, 'Alice')"
     """

@@ -15,10 +15,10 @@ from reconciler.plan.words import summarise
 @target_options
 @format_option("text", "json")
 def command(pipeline: str, relation: str | None, repo: str, environment: str | None, form: str) -> int:
-    """Show a pipeline's tables and views in the order of what reads what, and why each is or is not in the plan; of one
-    that is named, also its columns and where they come from, its fingerprint, what reads it, where it is stored.
+    """Show the tables and views of a pipeline in dependency order, and why the plan does or does not include each. With
+    a table or view, also show its columns and their lineage, its fingerprint, its readers, and where it is stored.
 
-    Needs no Java. If the files have errors, what is applied is explained.
+    Needs no Java. If the files have errors, the command explains the applied program.
 
     Example: reconcile explain student_grades avg_grade
     """

@@ -26,8 +26,8 @@ _NOT_SHOWN = ("sql", "name")
 @click.option("--at", "at", metavar="TIME", help="Show the whole program of each pipeline as it was then (UTC, ISO 8601).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="The last N applies.")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, at: str | None, limit: int) -> int:
-    """Tell what was applied when, by whom, from which commit, and why it might be. VERSION is the registry version, to which
-    `rollback --pipeline` goes back.
+    """List the applies: when, by whom, from which commit, and what approved them. VERSION is the registry version, which
+    `rollback --pipeline` accepts.
 
     Needs no Java.
 

@@ -18,7 +18,7 @@ _ORIGIN = re.compile(r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+)(
 
 def _name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not PIPELINE_NAME.fullmatch(value):
-        raise click.BadParameter("it is a lower-case letter, then up to 62 lower-case letters, digits, - or _")
+        raise click.BadParameter("use a lower-case letter, then up to 62 lower-case letters, digits, - or _")
     return value
 
 
@@ -33,27 +33,27 @@ def _origin(ctx: click.Context, param: click.Parameter, value: str | None) -> Or
 
 @click.command()
 @click.argument("folder", default=".", metavar="[FOLDER]", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--name", metavar="PIPELINE", callback=_name, help="The example's pipeline. [named like the folder]")
+@click.option("--name", metavar="PIPELINE", callback=_name, help="The name of the example's pipeline. [the folder's name]")
 @click.option(
     "--github",
     "origin",
     metavar="OWNER/NAME[@REF]",
     callback=_origin,
-    help="Write the workflow for GitHub, too: it installs reconciler from this repository.",
+    help="Write the GitHub workflow, too; it installs reconciler from this repository.",
 )
-@click.option("--schemas", is_flag=True, help="Only write what editors check files by, in place of another version's.")
+@click.option("--schemas", is_flag=True, help="Write only the schemas for editors; replace those of another version.")
 def command(folder: Path, name: str | None, origin: Origin | None, schemas: bool) -> int:
-    """Begin a repository in FOLDER (here): reconcile.yaml, an example that runs at once, .gitignore, and the schemas by
-    which editors check what you type. What is there is kept; safe to repeat.
+    """Create a repository in FOLDER (here): reconcile.yaml, an example that runs at once, .gitignore, and the schemas by
+    which editors check what you type. Existing files stay; init is safe to repeat.
 
-    With --name, add the example as another pipeline to the repository that is there.
+    With --name, add the example as another pipeline to the existing repository.
 
     Example: reconcile init shop
     """
     boundary = boundary_from_environment(os.environ)
     if schemas:
         if name is not None or origin is not None:
-            raise click.UsageError("--schemas stands alone: it writes nothing but schemas")
+            raise click.UsageError("--schemas accepts no other option: it writes only schemas")
         _show(renew_schemas(folder, boundary))
         return 0
     begun = begin(folder, name, origin, boundary)
@@ -73,9 +73,9 @@ def _show(begun: Begun) -> None:
     for what in _shortly(begun.kept):
         say(f"kept {what}")
     if any(map(_is_schema, begun.kept)):
-        say("    hint: those schemas are of another version of reconciler; to have this one's: reconcile init --schemas")
+        say("    hint: those schemas are of another version of reconciler; to replace them: reconcile init --schemas")
     if begun.others:
-        say(f"wrote no example: there are pipelines ({', '.join(begun.others)}); --name NAME adds it")
+        say(f"wrote no example, because there are pipelines ({', '.join(begun.others)}); to add it: --name NAME")
 
 
 def _show_what_next(begun: Begun) -> None:

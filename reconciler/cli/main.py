@@ -31,29 +31,29 @@ _OF_THE_SYSTEM = frozenset(
 """What a system may say to any program that reads or writes a file; anything else is a mistake of this one."""
 
 _COMMANDS = {
-    "init": "Begin a repository, with an example that runs.",
-    "validate": "Check the files of pipelines; report every problem with its place.",
-    "plan": "Show what would change, why, and what it takes.",
-    "explain": "Show what a table or view is made of, and why it is or is not in the plan.",
+    "init": "Create a repository with an example that runs.",
+    "validate": "Check the files of pipelines; report every problem with its location.",
+    "plan": "Show what would change, why, and at what cost.",
+    "explain": "Show the lineage of a table or view, and why the plan does or does not include it.",
     "approve": "Record an approval of one plan, for work without a pull request.",
     "apply": "Carry out approved plans.",
-    "promote": "Make active what was staged by `apply --no-promote`.",
-    "unstage": "Drop what was staged.",
-    "rollback": "Give a table, view, function or whole pipeline an earlier version.",
+    "promote": "Activate the versions that `apply --no-promote` staged.",
+    "unstage": "Drop the staged versions.",
+    "rollback": "Return a table, view, function or whole pipeline to an earlier version.",
     "run": "Ingest from connectors and bring views up to date.",
     "stop": "End a live run after its step, or by force.",
-    "pause": "Have a pipeline take no more input.",
-    "resume": "Have a paused pipeline take input again.",
-    "connector": "Pause or resume one connector, or have it read on from elsewhere.",
+    "pause": "Pause a pipeline: it reads no input until it is resumed.",
+    "resume": "Let a paused pipeline read input again.",
+    "connector": "Pause or resume one connector, or change its position.",
     "execute": "Run an INSERT or DELETE on a table.",
     "query": "Run a SELECT at the last published step.",
-    "status": "Show what pipelines are doing, what is applied and pending.",
-    "events": "Show what happened to a pipeline.",
+    "status": "Show what pipelines do, what is applied, and what is pending.",
+    "events": "Show the events of a pipeline.",
     "versions": "List, show and compare versions of tables, views and functions.",
-    "history": "Tell what was applied when, and show the program as it was.",
-    "prune": "Remove the rows of versions and steps that retention lets go.",
-    "checkpoint": "List, write and restore durable points of a pipeline.",
-    "setup": "Fetch what Spark needs, once per installation.",
+    "history": "List the applies, and show the program as it was.",
+    "prune": "Delete the rows of versions and steps that retention does not keep.",
+    "checkpoint": "List, create and restore checkpoints of a pipeline.",
+    "setup": "Fetch the jars that Spark needs, once per installation.",
     "completion": "Print a shell's completion script.",
 }
 
@@ -140,12 +140,12 @@ def run(arguments: list[str] | None = None, engine: "Engine | None" = None) -> i
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
             place = f"{error.filename}: " if error.filename else ""
-            show_error(ReconcileError("G608", f"{place}{error.strerror}", "running the command again is safe"))
+            show_error(ReconcileError("G608", f"{place}{error.strerror}", "it is safe to run the command again"))
             return EXIT_ERROR
         if os.environ.get("RECONCILE_TRACEBACK"):
             raise
         words = (str(error).splitlines() or [""])[0]
-        hint = "this is a mistake in reconciler; RECONCILE_TRACEBACK=1 shows where. Running the command again is safe"
+        hint = "this is a bug in reconciler; RECONCILE_TRACEBACK=1 shows where. It is safe to run the command again"
         show_error(ReconcileError("U890", f"unexpected error: {type(error).__name__}: {words}", hint))
         return EXIT_ERROR
     return result if isinstance(result, int) else 0

@@ -27,7 +27,7 @@ def _complete_pipeline(ctx: click.Context, param: click.Parameter, incomplete: s
 
 def target_options(command: Command) -> Command:
     """--repo and --env."""
-    command = click.option("--env", "environment", metavar="NAME", help="Environment of reconcile.yaml. [its default]")(
+    command = click.option("--env", "environment", metavar="NAME", help="An environment of reconcile.yaml. [its default]")(
         command
     )
     return click.option(
@@ -35,7 +35,7 @@ def target_options(command: Command) -> Command:
         type=click.Path(exists=True, file_okay=False),
         default=".",
         metavar="DIR",
-        help="Repository. [the nearest parent with reconcile.yaml]",
+        help="The repository. [the nearest parent with reconcile.yaml]",
     )(command)
 
 
@@ -47,7 +47,7 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
         type=click.Choice(formats),
         default=formats[0],
         show_default=True,
-        help="How to show the result.",
+        help="The format of the result.",
     )
 
 

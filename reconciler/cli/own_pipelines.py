@@ -9,5 +9,5 @@ def own_pipelines_told(target: Target) -> tuple[str, ...]:
     """All pipelines of this project. Those of other projects in the warehouse are left alone, and that is told."""
     own, others = own_and_others(target)
     if others:
-        note(f"left alone, since other projects have them: {', '.join(others)}")
+        note(f"skipped, because they belong to other projects: {', '.join(others)}")
     return own

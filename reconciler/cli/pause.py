@@ -15,9 +15,9 @@ from reconciler.workspace.pipelines import require_known
 @pipeline_argument
 @target_options
 def command(pipeline: str, repo: str, environment: str | None) -> int:
-    """Have the pipeline take no more input, until it is resumed; a live run stays, and outputs finish. Needs no Java.
+    """Pause a pipeline: it reads no input until it is resumed. A live run stays, and outputs finish. Needs no Java.
 
-    Holds over restarts: a run that starts meanwhile starts paused.
+    The pause survives restarts: a run that starts meanwhile starts paused.
 
     Example: reconcile pause tpch
     """
@@ -25,5 +25,5 @@ def command(pipeline: str, repo: str, environment: str | None) -> int:
     require_known(target, pipeline)
     pause(target.registry, pipeline, getpass.getuser())
     live = live_run(target.registry, pipeline) is not None
-    say(f"{pipeline} pauses after the step under way" if live else f"the next run of {pipeline} will start paused")
+    say(f"{pipeline} pauses after the current step" if live else f"the next run of {pipeline} will start paused")
     return 0

@@ -20,11 +20,11 @@ from reconciler.workspace.pipelines import require_known
 @pipelines_argument
 @target_options
 @format_option("text", "json", "markdown", "mermaid", "dot")
-@click.option("--all", "whole", is_flag=True, help="Text: show every change and step, however many.")
-@click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
-@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when something would change.")
+@click.option("--all", "whole", is_flag=True, help="Text: show every change and step.")
+@click.option("--color/--no-color", "colour", default=None, help="Use colours. [on terminals, unless NO_COLOR is set]")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 if something would change.")
 @click.option("--write-lock", is_flag=True, help="Write plan.lock, whose merge approves the plan.")
-@click.option("--check-lock", is_flag=True, help="Exit 2 when a plan that needs approval has no valid plan.lock.")
+@click.option("--check-lock", is_flag=True, help="Exit 2 if a plan that needs approval has no valid plan.lock.")
 def command(
     pipelines: tuple[str, ...],
     repo: str,

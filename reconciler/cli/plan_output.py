@@ -115,13 +115,13 @@ def _write_lock(target: Target, plan: Plan) -> None:
     if after != before:
         note(f"{'wrote' if after is not None else 'removed'} {path.relative_to(target.root).as_posix()}")
     if plan.is_denied:
-        note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")
+        note(f"{plan.pipeline}: policy.yaml denies this plan; a lock can't approve it")
     elif plan.is_rejected:
-        note(f"{plan.pipeline}: bootstrap_policy rejects this plan; no lock makes it good")
+        note(f"{plan.pipeline}: bootstrap_policy rejects this plan; a lock can't approve it")
     elif after == before and not plan.needs_approval:
         from reconciler.plan.words import describe_approval
 
-        note(f"{plan.pipeline}: wrote no plan.lock: none is {describe_approval(plan).removeprefix('not ')}")
+        note(f"{plan.pipeline}: wrote no plan.lock; approval: {describe_approval(plan)}")
 
 
 def _leave_out_removals(target: Target) -> None:
@@ -143,7 +143,7 @@ def _leave_out_removals(target: Target) -> None:
 
 def _lock_is_good(target: Target, plan: Plan) -> bool:
     if plan.is_denied:
-        note(f"{plan.pipeline}: policy denies this plan; no lock makes it good")
+        note(f"{plan.pipeline}: policy.yaml denies this plan; a lock can't approve it")
         return False
     if not plan.needs_approval:
         return True

@@ -33,21 +33,25 @@ class Sample:
 METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_pipeline_state": Metric("gauge", "1 for the state that the pipeline is in, 0 for the others."),
     "reconcile_pipeline_step": Metric("gauge", "Number of the published step."),
-    "reconcile_pipeline_pending": Metric("gauge", "1 if the files ask for something that is not approved."),
+    "reconcile_pipeline_pending": Metric("gauge", "1 if the files contain a change that is not approved."),
     "reconcile_run_steps": Metric("gauge", "Steps that the last run published."),
     "reconcile_run_start_time_seconds": Metric("gauge", "When the last run started, in Unix time."),
     "reconcile_step_seconds": Metric("gauge", "Time of the last step by phase."),
     "reconcile_step_average_seconds": Metric("gauge", "Time of a step by phase, on average over the last run."),
     "reconcile_relation_rows": Metric("gauge", "Rows of a table or stored view at the published step."),
-    "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in a view as it stands."),
-    "reconcile_connector_activity": Metric("gauge", "1 for what the connector does, 0 for all else."),
+    "reconcile_relation_failed_calls": Metric("gauge", "Calls that failed and gave NULL, in the current rows of a view."),
+    "reconcile_connector_activity": Metric("gauge", "1 for the connector's activity, 0 for the others."),
     "reconcile_connector_rows_total": Metric("counter", "Rows that the connector has moved."),
     "reconcile_connector_rows_per_second": Metric("gauge", "Rows per second over the last ten seconds."),
     "reconcile_connector_rejected_total": Metric("counter", "Records that went to the dead letters."),
     "reconcile_connector_unmatched_total": Metric("counter", "Deletes that found no row."),
-    "reconcile_connector_dropped_total": Metric("counter", "Rows that went and that an output's format can't tell of."),
-    "reconcile_connector_backlog": Metric("gauge", "What is not read yet, by part of the input (a Kafka partition's lag)."),
-    "reconcile_connector_failing": Metric("gauge", "1 while the connector fails and is tried again."),
+    "reconcile_connector_dropped_total": Metric(
+        "counter", "Deleted rows that an output can't send, since its format has no deletes."
+    ),
+    "reconcile_connector_backlog": Metric(
+        "gauge", "The lag: what is not read yet, by part of the input (for Kafka, by partition)."
+    ),
+    "reconcile_connector_failing": Metric("gauge", "1 while the connector fails and the run retries it."),
     "reconcile_connector_last_error_time_seconds": Metric("gauge", "When the connector failed last, in Unix time."),
 }
 

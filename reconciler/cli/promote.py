@@ -27,9 +27,9 @@ from reconciler.state.staged import staged_names
 @click.argument("name", required=False, metavar="[[PIPELINE.]NAME[@VERSION]]")
 @target_options
 @format_option("text", "json")
-@click.option("--pipeline", metavar="PIPELINE", help="All that is staged of a pipeline, in place of NAME.")
+@click.option("--pipeline", metavar="PIPELINE", help="Everything staged of a pipeline, in place of NAME.")
 @click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Only show the plan.")
-@click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
+@click.option("--color/--no-color", "colour", default=None, help="Use colours. [on terminals, unless NO_COLOR is set]")
 def command(
     name: str | None,
     repo: str,
@@ -39,10 +39,10 @@ def command(
     only_plan: bool,
     colour: bool | None,
 ) -> int:
-    """Make active what `reconcile apply --no-promote` staged, all of it that was staged together.
+    """Activate the versions that `reconcile apply --no-promote` staged, all of them together.
 
-    Views whose inputs stand as they stood then are not computed again; others are, and it says so. What was approved for
-    staging needs no approval again.
+    A view whose inputs have not changed since is not recomputed; others are, and the command says so. The approval for
+    staging counts for promoting, too.
 
     Example: reconcile promote revenue@v3
     """
@@ -70,7 +70,7 @@ def staged_of(project: Project, name: str | None, pipeline: str | None) -> tuple
     """What NAME or --pipeline names: the pipeline, and what is staged of it. Raises ReconcileError (U840), NotFound."""
     if (name is None) == (pipeline is None):
         hint = "reconcile promote revenue@v3; reconcile promote --pipeline sales"
-        raise ReconcileError("U840", "name either what is staged or a --pipeline", hint)
+        raise ReconcileError("U840", "name either a staged version or a --pipeline", hint)
     if name is not None:
         return project.find_staged(name)
     found = project.new_pipeline(pipeline or "")

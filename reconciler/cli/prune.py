@@ -19,13 +19,14 @@ from reconciler.retention.rules import KnownVersion
 @pipelines_argument
 @target_options
 @format_option("text", "json")
-@click.option("--dry-run", is_flag=True, help="Show what would go, and remove nothing. Needs no Java.")
+@click.option("--dry-run", is_flag=True, help="Show what a prune would delete. Deletes nothing and needs no Java.")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, dry_run: bool) -> int:
-    """Remove the rows of versions that are not active, and of past steps, as far as the retention of each pipeline
-    (spec.retention) lets them go; and what was staged and never published.
+    """Delete the rows of inactive versions, and of past steps, that the retention of each pipeline (spec.retention) does
+    not keep, and everything that was staged and never published.
 
-    What is active, pinned or has an alias stays, so do checkpoints that were named, what outputs and other pipelines have
-    yet to read, and the definition of every version. Without PIPELINE: all of this project that are applied.
+    A prune keeps versions that are active, pinned or have an alias, named checkpoints, rows that outputs and other
+    pipelines have yet to read, and the definition of every version. Without PIPELINE: all applied pipelines of this
+    project.
 
     Example: reconcile prune sales --dry-run
     """
@@ -76,7 +77,7 @@ def _show(pruning: Pruning, dry_run: bool) -> None:
     if decision.first_step is not None:
         say(f"{name}: steps can be read from {decision.first_step} on (steps: {pruning.steps})")
     if dry_run and pruning.is_open:
-        note(f"something of {name} was left open: it is to be finished before anything is pruned")
+        note(f"an apply or a step of {name} is unfinished; finish it before you prune")
 
 
 def _shown(version: KnownVersion) -> list[str]:

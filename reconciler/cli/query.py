@@ -13,21 +13,20 @@ from reconciler.versions.history import time_of
 @click.argument("sql")
 @target_options
 @format_option("table", "json", "csv")
-@click.option("--at-step", type=click.IntRange(0), metavar="N", help="Read as of this step. [the last published one]")
-@click.option("--at", "time", metavar="TIME", help="Read as of the last step that was published by then.")
+@click.option("--at-step", type=click.IntRange(0), metavar="N", help="Read as of this step. [the last published step]")
+@click.option("--at", "time", metavar="TIME", help="Read as of the last step that was published before this time.")
 def command(
     pipeline: str, sql: str, repo: str, environment: str | None, form: str, at_step: int | None, time: str | None
 ) -> int:
     """Run one SELECT over tables and views, all at one published step. Never blocks a writer.
 
-    Which step was read is told with the rows. NAME@v2 reads a version of a table or view, where spec.versions.reads says
-    that it may be.
+    The result says which step was read. NAME@v2 reads a version of a table or view, if spec.versions.reads allows it.
 
     Example: reconcile query student_grades "SELECT * FROM avg_grade_enriched ORDER BY student_name, class"
     """
     end_unread()
     if at_step is not None and time is not None:
-        raise ReconcileError("U850", "--at-step and --at both say as of when to read", "leave one of them out")
+        raise ReconcileError("U850", "--at-step and --at exclude each other", "remove one of them")
     with project_of(repo, environment) as project:
         if time is not None:
             at_step = project.pipeline(pipeline).step_at(time_of(time))

@@ -15,7 +15,7 @@ from reconciler.workspace.pipelines import require_known
 @pipeline_argument
 @target_options
 def command(pipeline: str, repo: str, environment: str | None) -> int:
-    """Have a paused pipeline take input again. Starts no run by itself, and needs no Java.
+    """Let a paused pipeline read input again. Starts no run by itself, and needs no Java.
 
     Example: reconcile resume tpch
     """

@@ -30,15 +30,19 @@ from reconciler.versions.rollbacks import Rollback
 @click.argument("name", required=False, metavar="[[PIPELINE.]NAME[@VERSION]]")
 @target_options
 @format_option("text", "json")
-@click.option("--pipeline", metavar="PIPELINE", help="A whole pipeline, in place of NAME.")
+@click.option("--pipeline", metavar="PIPELINE", help="The whole pipeline, in place of NAME.")
 @click.option(
     "--to", "to", metavar="VERSION|TIME", help="--pipeline: the registry version, as `history` counts them, or a time."
 )
-@click.option("--end", is_flag=True, help="Let the files hold again, of NAME or of all of --pipeline.")
+@click.option(
+    "--end", is_flag=True, help="End the rollback of NAME, or all rollbacks of --pipeline: the files decide again."
+)
 @click.option("--plan", "--dry-run", "only_plan", is_flag=True, help="Only show the plan.")
-@click.option("--approve", "approves", is_flag=True, help="Approve the plan, in your own name, and carry it out.")
-@click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
-@click.option("--color/--no-color", "colour", default=None, help="Colours. [on terminals, unless NO_COLOR is set]")
+@click.option("--approve", "approves", is_flag=True, help="Approve the plan in your own name, and apply it.")
+@click.option(
+    "--kind", type=click.Choice(KINDS), help="The kind of object, if a relation and a function have the same name."
+)
+@click.option("--color/--no-color", "colour", default=None, help="Use colours. [on terminals, unless NO_COLOR is set]")
 def command(
     name: str | None,
     repo: str,
@@ -52,12 +56,13 @@ def command(
     kind: str | None,
     colour: bool | None,
 ) -> int:
-    """Give a table, view or function an earlier version, or a pipeline the definitions of an earlier registry version.
+    """Return a table, view or function to an earlier version, or a pipeline to the definitions of an earlier registry
+    version.
 
-    Without a version NAME goes back to the one that was active before. It is a plan as any other: shown, approved (where
-    policy asks for that: by --approve, or by somebody's `reconcile approve` once it was asked for, exit 2 until then),
-    carried out. Rows that are kept and current are put
-    back without a job of Spark. It stays so until the files define the object anew.
+    Without a version, NAME returns to the version that was active before. A rollback is a plan like any other: it is shown,
+    approved (if policy requires that: by --approve, or by `reconcile approve` after this command ended with exit 2), and
+    carried out. Rows that are kept and current are put back without a Spark job. The rollback holds until the files
+    redefine the object.
 
     Example: reconcile rollback revenue@v1
     """
@@ -91,14 +96,14 @@ def _rollback(
         raise _unclear("name either an object or a --pipeline")
     if end:
         if to is not None or (name is not None and "@" in name):
-            raise _unclear("--end takes no version: the files say what holds again")
+            raise _unclear("--end accepts no version: the files decide the version")
         if name is not None:
             return project.find_end_of_rollback(name, kind)
         found = project.new_pipeline(pipeline or "")
         return found, found.end_of_rollback(kind=kind)
     if name is not None:
         if to is not None:
-            raise _unclear("--to goes with --pipeline; an object's version follows its name")
+            raise _unclear("--to needs --pipeline; write an object's version after its name")
         return project.find_rollback(name, kind)
     if to is None:
         raise _unclear("--pipeline needs --to, or --end")

@@ -17,20 +17,20 @@ from reconciler.state.stopping import end_this_process
 @pipeline_argument
 @target_options
 @format_option("text", "json")
-@click.option("--once", is_flag=True, help="Ingest what is there, bring every view up to date, and end.")
+@click.option("--once", is_flag=True, help="Ingest the available input, update every view, and end.")
 @click.option(
     "--interval",
     type=click.FloatRange(min=0.05),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often to look for new input, at most, while there is none.",
+    help="The longest time between two looks for new input.",
 )
 def command(pipeline: str, repo: str, environment: str | None, form: str, once: bool, interval: float) -> int:
-    """Ingest what the input connectors have and bring every view up to date, until stopped or --once.
+    """Ingest from the input connectors and update every view, until stopped or --once.
 
-    Runs what is applied, never the files. Hands over to `reconcile apply` between steps, then goes on. Ctrl-C or SIGTERM
-    ends it after the step under way, a second one at once.
+    Runs the applied program, never the files. Hands over to `reconcile apply` between steps, then goes on. Ctrl-C or
+    SIGTERM ends the run after the current step, a second one at once.
 
     Example: reconcile run tpch --once
     """
@@ -39,7 +39,7 @@ def command(pipeline: str, repo: str, environment: str | None, form: str, once: 
     def stop(number: int, frame: object) -> None:
         nonlocal stopped
         if stopped:
-            _end(f"{pipeline} ends at once, as a second signal asks; {REPLAYED}", EXIT_INTERRUPTED)
+            _end(f"{pipeline} ends at once after a second signal; {REPLAYED}", EXIT_INTERRUPTED)
         stopped = True
 
     signal.signal(signal.SIGINT, stop)

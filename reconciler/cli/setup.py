@@ -8,9 +8,9 @@ from reconciler.cli.output import end_unread, note, say
 
 
 @click.command()
-@click.option("--s3", is_flag=True, help="Fetch what Spark needs for S3, too.")
-@click.option("--jars", is_flag=True, help="Set nothing up; print the jars as spark-submit --jars takes them.")
-@click.option("--job", is_flag=True, help="Set nothing up; print the path of the program for spark-submit.")
+@click.option("--s3", is_flag=True, help="Also fetch the jars for S3.")
+@click.option("--jars", is_flag=True, help="Only print the jars, as spark-submit --jars reads them.")
+@click.option("--job", is_flag=True, help="Only print the path of the program for spark-submit.")
 def command(s3: bool, jars: bool, job: bool) -> int:
     """Fetch the jars that Spark needs and prepare its quick start, once per installation. Safe to repeat.
 

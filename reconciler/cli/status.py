@@ -27,9 +27,9 @@ _PLAN_EVERY = 10
 @pipelines_argument
 @target_options
 @format_option("text", "json", "prometheus")
-@click.option("--watch", is_flag=True, help="Show it again every second, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Refresh every second, until Ctrl-C.")
 def command(pipelines: tuple[str, ...], repo: str, environment: str | None, form: str, watch: bool) -> int:
-    """Show state, applied snapshot, pending changes; of a pipeline that is named, also its relations and connectors.
+    """Show the state, the applied snapshot and pending changes; with a pipeline, also its relations and connectors.
 
     Needs no Java.
 
@@ -162,17 +162,17 @@ def _show_troubles(connector: ConnectorStatus) -> None:
         fields = ", ".join(
             f"{name} (in {rows} row{'' if rows == 1 else 's'})" for name, rows in connector.unknown_fields.items()
         )
-        say(f"  {connector.name}: no column takes {fields}")
+        say(f"  {connector.name}: no column reads {fields}")
     if connector.missing_fields:
-        say(f"  {connector.name}: what it reads has no {', '.join(connector.missing_fields)}")
+        say(f"  {connector.name}: the input has no {', '.join(connector.missing_fields)}")
     if connector.skipped_files:
         files = connector.skipped_files
-        say(f"  {connector.name}: goes on without {len(files)} file(s): {', '.join(files)}")
+        say(f"  {connector.name}: leaves out {len(files)} file(s): {', '.join(files)}")
     if connector.files_read_once:
         files = connector.files_read_once
-        say(f"  {connector.name}: goes on without what changes in {len(files)} file(s) that it read: {', '.join(files)}")
+        say(f"  {connector.name}: leaves out later changes of {len(files)} file(s) that it read: {', '.join(files)}")
     if connector.dropped:
-        say(f"  {connector.name}: {connector.dropped} row(s) that went are not told; its format has no deletes")
+        say(f"  {connector.name}: {connector.dropped} deleted row(s) were not sent; its format has no deletes")
     error = connector.last_error
     if error is not None:
         retry = f"; next try at {connector.retry_at}" if connector.retry_at else ""

@@ -14,9 +14,9 @@ from reconciler.workspace.pipelines import require_known
 @click.command()
 @pipeline_argument
 @target_options
-@click.option("--force", is_flag=True, help="Don't wait for the step under way: drop it. The next run replays it.")
+@click.option("--force", is_flag=True, help="Drop the current step instead of waiting for it. The next run replays it.")
 def command(pipeline: str, repo: str, environment: str | None, force: bool) -> int:
-    """Ask the live run to finish its step, write a checkpoint and end; wait until it has. Needs no Java.
+    """Ask the live run to finish its step, write a checkpoint and end; wait until it has ended. Needs no Java.
 
     Example: reconcile stop tpch
     """
@@ -24,9 +24,9 @@ def command(pipeline: str, repo: str, environment: str | None, force: bool) -> i
     require_known(target, pipeline)
     stopped = stop_run(target, pipeline, getpass.getuser(), force=force, tell=note)
     if not stopped:
-        say(f"no run of {pipeline} is live: there is nothing to stop")
+        say(f"{pipeline} has no live run: nothing to stop")
     elif read_controls(target.registry, pipeline).paused:
-        say(f"{pipeline} is stopped, and stays paused; to have its next run take input: reconcile resume {pipeline}")
+        say(f"{pipeline} is stopped and stays paused; to let its next run read input: reconcile resume {pipeline}")
     else:
         say(f"{pipeline} is stopped")
     return 0

@@ -13,11 +13,11 @@ from reconciler.state.staged import staged_names
 @click.argument("name", required=False, metavar="[[PIPELINE.]NAME[@VERSION]]")
 @target_options
 @format_option("text", "json")
-@click.option("--pipeline", metavar="PIPELINE", help="All that is staged of a pipeline, in place of NAME.")
+@click.option("--pipeline", metavar="PIPELINE", help="Everything staged of a pipeline, in place of NAME.")
 def command(name: str | None, repo: str, environment: str | None, form: str, pipeline: str | None) -> int:
-    """Drop what `reconcile apply --no-promote` staged, all of it that was staged together, with its rows.
+    """Drop the versions that `reconcile apply --no-promote` staged, all of them together, with their rows.
 
-    Its versions keep their numbers, and their definitions stay in `reconcile versions`.
+    The versions keep their numbers, and their definitions stay in `reconcile versions`.
 
     Example: reconcile unstage revenue@v3
     """

@@ -29,7 +29,7 @@ def show_difference(difference: VersionDifference, rows: RowDifference | None) -
         _titled("settings that decide results", [_setting(name, *of) for name, of in difference.settings.items()]),
     ]
     if not any(parts):
-        what = ", ".join(difference.written_otherwise) or "what is recorded of them: look at both with --format json"
+        what = ", ".join(difference.written_otherwise) or "recorded details: compare both with --format json"
         parts = [[printable(f"{names[0]} and {names[1]} differ in {what}")]]
     say_painted("\n\n".join("\n".join(part) for part in parts if part))
     if rows is not None:

@@ -54,9 +54,15 @@ _ONLY_SHOW: Final = ("list", "show", "diff")
 @click.argument("other", required=False, metavar="[NAME@VERSION]")
 @target_options
 @format_option("text", "json")
-@click.option("--kind", type=click.Choice(KINDS), help="What it is, where a name is that of a relation and of a function.")
+@click.option(
+    "--kind", type=click.Choice(KINDS), help="The kind of object, if a relation and a function have the same name."
+)
 @click.option("--data", is_flag=True, help="diff: compare the rows as well. Needs Java.")
-@click.option("--key", metavar="COLUMN,…", help="diff --data: what tells rows apart. [a table's key; else multisets]")
+@click.option(
+    "--key",
+    metavar="COLUMN,…",
+    help="diff --data: the key that identifies rows. [a table's key; else none: rows as multisets]",
+)
 @click.option(
     "--sample", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="--data: show N rows."
 )
@@ -74,26 +80,26 @@ def command(
     sample: int,
     limit: int,
 ) -> int:
-    """List the versions of a table, view or function, show one of them, compare two, give one a name, or compute one.
+    """List the versions of a table, view or function, show one, compare two, give one an alias, or recompute one.
 
-    VERSION is v2, or an alias. What is shown without one is the active version; `diff` with one name compares that version
-    with the active one. `alias revenue@stable v2` has revenue@stable stand for revenue@v2 from now on.
+    VERSION is v2, or an alias. Without a version, `show` shows the active one; `diff` with one name compares that version
+    with the active one. `alias revenue@stable v2` makes revenue@stable an alias of revenue@v2.
 
-    `refresh revenue@v1` computes a version of a view that is not active once, from what is published now: revenue@v1 reads
-    these rows from then on.
+    `refresh revenue@v1` recomputes an inactive version of a view once, from the published rows: revenue@v1 reads these
+    rows from then on.
 
-    Needs no Java, but for --data and refresh.
+    Needs no Java, except for --data and refresh.
 
     Example: reconcile versions diff revenue@v1 revenue@v3
     """
     if (other is not None) and action not in ("diff", "alias"):
-        raise click.UsageError(f"{action} takes one name")
+        raise click.UsageError(f"{action} accepts one name")
     if action == "alias" and other is None:
         raise click.UsageError("alias needs a version: reconcile versions alias revenue@stable v2")
     if data and action != "diff":
-        raise click.UsageError(f"{action} takes no --data")
+        raise click.UsageError(f"{action} accepts no --data")
     if key is not None and not data:
-        raise click.UsageError("--key goes with --data")
+        raise click.UsageError("--key needs --data")
     if action in _ONLY_SHOW:
         end_unread()
     target = target_of(repo, environment)
@@ -146,8 +152,8 @@ def _alias(target: Target, text: str, version: str | None, kind: str | None, for
     if form == "json":
         show_json({"form": "reconciler/alias/v1", "pipeline": found.pipeline, "name": found.name, **asdict(move)})
         return 0
-    before = f", and stood for v{move.before}" if move.before not in (None, move.after) else ""
-    stands = f"stands for v{move.after}{before}" if move.after is not None else f"is no more{before}"
+    before = f", and was v{move.before}" if move.before not in (None, move.after) else ""
+    stands = f"is now v{move.after}{before}" if move.after is not None else f"is removed{before}"
     say(f"{found.pipeline}.{found.name}@{move.alias} {stands}")
     return 0
 
@@ -207,11 +213,11 @@ def _list(target: Target, text: str, kind: str | None, form: str, limit: int) ->
     show_table(["VERSION", "RECORDED", "AUTHOR", "COMMIT", "APPROVAL", "STATE"], rows)
     if active is None:
         why = (
-            "is rolled back to when it was not there"
+            "is rolled back to before it existed"
             if is_rolled_back
-            else "is staged, and not there yet"
+            else "is staged, and not active yet"
             if staged is not None and staged == found.found.versions.last == 0
-            else f"is not part of {found.found.pipeline} any more"
+            else f"is no longer part of {found.found.pipeline}"
         )
         note(f"{found.found.name} {why}")
     if not found.is_whole:

@@ -94,8 +94,8 @@ def check_connector(settings: Any, places: Places, direction: Direction | str | 
         found += _direction_problems(transport, settings, places, direction)
         found += _not_yet(transport, settings, places, refused)
         if not transport.takes_format and "format" in settings:
-            message = f"{transport.name} takes no format: the table says how rows are written down"
-            found.append(Diagnostic("C415", message, places.of_key(("format",)), "leave format out"))
+            message = f"{transport.name} has no format: the table decides how rows are stored"
+            found.append(Diagnostic("C415", message, places.of_key(("format",)), "remove format"))
     checked = _without(settings, refused)
     found += check_against(SCHEMA_FILE, checked, places, CONNECTOR_CODES)
     if transport is not None:
@@ -280,7 +280,7 @@ def _direction_problems(
     for key, only in sorted(_OF_ONE_DIRECTION.items()):
         if key in settings and only is not transport.direction:
             message = f"{key} is for {only.value}s, and {transport.name} is an {transport.direction.value}"
-            found.append(Diagnostic("C403", message, places.of_key((key,)), f"leave {key} out"))
+            found.append(Diagnostic("C403", message, places.of_key((key,)), f"remove {key}"))
     return found
 
 
@@ -322,6 +322,6 @@ def _secrets_in_clear(transport: Transport, settings: JsonObject, places: Places
             continue
         if is_secret(transport.schema_file, settings, path):
             message = f"{path_words(path)} is written in clear text"
-            hint = "write ${secret:NAME}, and give the secret to whoever runs the pipeline"
+            hint = "write ${secret:NAME}, and provide the secret where the pipeline runs"
             found.append(Diagnostic("C412", message, places.of_value(path), hint, Severity.WARNING))
     return found

@@ -24,7 +24,7 @@ from reconciler.sql.forbidden import forbidden
 
 _CODE: Final = "M132"
 _CONFIG: Final[Path] = ("transport", "config")
-_LEAVE: Final = "leave it out; what is needed belongs into environments.<name>.spark in reconcile.yaml"
+_LEAVE: Final = "remove it; if Spark needs it, set it under environments.<name>.spark in reconcile.yaml"
 
 _OF_KAFKA: Final = re.compile(
     r"\.(class|classes|cmd|reporters|providers|deserializer|serializer|interceptors)$|\.class\.|^config\.providers"
@@ -139,7 +139,7 @@ def _login_problems(text: str) -> Iterator[tuple[str, str]]:
     modules = [entry[0] for entry in entries if entry]
     if "/" in bare or '"' in bare or any(module not in _MODULES for module in modules):
         shown = ", ".join(sorted(module.rpartition(".")[2] for module in _MODULES))
-        yield f"{_LOGIN} names a login module that is not one of {shown}", "take one of these, by its full name"
+        yield f"{_LOGIN} names a login module that is not one of {shown}", "use one of these, by its full name"
 
 
 def _store_problems(name: str, value: str) -> Iterator[tuple[str, str]]:
@@ -150,11 +150,11 @@ def _store_problems(name: str, value: str) -> Iterator[tuple[str, str]]:
             return
     is_known = any(known.fullmatch(name) for known in _STORE_OPTIONS)
     if not is_known or (name.startswith("fs.s3a.") and _OF_CODE.search(name)):
-        yield f"{name} is not known to name neither code nor a file", _LEAVE
+        yield f"{name} may name code or a file", _LEAVE
 
 
 def _database_problems(address: str) -> Iterator[tuple[str, str]]:
     query = split_address(address).query
     for name in sorted({name for name, _ in parse_qsl(_SECRET.sub("", query), keep_blank_values=True)}):
         if name not in _DATABASE_OPTIONS:
-            yield f"uri: the option {name} is not known to name neither code nor a file", _LEAVE
+            yield f"uri: the option {name} may name code or a file", _LEAVE

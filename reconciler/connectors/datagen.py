@@ -27,7 +27,7 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
         path: Path = (*_PLAN, number)
         if "limit" not in plan and number < len(plans) - 1:
             message = "a plan without limit never ends, so the plans after it are never reached"
-            found.append(Diagnostic("C416", message, places.of_value(path), "give it a limit, or let it be the last"))
+            found.append(Diagnostic("C416", message, places.of_value(path), "give it a limit, or make it the last plan"))
         for name, field in sorted(plan.get("fields", {}).items()):
             at: Path = (*path, "fields", name)
             if "range" in field and "values" in field:
@@ -36,8 +36,10 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
             elif "range" in field and type(field["range"][0]) is type(field["range"][1]) is not str:
                 low, high = field["range"]
                 if low >= high:
-                    message = f"a range holds what is at least {low} and less than {high}: nothing"
-                    found.append(Diagnostic("C416", message, places.of_value((*at, "range")), "the smaller one goes first"))
+                    message = f"the range from {low} (included) to {high} (excluded) is empty"
+                    found.append(
+                        Diagnostic("C416", message, places.of_value((*at, "range")), "write the smaller value first")
+                    )
     return tuple(found)
 
 

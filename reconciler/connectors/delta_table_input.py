@@ -36,12 +36,12 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
         refuse(times[1], "timestamp and datetime are two names of one setting", "keep one of them")
     mode = config["mode"]
     if "end_version" in config and mode not in _FOLLOWING:
-        refuse("end_version", f"mode {mode} does not follow the table, so end_version means nothing", "leave it out")
+        refuse("end_version", f"mode {mode} does not follow the table, so end_version has no effect", "remove it")
     elif config.get("end_version", 0) < config.get("version", 0) and "end_version" in config:
-        refuse("end_version", "end_version is before version", "end where it begins, or later")
+        refuse("end_version", "end_version is before version", "set end_version to version or later")
     for key in ("snapshot_filter", "timestamp_column"):
         if key in config and mode not in _WITH_SNAPSHOT:
-            refuse(key, f"mode {mode} reads no snapshot, so {key} means nothing", "leave it out")
+            refuse(key, f"mode {mode} reads no snapshot, so {key} has no effect", "remove it")
     return tuple(found)
 
 
@@ -59,8 +59,8 @@ TRANSPORT = Transport(
     takes_format=False,
     resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
-        ((*_CONFIG, "mode"), "cdc"): "tables whose rows are change records are not supported by this version; to read what "
-        "changes in a table, take follow",
+        ((*_CONFIG, "mode"), "cdc"): "tables whose rows are change records are not supported by this version; to read the "
+        "changes of a table, use follow",
         ((*_CONFIG, "cdc_delete_filter"), None): "it belongs to mode cdc, which is not supported by this version",
         ((*_CONFIG, "cdc_order_by"), None): "it belongs to mode cdc, which is not supported by this version",
     },

@@ -15,7 +15,7 @@ TRANSPORT = Transport(
         ((*_CONFIG, "key.serializer"), None): "the format says how messages are written",
         ((*_CONFIG, "value.serializer"), None): "the format says how messages are written",
         ((*_CONFIG, "interceptor.classes"), None): "messages are written as the format says",
-        ((*_CONFIG, "transactional.id"), None): "messages are written at least once; their headers tell repeats",
+        ((*_CONFIG, "transactional.id"), None): "messages are written at least once; their headers identify repeats",
     },
     sink_can_delete=tells_deletions,
     address=("topic", "bootstrap.servers"),

@@ -19,12 +19,12 @@ def _check_further(settings: JsonObject, places: Places) -> tuple[Diagnostic, ..
         place = places.of_key((*_CONFIG, "query"))
         found.append(Diagnostic("C416", "table and query exclude each other", place, "keep one of them"))
     if "table" not in config and "query" not in config:
-        message = "transport.config says neither table nor query: nothing is read"
-        found.append(Diagnostic("C404", message, places.of_key(_CONFIG), "table: the table or view to read"))
+        message = "transport.config has neither table nor query"
+        found.append(Diagnostic("C404", message, places.of_key(_CONFIG), "add table: the table or view to read"))
     within = _PASSWORD.match(str(config["uri"]))
     if within is not None and not holds_reference(within["password"], "secret"):
         message = "transport.config.uri holds a password in clear text"
-        hint = "write ${secret:NAME}, and give the secret to whoever runs the pipeline"
+        hint = "write ${secret:NAME}, and provide the secret where the pipeline runs"
         found.append(Diagnostic("C412", message, places.of_value((*_CONFIG, "uri")), hint, Severity.WARNING))
     return tuple(found)
 

@@ -90,8 +90,11 @@ def _resolve_text(
                     return reference
                 if room.take(variables[name]):
                     return variables[name]
-                message = f"here the pipeline's connectors have more than {MAXIMUM_PUT_IN:,} characters of variables"
-                found.append(Diagnostic("M103", message, places.of_value(path), "write shorter variables, or fewer of them"))
+                message = (
+                    f"with this one, the values of variables in the pipeline's connectors exceed {MAXIMUM_PUT_IN:,} "
+                    "characters"
+                )
+                found.append(Diagnostic("M103", message, places.of_value(path), "use shorter values, or fewer variables"))
                 return reference
             hint = did_you_mean(name, variables) or "declare it under variables of each environment in reconcile.yaml"
             found.append(Diagnostic("C413", f"unknown variable {name!r}", places.of_value(path), hint))

@@ -12,7 +12,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.places import Places
 
 REGISTRY_FOLDER: Final = "_registry"
-_HINT: Final = "name a folder outside of every warehouse"
+_HINT: Final = "choose a folder outside every warehouse"
 
 
 def registry_problems(settings: JsonObject, places: Places) -> tuple[Diagnostic, ...]:
@@ -22,6 +22,8 @@ def registry_problems(settings: JsonObject, places: Places) -> tuple[Diagnostic,
     for name in ("uri", "path"):
         address = config.get(name)
         if isinstance(address, str) and REGISTRY_FOLDER in unquote(address).casefold().replace("\\", "/").split("/"):
-            message = f"{settings['transport']['name']} can't write into {REGISTRY_FOLDER}: who approved what stands there"
+            message = (
+                f"{settings['transport']['name']} can't write into {REGISTRY_FOLDER}, which is the registry of a warehouse"
+            )
             found.append(Diagnostic("C418", message, places.of_key(("transport", "config", name)), _HINT))
     return tuple(found)

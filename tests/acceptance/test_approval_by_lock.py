@@ -77,7 +77,8 @@ def test_a_lock_of_another_plan_is_refused(applied: Shop) -> None:
 
 
 def test_a_lock_that_is_not_needed_is_not_written_and_that_is_told(applied: Shop) -> None:
-    assert "shop: wrote no plan.lock: none is needed: nothing changes\n" in applied.reconcile("plan", "shop", "--write-lock")
+    said = applied.reconcile("plan", "shop", "--write-lock")
+    assert "shop: wrote no plan.lock; approval: not needed: nothing changes\n" in said
     applied.write(TWO, policy="allow")
     applied.reconcile("plan", "shop", "--write-lock")
     assert applied.lock.exists()
@@ -91,7 +92,7 @@ def test_a_lock_that_is_not_needed_is_not_written_and_that_is_told(applied: Shop
     applied.lock.unlink()
     applied.write(TWO, policy="allow")
     told = applied.reconcile("plan", "shop", "--write-lock")
-    assert "shop: wrote no plan.lock: none is needed (bootstrap_policy: allow)\n" in told
+    assert "shop: wrote no plan.lock; approval: not needed (bootstrap_policy: allow)\n" in told
     assert not applied.lock.exists()
 
 
@@ -106,7 +107,7 @@ def test_a_first_apply_needs_no_lock_and_a_rejected_plan_has_none(
     shop.reconcile("apply", "shop")
     shop.write(TWO, policy="reject")
     told = shop.reconcile("plan", "shop", "--write-lock")
-    assert "shop: bootstrap_policy rejects this plan; no lock makes it good\n" in told
+    assert "shop: bootstrap_policy rejects this plan; a lock can't approve it\n" in told
     assert not shop.lock.exists()
 
 

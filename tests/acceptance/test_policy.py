@@ -65,7 +65,7 @@ def test_what_is_denied_is_not_applied_whoever_approved_it(applied: Shop) -> Non
     set_policy(applied, policy("hazard: H903, verdict: deny, reason: somebody reads it"))
     applied.write(WITHOUT_VIEW)
     said = applied.reconcile("plan", "shop", "--write-lock")
-    assert "shop: policy denies this plan; no lock makes it good\n" in said
+    assert "shop: policy.yaml denies this plan; a lock can't approve it\n" in said
     applied.commit("change and lock")
     assert "denied" in applied.lock.read_text()
     refused(applied, "A508", "H903", "view totals is removed", "(somebody reads it)", expect=1)

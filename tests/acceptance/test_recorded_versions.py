@@ -134,7 +134,7 @@ def test_a_connector_that_changes_and_goes_makes_no_version(shop: Shop) -> None:
 def test_a_number_is_not_given_twice_though_its_object_was_gone(shop: Shop) -> None:
     without = PROGRAM.partition("CREATE MATERIALIZED VIEW total")[0]
     shop.apply(without)
-    assert "total is not part of shop any more" in shop("versions", "list", "total")
+    assert "total is no longer part of shop" in shop("versions", "list", "total")
     assert "SUM(f(price))" in shop("versions", "show", "total@v0")
     shop.apply(PROGRAM.replace("SUM(f", "MIN(f"))
     assert shop.states() == {"v1": "active", "v0": ""}
@@ -251,7 +251,7 @@ def test_two_versions_that_differ_always_say_in_what(shop: Shop, capsys: pytest.
     show_difference(compare_versions(versions[0], alike), None)
     assert capsys.readouterr().out == "f@v0 and f@v1 differ in collation\n"
     show_difference(compare_versions(versions[0], replace(versions[1], definition=versions[0].definition)), None)
-    assert capsys.readouterr().out.startswith("f@v0 and f@v1 differ in what is recorded of them")
+    assert capsys.readouterr().out.startswith("f@v0 and f@v1 differ in recorded details")
 
 
 def test_python_tells_what_the_command_line_tells(shop: Shop) -> None:

@@ -93,7 +93,7 @@ def test_what_is_staged_serves_nobody_and_is_read_by_its_number(shop: Shop) -> N
     assert shop.rows() == before
     assert shop.states("total") == {"v1": "staged", "v0": "active"}
     assert shop.states("more") == {"v0": "staged"}
-    assert "more is staged, and not there yet" in shop("versions", "list", "more")
+    assert "more is staged, and not active yet" in shop("versions", "list", "more")
     assert json.loads(shop("versions", "list", "total", "--format", "json"))["staged"] == "v1"
     assert "SUM(price) * 2" in shop("versions", "show", "total@v1")
     shop("execute", "shop", "INSERT INTO apart VALUES (1)")

@@ -348,7 +348,7 @@ def test_names_and_listing(shop: Path, capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     assert "periodic" in text
     assert "checkpoint mine of shop at step 5" in text
-    assert "shop stands at checkpoint mine again, as step 6" in text
+    assert "shop was restored to checkpoint mine, as step 6" in text
     for arguments in (
         ["list", "shop", "x"],
         ["restore", "shop"],

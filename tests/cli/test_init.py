@@ -133,7 +133,7 @@ def test_a_repository_with_pipelines_gets_no_example_unasked(init: Init, shop: P
 
     told = init("shop")
 
-    assert "wrote no example: there are pipelines (tax); --name NAME adds it\n" in told
+    assert "wrote no example, because there are pipelines (tax); to add it: --name NAME\n" in told
     assert sorted(path for path in tree(shop) if path.startswith(("pipelines", "data"))) == ["pipelines/tax/tables.sql"]
     assert "wrote pipelines/more/pipeline.yaml\n" in init("shop", "--name", "more")
     assert run(["plan", "more", "--repo", str(shop)]) == 0
@@ -256,13 +256,13 @@ def test_schemas_of_another_version_are_kept_until_they_are_asked_for(init: Init
     schema.write_text(json.dumps(json.loads(schema.read_text()) | {"title": "older"}, indent=2))
     (shop / "pipelines/shop/program.sql").unlink()
 
-    assert "to have this one's: reconcile init --schemas" in init("shop", "--name", "more")
+    assert "to replace them: reconcile init --schemas" in init("shop", "--name", "more")
     assert "older" in schema.read_text()
     assert init("shop", "--schemas") == "wrote schemas/ (1 files, for editors)\n"
     assert tree(shop)["schemas/pipeline.schema.json"] == wanted["schemas/pipeline.schema.json"]
     assert not (shop / "pipelines/shop/program.sql").exists()
     assert init("shop", "--schemas") == "nothing to write: everything is there\n"
-    assert "--schemas stands alone" in init.refused("shop", "--schemas", "--name", "x")
+    assert "--schemas accepts no other option" in init.refused("shop", "--schemas", "--name", "x")
 
 
 def test_a_file_that_is_no_schema_of_ours_stays(init: Init, shop: Path) -> None:

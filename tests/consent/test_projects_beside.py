@@ -56,7 +56,7 @@ def test_each_has_its_own_pipelines(beside: Cell) -> None:
 def test_what_is_left_alone_is_told(beside: Cell, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     at(beside, "y")
     assert run([command, "--repo", str(beside.root)], RecordingEngine()) == EXIT_DONE
-    assert "left alone, since other projects have them: of_x" in capsys.readouterr().err
+    assert "skipped, because they belong to other projects: of_x" in capsys.readouterr().err
 
 
 def test_none_removes_what_the_other_has(beside: Cell) -> None:

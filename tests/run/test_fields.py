@@ -27,7 +27,7 @@ def test_a_field_that_no_column_takes_is_told_once_and_counted(root: Path, recon
     ]
     assert dict(connector(root, "log.lines").unknown_fields) == {"Text": 2, "more\x1b[31m": 1}
     shown = reconcile("status", "shop")
-    assert "log.lines: no column takes Text (in 2 rows), more" in shown
+    assert "log.lines: no column reads Text (in 2 rows), more" in shown
     assert "no column of log reads Text (in 1 row)" in "".join(messages)
     assert "\x1b" not in shown + "".join(messages)
 

@@ -174,11 +174,11 @@ def test_a_paused_pipeline_takes_no_input_until_it_is_resumed_over_restarts(
         assert "goes on" in reconcile("resume", "shop")
         wait_until(lambda: len(rows(root)) == 2)
         assert state(root) == "Running"
-        assert "pauses after the step" in reconcile("pause", "shop")
+        assert "pauses after the current step" in reconcile("pause", "shop")
         wait_until(lambda: state(root) == "Paused")
         put(root, "log", "1.json", {"line": "hello"})
         said = reconcile("stop", "shop")
-    assert "is stopped, and stays paused; to have its next run take input: reconcile resume shop" in said
+    assert "is stopped and stays paused; to let its next run read input: reconcile resume shop" in said
     assert "starts paused" in status(root).detail
     opened(root).run_once()
     assert rows(root, "log") == []
@@ -255,7 +255,7 @@ def test_a_second_signal_ends_a_run_at_once_and_says_so(root: Path) -> None:
             time.sleep(0.3)
         assert process.wait(30) == 130
         said = process.stderr.read() if process.stderr else ""
-    assert "shop ends at once, as a second signal asks; the next run replays an unfinished step" in said
+    assert "shop ends at once after a second signal; the next run replays an unfinished step" in said
 
 
 @pytest.mark.parametrize("suspended", [False, True])

@@ -97,16 +97,14 @@ def test_a_live_run_in_another_process_fills_a_sink_that_was_wiped_and_leaves_ou
         first = set(rows(root, "parts"))
         shutil.rmtree(root / "lake")
         said = reconcile("connector", "seek", "shop", "lake", "--to", "snapshot")
-        assert said == "parts.lake is sent full contents, as soon as the live run has finished its step\n"
+        assert said == "parts.lake sends full contents, after the current step of the live run\n"
         wait_until(lambda: held() == first)
         reconcile("connector", "pause", "shop", "lake")
         put(root, "live", "1.json", {"id": 3, "part": "c"})
         wait_until(lambda: status(root).step == 2)
         left_out = set(rows(root, "parts"))
         said = reconcile("connector", "seek", "shop", "lake", "--to", "latest")
-        assert (
-            "as soon as the live run has finished its step; what it was not sent yet is lost to it: it lagged 1 step" in said
-        )
+        assert "of the live run; it skips the changes that it has not sent: its lag was 1 step" in said
         wait_until(lambda: happened(root).count("connector put at a position parts.lake") == 2)
         reconcile("connector", "resume", "shop", "lake")
         put(root, "live", "2.json", {"id": 4, "part": "d"})

@@ -252,10 +252,10 @@ def test_it_is_in_the_event_log_and_what_is_due_in_the_status(sea: Sea) -> None:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        (0, "v.topic is sent what changes from now on; there is nothing that it was not sent"),
-        (1, "v.topic is sent what changes from now on; what it was not sent yet is lost to it: it lagged 1 step"),
-        (2, "v.topic is sent what changes from now on; what it was not sent yet is lost to it: it lagged 2 steps"),
-        (None, "what it was not sent yet is lost to it; of how many steps is not known"),
+        (0, "v.topic sends changes from now on; it had sent all changes"),
+        (1, "v.topic sends changes from now on; it skips the changes that it has not sent: its lag was 1 step"),
+        (2, "v.topic sends changes from now on; it skips the changes that it has not sent: its lag was 2 steps"),
+        (None, "it skips the changes that it has not sent, of an unknown number of steps"),
     ],
 )
 def test_the_command_says_in_one_line_what_is_lost(
@@ -274,7 +274,7 @@ def test_the_command_says_in_one_line_what_is_lost(
     assert words in said
     assert said.count("\n") == 1
     assert reconcile("connector", "seek", "shop", "topic", "--to", "snapshot") == (
-        "v.topic is sent full contents, with the next run\n"
+        "v.topic sends full contents, with the next run\n"
     )
     assert "it can seek to: snapshot" in reconcile("connector", "seek", "shop", "topic", "--to", "earliest", code=1)
 

@@ -28,14 +28,14 @@ def test_a_file_that_changed_is_skipped_by_name_and_shown(root: Path, reconcile:
     assert f"reconcile connector skip shop log.lines --file {root / 'source/log/1.json'}" in error["hint"]
 
     said = reconcile("connector", "skip", "shop", "lines", "--file", str(root / "source/log/1.json"))
-    assert f"goes on without what changed in {root / 'source/log/1.json'} since it was read, now" in said
+    assert f"goes on without the changes of {root / 'source/log/1.json'} since the connector read it, now" in said
     put(root, "log", "1.json", {"line": "later still"})
     opened(root).run_once()
 
     assert rows(root, "log") == [("a",), ("b",)]
     assert connector(root, "log.lines").skipped_files == ()
     assert connector(root, "log.lines").files_read_once == ("source/log/1.json",)
-    told = "log.lines: goes on without what changes in 1 file(s) that it read: source/log/1.json"
+    told = "log.lines: leaves out later changes of 1 file(s) that it read: source/log/1.json"
     assert told in reconcile("status", "shop")
     sought = [event.details for event in events(root) if event.event == "connector put at a position"]
     assert [(one["to"], bool(one["by"])) for one in sought] == [({"without": ["repository:///source/log/1.json"]}, True)]
@@ -47,7 +47,7 @@ def test_a_file_that_was_never_read_is_skipped_too(root: Path, reconcile: Reconc
     assert opened(root).skip_file("log.lines", "source/log/1.json").done
     opened(root).run_once()
     assert rows(root, "log") == [("b",)]
-    assert "log.lines: goes on without 1 file(s): source/log/1.json" in reconcile("status", "shop")
+    assert "log.lines: leaves out 1 file(s): source/log/1.json" in reconcile("status", "shop")
     opened(root).seek_connector("log.lines", "earliest")
     assert connector(root, "log.lines").skipped_files == ()
 

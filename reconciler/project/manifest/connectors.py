@@ -163,7 +163,7 @@ def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diag
             if key in settings:
                 place = connector.places.of_key((key,))
                 message = f"{key!r} is given by the SQL statement around the connector"
-                found.append(Diagnostic("C417", message, place, f"leave {key} out"))
+                found.append(Diagnostic("C417", message, place, f"remove {key}"))
     settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
     if connector.name_to_check is not None:
         settings["name"] = connector.name_to_check
