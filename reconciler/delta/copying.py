@@ -41,7 +41,7 @@ def copy_files(location: str, version: int, to: str) -> None:
     where one is gone, RegistryError (G607) where the system refuses a copy."""
     table = open_table(location, version)
     if table is None:
-        raise EngineError("X730", f"there is no table at {location} any more")
+        raise EngineError("X730", f"the table at {location} no longer exists")
     actions = table.get_add_actions(flatten=True)
     for path in map(unquote, actions["path"].to_pylist() if actions.num_rows > 0 else ()):
         source, target = local_path(join_location(location, path)), local_path(join_location(to, path))
@@ -52,7 +52,7 @@ def copy_files(location: str, version: int, to: str) -> None:
             _copy(source, target)
         except FileNotFoundError as error:
             raise EngineError(
-                "X730", f"version {version} of the table at {location} is gone: a vacuum took its files"
+                "X730", f"version {version} of the table at {location} no longer exists: a vacuum deleted its files"
             ) from error
         except OSError as error:
             raise refused_by_the_system(target, error) from error
@@ -66,11 +66,11 @@ def publish_copy(
     what was copied, or the log of its source, is gone; RegistryConflict."""
     copied = open_table(source, version)
     if copied is None:
-        raise EngineError("X730", f"there is no table at {source} any more")
+        raise EngineError("X730", f"the table at {source} no longer exists")
     actions = copied.get_add_actions(flatten=True)
     paths = map(unquote, actions["path"].to_pylist() if actions.num_rows > 0 else ())
     if not all(os.path.exists(local_path(join_location(location, staging, path))) for path in paths):
-        raise EngineError("X730", f"what was copied to {join_location(location, staging)} is gone")
+        raise EngineError("X730", f"the copy at {join_location(location, staging)} no longer exists")
     return publish_version(location, staging, copied, expected, transaction)
 
 

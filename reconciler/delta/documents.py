@@ -146,9 +146,9 @@ class DocumentTable:
         if table is None:
             table = open_table(self.location, expected)
         if expected is None and table is not None:
-            raise RegistryConflict("G604", f"{self.location} was created by somebody else meanwhile")
+            raise RegistryConflict("G604", f"another process created {self.location} meanwhile")
         if expected is not None and table is None:
-            raise RegistryError("G601", f"the document at {self.location} is gone")
+            raise RegistryError("G601", f"the document at {self.location} no longer exists")
         try:
             with writing(self.location, expected, conflict="G604", refused="G603", data=len(text)):
                 if table is None:
@@ -209,5 +209,5 @@ def _read_raw(table: "DeltaTable") -> tuple[str, str]:
 def _value(text: str, location: str) -> dict[str, Any]:
     value = json.loads(text)
     if not isinstance(value, dict):
-        raise RegistryError("G602", f"{location} holds no JSON object")
+        raise RegistryError("G602", f"{location} does not hold a JSON object")
     return value

@@ -69,7 +69,7 @@ def require_no_warehouse(location: str) -> None:
     """Raises RegistryError (G620) where a warehouse stands within what is to be removed."""
     nested = registry_below(location)
     if nested is not None:
-        raise RegistryError("G620", f"{location} is not removed: there is a warehouse at {nested}, which would go with it")
+        raise RegistryError("G620", f"{location} was not deleted, because it contains the warehouse {nested}")
 
 
 def _is_within(place: str, warehouse: str) -> bool:

@@ -80,7 +80,7 @@ def remove_objects(location: str, paths: Sequence[str]) -> None:
 
             obstore.delete(_store(location), list(paths))
     except Exception as error:
-        raise RegistryError("G620", f"what lies at {location} can't be removed: {first_line(error)}") from error
+        raise RegistryError("G620", f"the files at {location} can't be deleted: {first_line(error)}") from error
 
 
 def _files(root: str, below: str) -> Iterator[StoredObject]:
@@ -130,4 +130,4 @@ def _store(location: str) -> "S3Store":
 def _unreadable(place: str, error: Exception) -> NoReturn:
     """obstore raises several unrelated classes for a store out of reach, a missing bucket, a missing object; all of them
     mean that the truth is unknown."""
-    raise RegistryError("G602", f"what lies at {place} can't be read: {first_line(error)}") from error
+    raise RegistryError("G602", f"the files at {place} can't be read: {first_line(error)}") from error

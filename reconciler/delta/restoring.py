@@ -29,7 +29,7 @@ def restore(location: str, version: int, expected: int | None, transaction: Tran
     when that version is gone, or the table."""
     current = open_table(location)
     if current is None:
-        raise EngineError("X730", f"there is no table at {location} any more")
+        raise EngineError("X730", f"the table at {location} no longer exists")
     if has_transaction(current, transaction):
         return current.version()
     if current.version() != expected:
@@ -84,7 +84,7 @@ def take_out_rows(location: str, condition: str, marks: Sequence[Transaction] = 
             return
         except RegistryConflict as error:
             if attempt == _ATTEMPTS:
-                raise RegistryConflict("G605", f"rows can't be taken out of {location}: {error}") from error
+                raise RegistryConflict("G605", f"rows can't be removed from {location}: {error}") from error
 
 
 def require_version(location: str, version: int) -> None:
@@ -92,11 +92,15 @@ def require_version(location: str, version: int) -> None:
     try:
         table = open_table(location, version)
     except RegistryError as error:
-        raise EngineError("X730", f"version {version} of the table at {location} is gone: {error.message}") from error
+        raise EngineError(
+            "X730", f"version {version} of the table at {location} no longer exists: {error.message}"
+        ) from error
     if table is None:
-        raise EngineError("X730", f"there is no table at {location} any more")
+        raise EngineError("X730", f"the table at {location} no longer exists")
     if has_missing_files(table, location):
-        raise EngineError("X730", f"version {version} of the table at {location} is gone: a vacuum took its files")
+        raise EngineError(
+            "X730", f"version {version} of the table at {location} no longer exists: a vacuum deleted its files"
+        )
 
 
 def _restore(table: "DeltaTable", location: str, version: int, properties: "CommitProperties") -> None:

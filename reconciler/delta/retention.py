@@ -198,7 +198,7 @@ def _commit(version: int) -> str:
 def _opened(location: str, version: int) -> "DeltaTable":
     table = open_table(location, version)
     if table is None:
-        raise RegistryError("G602", f"there is no table at {location} any more")
+        raise RegistryError("G602", f"the table at {location} no longer exists")
     return table
 
 

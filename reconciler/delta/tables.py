@@ -115,7 +115,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
         existing = open_table(location)
     if existing is not None and has_transaction(existing, transaction):
         return _with_features(location, existing, existing.schema(), transaction).version()
-    raise RegistryConflict("G605", f"a table is already at {location}, and this pipeline did not make it")
+    raise RegistryConflict("G605", f"there is already a table at {location}, and this pipeline did not create it")
 
 
 def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
@@ -168,7 +168,7 @@ def publish(
     if columns:
         declared = delta_schema(columns)
         if _names_and_types(declared) != _names_and_types(schema):
-            raise RegistryConflict("G605", f"what is staged at {join_location(location, staging)} has other columns")
+            raise RegistryConflict("G605", f"the staged table at {join_location(location, staging)} has other columns")
         schema = declared
     return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction, commit)
 
@@ -237,7 +237,7 @@ def _overwrite(
             raise
     created = open_table(location)
     if created is None:
-        raise RegistryConflict("G605", f"the table at {location} is gone")
+        raise RegistryConflict("G605", f"the table at {location} no longer exists")
     return _with_features(location, created, schema, transaction).version()
 
 

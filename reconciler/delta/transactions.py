@@ -26,7 +26,7 @@ def has_transaction(table: "DeltaTable", transaction: Transaction) -> bool:
     if found is not None and found > transaction.version:
         name = transaction.application
         raise RegistryConflict(
-            "G605", f"{table.table_uri} has {name} at {found} already, which is after {transaction.version}"
+            "G605", f"{table.table_uri} already has {name} at {found}, which is later than {transaction.version}"
         )
     return bool(found == transaction.version)
 

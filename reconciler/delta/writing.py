@@ -20,7 +20,7 @@ from reconciler.delta.opening import first_line, is_local, local_path, open_tabl
 
 ROOM: Final = 65_536
 """What a commit takes, with a checkpoint of its log now and then; more than the data of most."""
-_ROOM_HINT: Final = "make room, or let this process write there; nothing was lost: run the command again then"
+_ROOM_HINT: Final = "free space, or let this process write there; then run the command again: nothing was lost"
 _PANIC: Final = "PanicException"
 
 
@@ -70,7 +70,7 @@ def _refuse(location: str, expected: int | None, error: BaseException, conflict:
         table = open_table(location)
         found = None if table is None else table.version()
     if conflict is not None and found != expected:
-        raise RegistryConflict(conflict, f"{location} was written by somebody else meanwhile") from error
+        raise RegistryConflict(conflict, f"another process wrote {location} meanwhile") from error
     raise refused_by_the_system(location, error, refused) from error
 
 

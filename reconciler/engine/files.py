@@ -136,9 +136,9 @@ def changed(file: File) -> EngineError:
     return EngineError(
         "X711",
         f"the file {file.path} changed after it was read",
-        "give new rows a new file; to go on without what changed in it: reconcile connector skip PIPELINE CONNECTOR --file "
-        f"{shlex.quote(file.path)}; to read all anew, beside what is there: reconcile connector seek PIPELINE CONNECTOR "
-        "--to earliest",
+        "write new rows to a new file; to ignore the change: reconcile connector skip PIPELINE CONNECTOR --file "
+        f"{shlex.quote(file.path)}; to read all of it again, in addition to the rows that were read: reconcile connector "
+        "seek PIPELINE CONNECTOR --to earliest",
     )
 
 
@@ -165,7 +165,7 @@ def _walk(place: Path) -> Iterator[Path]:
 
 
 def _can_not_be_read(error: OSError) -> EngineError:
-    return EngineError("X710", f"{error.filename} can't be read: {error.strerror}", "mend it, or take it away")
+    return EngineError("X710", f"{error.filename} can't be read: {error.strerror}", "fix or delete it")
 
 
 def _read_before(position: JsonObject | None) -> dict[str, File]:

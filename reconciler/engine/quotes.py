@@ -9,8 +9,8 @@ import re
 from typing import Final
 
 UNMATCHED_QUOTES: Final = (
-    "the quotes of a line do not match: a field with quotes begins and ends with one, on one line, as no field holds a line "
-    "break; a quote within it is doubled"
+    "the quotes of a line do not match: a quoted field begins and ends with a quote on one line, since no field may hold "
+    "a line break; a quote within it is doubled"
 )
 OTHER_WIDTH: Final = "a line has too many or too few fields"
 

@@ -29,7 +29,7 @@ def another_emission(emission: Emission, location: str, serial: int) -> AnotherE
     own = emission.transaction.version
     has = "another emission with this number" if serial == own else f"emissions of this output up to {serial}"
     return AnotherEmission(
-        f"connector {emission.connector}: emission {own} is to be sent, and {location} has {has}, of which this registry "
+        f"connector {emission.connector}: can't send emission {own}: {location} has {has}, which this registry "
         "does not know; nothing was written",
         serial,
     )

@@ -61,11 +61,11 @@ def _unsealed(environment: Mapping[str, str], sealed: Mapping[str, str]) -> dict
     for name, applied in sealed.items():
         text = environment.get(name)
         if text is None or seal(name, comparable_value(name, text)) != applied:
-            state = "is gone from" if text is None else "is another one in"
+            state = "is missing from" if text is None else "has changed in"
             raise EngineError(
                 "X780",
-                f"the environment's {name} {state} reconcile.yaml; the one that is applied is recorded nowhere",
-                "run `reconcile plan`, which shows what the other one changes, and apply it; or put the value back",
+                f"the environment's {name} {state} reconcile.yaml; the registry does not record the applied value",
+                "run `reconcile plan`, which shows what the new value changes, and apply it; or restore the old value",
             )
     return {name: environment[name] for name in sealed}
 

@@ -18,6 +18,6 @@ def within(emission: Emission, warehouse: str) -> EngineError:
     """The error for a sink that lies within this warehouse."""
     return EngineError(
         "X755",
-        f"connector {emission.connector}: its sink lies within the warehouse {warehouse}, which reconciler alone writes",
+        f"connector {emission.connector}: its sink is inside the warehouse {warehouse}, where only reconciler may write",
         "choose a folder outside every warehouse, and check where the links on its path lead",
     )

@@ -40,7 +40,7 @@ def read_statement(sql: str) -> Insert | Delete:
         if token.kind is Kind.BAD:
             raise EngineError("X720", f"the statement has {token.text}")
         if token.is_symbol(";"):
-            raise EngineError("X720", "one statement at a time", f"expected: {_FORMS}")
+            raise EngineError("X720", "run one statement at a time", f"expected: {_FORMS}")
     words = [*tokens, *[Token(Kind.END, "", len(sql), len(sql))] * 6]
     if words[0].is_word("INSERT") and words[1].is_word("INTO"):
         return _read_insert(sql, words[3:] if words[2].is_word("TABLE") else words[2:], tokens)

@@ -4,7 +4,7 @@ into a table."""
 from typing import Final
 
 NOT_UTF_8: Final = "the text is not UTF-8"
-HALF_A_CHARACTER: Final = r"the text has an escape of half a character (\ud800 to \udfff come in pairs)"
+HALF_A_CHARACTER: Final = r"the text has an unpaired surrogate escape (\ud800 to \udfff come in pairs)"
 NONCHARACTER: Final = "the text has a noncharacter that stands for something else here (U+FDD0 in CSV, U+FDD2 in JSON)"
 HOLDS_NUL: Final = "a line holds the character NUL"
 

@@ -395,7 +395,7 @@ def test_a_full_disk_withdraws_the_step_and_it_is_done_when_there_is_room(lake: 
     resource.prlimit(process, resource.RLIMIT_FSIZE, (200_000, limits[1]))
     try:
         lake.resume("large")
-        lake.failure("large", "X709", "File too large", "make room")
+        lake.failure("large", "X709", "File too large", "free space")
         assert lake.ids("large") == []
         assert ("step withdrawn", "large.input", "X709") in lake.happened()
     finally:

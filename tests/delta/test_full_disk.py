@@ -74,7 +74,7 @@ def test_a_full_disk_is_no_conflict_of_a_table(
     assert not isinstance(caught.value, RegistryConflict), caught.value.message
     assert caught.value.code == "G607"
     assert "No space left on device" in caught.value.message
-    assert "make room" in (caught.value.hint or "")
+    assert "free space" in (caught.value.hint or "")
     assert "panicked" not in capfd.readouterr().err
     assert (table_version(place), rows(place)) == (1, [2])
     disk.make_room()

@@ -375,7 +375,7 @@ def test_what_log_clean_up_took_is_the_same_error(session: SparkSession, tmp_pat
     error = refused(lambda: reading(source, source.range(2, source.version)))
 
     assert error.code == "X747"
-    assert "version 2 is not in its log any more" in error.message
+    assert "version 2 is no longer in its log" in error.message
     assert changes(reading(source, source.range(4, 6))) != []
     assert applied(source.rows(5), changes(reading(source, source.range(5, source.version)))) == source.rows()
 
@@ -393,7 +393,7 @@ def test_another_table_in_the_same_place_is_noticed(session: SparkSession, tmp_p
     found = following(source, pinned.position)
     assert found is not None
     error = refused(lambda: reading(source, found.range))
-    assert (error.code, "made anew" in error.message) == ("X748", True)
+    assert (error.code, "recreated" in error.message) == ("X748", True)
 
 
 def test_columns_of_the_source_come_go_and_are_renamed(session: SparkSession, tmp_path: Path) -> None:

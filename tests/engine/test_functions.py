@@ -75,7 +75,7 @@ class TestSql:
 
         assert rows(engine, "SELECT f(1)", strict) == [(1,)]
         error = failure(engine, "SELECT f(nullif(id, 0)) FROM range(1)", strict)
-        assert (error.code, "parameter amount is NOT NULL, and got NULL" in error.message) == ("X708", True)
+        assert (error.code, "parameter amount is NOT NULL, but got NULL" in error.message) == ("X708", True)
         assert error.about == Declared("function", "f")
         assert rows(engine, "SELECT f(2)", promising) == [(2,)]
         assert failure(engine, "SELECT f(int(id) + 1) FROM range(1)", promising).code == "X708"
@@ -90,7 +90,7 @@ class TestSql:
 
         assert (error.code, error.hint) == (
             "X703",
-            "call the function in the select list of a subquery, and use the column that it gives",
+            "call the function in the select list of a subquery, and use its result column",
         )
 
 
@@ -145,7 +145,7 @@ class TestPython:
         error = failure(engine, "SELECT f(1)", python(text, returns=returns))
 
         assert error.code == "X708"
-        assert f"function f: it is declared {returns}, and returned" in error.message
+        assert f"function f: it is declared {returns}, but returned" in error.message
 
     def test_instants_come_and_go_in_utc(self, engine: Engine) -> None:
         text = "def f(t):\n    assert t.utcoffset().total_seconds() == 0\n    return t.isoformat()\n"
@@ -175,8 +175,8 @@ class TestPython:
         strict = python("def f(x):\n    return x\n", ColumnType("x", "INT", nullable=False))
         promising = python("def f(x):\n    return None\n", returns_nullable=False)
 
-        assert "parameter x is NOT NULL, and got NULL" in failure(engine, "SELECT f(NULL)", strict).message
-        assert "it is declared NOT NULL, and returned None" in failure(engine, "SELECT f(1)", promising).message
+        assert "parameter x is NOT NULL, but got NULL" in failure(engine, "SELECT f(NULL)", strict).message
+        assert "it is declared NOT NULL, but returned None" in failure(engine, "SELECT f(1)", promising).message
 
     def test_requirements_are_checked_where_it_runs(self, engine: Engine) -> None:
         text = "def f(x):\n    return x\n"
@@ -230,7 +230,7 @@ class TestPython:
 
         assert rows(engine, query, python(text, deterministic=True)) == [(6,)]
         error = failure(engine, query, python(text))
-        assert error.hint == "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
+        assert error.hint == "if the function is deterministic, declare that: spec.functions.<name>.deterministic"
 
     def test_views_and_statements_call_functions(self, engine: Engine, tmp_path: Path) -> None:
         storage = DeltaStorage()
@@ -275,9 +275,9 @@ class TestNullWhereItFails:
         assert [(one.function, one.count) for one in built.failed_calls] == [("f", 6), ("g", 1)]
         assert built.failed_calls[0].first in (
             "function f: ZeroDivisionError: integer division or modulo by zero (udf/functions.py, line 4)",
-            "function f: it is declared INT, and returned str 'seven'",
+            "function f: it is declared INT, but returned str 'seven'",
         )
-        assert built.failed_calls[1].first == "function g: parameter x is NOT NULL, and got NULL"
+        assert built.failed_calls[1].first == "function g: parameter x is NOT NULL, but got NULL"
         stored = StoredSource("v", str(tmp_path / "v" / "v-1"), 0)
         found = engine.select(Selection("SELECT id FROM v WHERE tenth IS NULL ORDER BY id", (stored,), {})).rows
         assert [row[0] for row in found] == [0, 7, 10, 17, 20, 27]

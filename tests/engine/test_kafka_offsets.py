@@ -73,7 +73,7 @@ class TestContinued:
             continued("t", {0: 4}, {0: 6}, {0: 9}, is_whole=False)
 
         assert raised.value.code == "X742"
-        assert raised.value.hint == "they are lost; the next look at the topic says how to go on without them"
+        assert raised.value.hint == "they are lost; the next error of this connector says how to skip them"
 
     def test_a_new_partition_that_lost_its_first_records_is_no_exception(self) -> None:
         assert refusal(continued, {0: 4}, {0: 0, 1: 3}, {0: 9, 1: 9}).code == "X742"
@@ -116,7 +116,7 @@ def test_a_topic_that_was_made_anew_is_told_by_its_id() -> None:
     error = refusal(require_same_topic, "before", "now", {0: 3}, {0: 7})
 
     assert error.code == "X744"
-    assert "it was made anew, its id was before and is now" in error.message
+    assert "it was recreated, its id was before and is now" in error.message
 
 
 @pytest.mark.parametrize(("end", "offsets"), [({0: 7, 1: 2}, {0: 3, 1: 1}), ({0: 7, 1: 2, 2: 4}, {0: 3, 1: 1, 2: 0})])

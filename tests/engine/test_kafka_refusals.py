@@ -103,7 +103,7 @@ class TestWhatItNeverPassesOver:
         error = reading.refusal()
 
         assert error.code == "X744"
-        assert "it was made anew" in error.message
+        assert "it was recreated" in error.message
         assert """--to '{"0": 10, "1": 5, "2": 0}'""" in str(error.hint)
         with pytest.raises(EngineError) as raised:
             reading.take(available)

@@ -126,8 +126,8 @@ def test_an_output_tells_what_stands_in_its_place(odd: str, view: str, spark_eng
 @pytest.mark.parametrize(
     ("odd", "says", "hint"),
     [
-        ("below a file", "Not a directory", "a file stands where a folder should be"),
-        ("a loop of links", "Too many levels of symbolic links", "round in a circle"),
+        ("below a file", "Not a directory", "there is a file where a folder should be"),
+        ("a loop of links", "Too many levels of symbolic links", "form a cycle"),
         ("a name too long", "File name too long", "a shorter name"),
     ],
 )

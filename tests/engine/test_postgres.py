@@ -186,7 +186,7 @@ class TestPostgres:
             ({"table": "public.nothing"}, "no such table"),
             ({"query": "SELEC 1"}, "query was refused"),
             ({"query": "SELECT nope FROM everything"}, "query was refused"),
-            ({"table": "hidden", "user": "guest"}, "may not read"),
+            ({"table": "hidden", "user": "guest"}, "has no permission to read"),
         ],
     )
     def test_what_the_database_refuses_is_told(

@@ -118,7 +118,7 @@ class TestSelect:
             rows(engine, f"SELECT {value} AS d")
         assert (raised.value.code, raised.value.hint) == (
             "X700",
-            "write it as text in the query, as in CAST(column AS STRING)",
+            "convert it to text in the query, as in CAST(column AS STRING)",
         )
         assert rows(engine, f"SELECT CAST({value} AS STRING) LIKE '+12025-01-01%' AS d") == [(True,)]
 

@@ -117,7 +117,7 @@ def test_a_warehouse_on_s3_is_like_any_other(tmp_path: Path, bucket: Bucket) -> 
     ann, bob = {"customer": "Ann", "total": "5.00"}, {"customer": "Bob", "total": "7.50"}
     *found, refused = json.loads(worked.stdout)
     assert found == [[1, 0], [ann, bob], [{"id": 3}, {"id": 4}], [{**ann, "orders": 1}]]
-    assert f"its sink lies within the warehouse s3://{bucket.name}/other," in refused
+    assert f"its sink is inside the warehouse s3://{bucket.name}/other," in refused
     assert not bucket.keys("other/shop/")
     assert bucket.keys("lake/totals/_delta_log/"), "the other output goes on"
     assert "no changes" in planned(shop, bucket)

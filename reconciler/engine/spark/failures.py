@@ -63,38 +63,39 @@ _CODES_OF_CONNECTORS = {
     "FAILED_READ_FILE": "X714",
     "INVALID_VARIANT_CAST": "X712",
 }
-_IF_DETERMINISTIC = "if a function of the pipeline is deterministic, say so: spec.functions.<name>.deterministic"
+_IF_DETERMINISTIC = "if the function is deterministic, declare that: spec.functions.<name>.deterministic"
 _HINTS = {
-    _FULL_DISK: "make room where the warehouse and Spark's temporary files are; nothing of this was published",
-    _NO_LINKS: "a table on a disk needs one that knows hard links, or a log store of yours: spark.delta.logStore.file.impl",
-    "X730": "the version that was to be read is gone: vacuum or log clean-up went past a version still in use",
-    "UNSUPPORTED_SQL_UDF_USAGE": "call the function in the select list of a subquery, and use the column that it gives",
-    "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "a lambda calls no functions of the pipeline: explode the array",
+    _FULL_DISK: "free space for the warehouse and Spark's temporary files; nothing was published",
+    _NO_LINKS: "use a disk that supports hard links, or set your own log store: spark.delta.logStore.file.impl",
+    "X730": "that version no longer exists: a vacuum or a log clean-up deleted a version that is still in use",
+    "UNSUPPORTED_SQL_UDF_USAGE": "call the function in the select list of a subquery, and use its result column",
+    "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_SQL_UDF": "a lambda can't call functions of the pipeline: explode the array "
+    "instead",
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": _IF_DETERMINISTIC,
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": _IF_DETERMINISTIC,
     "INVALID_AGGREGATE_FILTER.NON_DETERMINISTIC": _IF_DETERMINISTIC,
 }
-_MAY_NOT = "let the user that reconciler runs as read there and, for an output, write"
-_LOOK_THERE = "look what stands at that place, and mend it, or give the connector another one"
+_MAY_NOT = "let the user of this process read that place and, for an output, write to it"
+_LOOK_THERE = "check and repair that place, or give the connector another one"
 _HINTS_OF_THE_SYSTEM = {
-    errno.ENOTDIR: "a file stands where a folder should be: move it away, or give the connector another place",
-    errno.EISDIR: "a folder stands where a file should be: move it away, or give the connector another place",
-    errno.ELOOP: "links on the way there lead round in a circle: put them right, or give the connector another place",
+    errno.ENOTDIR: "there is a file where a folder should be: move the file away, or give the connector another place",
+    errno.EISDIR: "there is a folder where a file should be: move the folder away, or give the connector another place",
+    errno.ELOOP: "the links on that path form a cycle: correct them, or give the connector another place",
     errno.ENAMETOOLONG: "give the connector a place with a shorter name",
     errno.EACCES: _MAY_NOT,
     errno.EPERM: _MAY_NOT,
 }
 # What gives NULL in a query, by the class of what stops it.
 _HINTS_OF_QUERIES = {
-    "MALFORMED_RECORD_IN_PARSING": "parse_json stops at a text that is no JSON; try_parse_json gives NULL there",
-    "INVALID_VARIANT_CAST": "a cast of a VARIANT stops at a value of another type; try_variant_get(column, '$.field', "
-    "'type') gives NULL there",
-    "CAST_INVALID_INPUT": "a cast stops at a value that is none of its type; try_cast gives NULL there",
-    "CAST_OVERFLOW": "a cast stops at a number that is too large; try_cast gives NULL there",
-    "NUMERIC_VALUE_OUT_OF_RANGE": "a number is too large for its type; try_cast gives NULL there",
+    "MALFORMED_RECORD_IN_PARSING": "parse_json fails for a text that is not JSON; try_parse_json gives NULL",
+    "INVALID_VARIANT_CAST": "a cast of a VARIANT fails for a value of another type; try_variant_get(column, '$.field', "
+    "'type') gives NULL",
+    "CAST_INVALID_INPUT": "a cast fails for a value that does not fit the type; try_cast gives NULL",
+    "CAST_OVERFLOW": "a cast fails for a number that is too large; try_cast gives NULL",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a number is too large for its type; try_cast gives NULL",
     "DIVIDE_BY_ZERO": "try_divide gives NULL where it would divide by zero",
     "ARITHMETIC_OVERFLOW": "try_add, try_subtract and try_multiply give NULL where a number becomes too large",
-    "CANNOT_PARSE_TIMESTAMP": "try_to_timestamp gives NULL for a text that is no time",
+    "CANNOT_PARSE_TIMESTAMP": "try_to_timestamp gives NULL for a text that is not a time",
     "INVALID_ARRAY_INDEX": "get(array, index) gives NULL beyond the end",
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "try_element_at gives NULL beyond the end",
 }
@@ -152,9 +153,11 @@ def translated(doing: str, about: Declared | None = None, *, of_connector: bool 
 def _malformed(doing: str, error: ValueError) -> EngineError | None:
     """The error where what a connector reads, or its address, holds signs that nothing may hold."""
     if isinstance(error, UnicodeDecodeError | json.JSONDecodeError):
-        return EngineError("X714", _readable(without_secrets(f"{doing}: a file of it is malformed: {error}")))
+        return EngineError("X714", _readable(without_secrets(f"{doing}: one of its files is malformed: {error}")))
     if "null byte" in str(error) or "null character" in str(error):
-        return EngineError("X757", f"{doing}: its address holds the character NUL", "no path can: give it another one")
+        return EngineError(
+            "X757", f"{doing}: its address contains the character NUL", "a path can't contain it: correct the address"
+        )
     return None
 
 
@@ -203,7 +206,7 @@ def _was_answered(error: Exception) -> bool:
 
 
 def _ended(doing: str = "") -> EngineError:
-    hint = "nothing of this was published; run the command again. Is there enough memory?"
+    hint = "nothing was published; run the command again, and check that there is enough memory"
     return EngineError("X707", f"{doing}Spark's process ended", hint)
 
 

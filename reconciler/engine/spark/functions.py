@@ -109,11 +109,11 @@ def _declaration(function: FunctionSource, expression: str) -> str:
 def _guarded(function: FunctionSource, expression: str) -> str:
     """The expression, refusing NULL where it may not come. A comment may end it, so each part has its own lines."""
     if not function.returns_nullable:
-        message = literal(marked(_CODE, f"function {function.name} is declared NOT NULL, and gave NULL", function.name))
+        message = literal(marked(_CODE, f"function {function.name} is declared NOT NULL, but returned NULL", function.name))
         expression = f"coalesce(\n{expression}\n, raise_error({message}))"
     for parameter in function.parameters:
         if not parameter.nullable:
-            text = f"function {function.name}: parameter {parameter.name} is NOT NULL, and got NULL"
+            text = f"function {function.name}: parameter {parameter.name} is NOT NULL, but got NULL"
             message = literal(marked(_CODE, text, function.name))
             expression = f"if({quoted(parameter.name)} IS NULL, raise_error({message}),\n{expression}\n)"
     return expression
@@ -148,4 +148,4 @@ def _form(kind: DataType) -> loading.Form:
         return ("integer", _WIDTHS[type(kind)])
     if type(kind) in _PLAIN:
         return (_PLAIN[type(kind)],)
-    raise EngineError(_CODE, f"functions in Python take and give no {kind.simpleString()}")
+    raise EngineError(_CODE, f"functions in Python can't take or return {kind.simpleString()}")

@@ -58,12 +58,12 @@ def _locate(variables: Mapping[str, str]) -> tuple[Path, str]:
     home = program.resolve().parent.parent
     version = _version_from_release_file(home) or _version_from_java(program)
     if version is None:
-        raise SetUpMissing("U801", f"{program} does not say its version", _hint())
+        raise SetUpMissing("U801", f"{program} does not print its version", _hint())
     return home, version
 
 
 def _hint() -> str:
-    return f"install Java 17 (Debian, Ubuntu: the package {_PACKAGE}) and repeat"
+    return f"install Java 17 (Debian, Ubuntu: the package {_PACKAGE}), then run the command again"
 
 
 def _version_from_release_file(home: Path) -> str | None:

@@ -122,21 +122,21 @@ class PythonFunction:
     def _received(self, parameter: tuple[str, Form, bool], value: Any) -> Any:
         name, form, nullable = parameter
         if value is None and not nullable:
-            raise CallFailed(f"parameter {name} is NOT NULL, and got NULL")
+            raise CallFailed(f"parameter {name} is NOT NULL, but got NULL")
         return received(value, form)
 
     def _returned(self, value: Any) -> Any:
         form, written, nullable = self.returns
         if value is None:
             if not nullable:
-                raise CallFailed("it is declared NOT NULL, and returned None")
+                raise CallFailed("it is declared NOT NULL, but returned None")
             return None
         try:
             return returned(value, form)
         except (TypeError, ValueError, ArithmeticError):
             shown = repr(value)
             shown = shown if len(shown) <= 60 else shown[:60] + "…"
-            raise CallFailed(f"it is declared {written}, and returned {type(value).__name__} {shown}") from None
+            raise CallFailed(f"it is declared {written}, but returned {type(value).__name__} {shown}") from None
 
 
 def received(value: Any, form: Form) -> Any:
@@ -240,7 +240,7 @@ def _require(requirements: Sequence[str]) -> None:
         except importlib.metadata.PackageNotFoundError:
             raise FunctionFailed(f"it needs {requirement}, which is not installed where Spark runs it") from None
         if _release(found) != _release(wanted):
-            raise FunctionFailed(f"it needs {requirement}, and where Spark runs it {found} is installed")
+            raise FunctionFailed(f"it needs {requirement}, and where Spark runs it, {found} is installed")
 
 
 def _release(version: str) -> str:

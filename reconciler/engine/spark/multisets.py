@@ -25,7 +25,7 @@ def require_comparable(target: TableTarget) -> None:
         if "map<" in column.type.lower().replace(" ", ""):
             raise EngineError(
                 "X716",
-                f"table {target.name} has no key and a MAP column ({column.name}): no row can be found by its values",
+                f"table {target.name} has no key and a MAP column ({column.name}): no row can be identified by its values",
                 "give the table a primary key",
             )
 

@@ -109,7 +109,9 @@ def _by_name(value: str, source: DataType, target: DataType, path: str, depth: i
             return value if inner == part else f"transform({value}, {part} -> {inner})"
         case MapType(), MapType():
             if _by_name(part, source.keyType, target.keyType, f"the keys of {path}", depth + 1) != part:
-                told = f"the keys of {path} have other fields, or in another order, than {target.keyType.simpleString()}"
+                told = (
+                    f"the keys of {path} have other fields, or another order of fields, than {target.keyType.simpleString()}"
+                )
                 raise refusal("X712", f"{told}: they are of type {source.keyType.simpleString()}")
             inner = _by_name(part, source.valueType, target.valueType, path, depth + 1)
             return value if inner == part else f"transform_values({value}, (key{depth}, {part}) -> {inner})"
@@ -122,7 +124,7 @@ def _by_name(value: str, source: DataType, target: DataType, path: str, depth: i
 def moments_for(column: str, type_: str) -> str:
     """Why a column of the source, a TIMESTAMP, fits no column of the type, which has no zone."""
     told = f"the values for column {column} do not fit {type_}: they are of type timestamp"
-    return f"{told}, moments, which have no day and no time without a zone (declare TIMESTAMP, and cast it in a view)"
+    return f"{told}, which have no day or time without a zone (declare TIMESTAMP, and cast it in a view)"
 
 
 def _fields_by_name(value: str, source: StructType, target: StructType, path: str, depth: int) -> str:

@@ -39,7 +39,7 @@ def select(sessions: Sessions, selection: Selection) -> Rows:
         except (OverflowError, ValueError) as error:
             # Spark knows years of six digits, and Python those from 1 to 9999.
             message = f"a date or a time in the rows can't be shown: {error}"
-            raise EngineError("X700", message, "write it as text in the query, as in CAST(column AS STRING)") from error
+            raise EngineError("X700", message, "convert it to text in the query, as in CAST(column AS STRING)") from error
     return Rows(columns_of(frame.schema), [_in_utc(row, instants) for row in collected])
 
 

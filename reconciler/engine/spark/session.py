@@ -260,16 +260,16 @@ def _join(settings: Mapping[str, str], needs_s3: bool) -> SparkSession:
     gateway = SparkContext._gateway or _gateway(SparkConf(loadDefaults=False))
     told: dict[str, str] = dict(SparkConf(_jvm=gateway.jvm).getAll())
     if not _has_class(gateway, _EXTENSION):
-        hint = 'give it them: spark-submit --jars "$(reconcile setup --jars)" …'
+        hint = 'add them: spark-submit --jars "$(reconcile setup --jars)" …'
         raise SetUpMissing("U803", "spark-submit was started without the jars for Delta", hint)
     at_hand = [name for name, store in LOG_STORES.items() if _has_class(gateway, store)]
     missing = set(_log_stores({*settings, *told}, LOG_STORES)) - set(at_hand)
     if needs_s3 and S3_LOG_STORE_SETTING in missing:
-        hint = 'give it that: spark-submit --jars "$(reconcile setup --jars --s3)" …'
-        raise SetUpMissing("U807", "spark-submit was started without what commits to S3 safely", hint)
+        hint = 'add it: spark-submit --jars "$(reconcile setup --jars --s3)" …'
+        raise SetUpMissing("U807", "spark-submit was started without the jar that commits to S3 safely", hint)
     if LOCAL_LOG_STORE_SETTING in missing:
-        hint = 'give it that: spark-submit --jars "$(reconcile setup --jars)" …'
-        raise SetUpMissing("U803", "spark-submit was started without what commits to a disk safely", hint)
+        hint = 'add it: spark-submit --jars "$(reconcile setup --jars)" …'
+        raise SetUpMissing("U803", "spark-submit was started without the jar that commits to disks safely", hint)
     return _session(submitted_settings(settings, told, at_hand), gateway)
 
 
@@ -328,7 +328,7 @@ def _java_output() -> IO[bytes]:
 def _last_lines(output: IO[bytes]) -> str:
     output.seek(0)
     lines = [line for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    return " / ".join(lines[-3:]) or "its JVM ended without a word"
+    return " / ".join(lines[-3:]) or "its JVM ended without a message"
 
 
 def _first_line(error: Exception) -> str:

@@ -97,7 +97,7 @@ def _alone(folder: Path, report: Report) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            report("waiting for another set-up of the same folder")
+            report("waiting for another `reconcile setup` of the same folder")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -114,13 +114,13 @@ def _install_jars(place: Installation, wanted: list[tuple[Jar, Path]], partial: 
         raise SetUpMissing(
             "U805",
             f"the jars can't be fetched: {_last_line(answer.stderr)}",
-            "check the network; for a mirror, let RECONCILE_IVY_SETTINGS name an Ivy settings file",
+            "check the network; for a mirror, set RECONCILE_IVY_SETTINGS to an Ivy settings file",
         )
     fetched = dict(line.split("\t", 1) for line in answer.stdout.splitlines() if "\t" in line)
     for jar, path in missing:
         source = Path(fetched[jar.coordinates])
         if _sha256(source) != jar.sha256:
-            raise SetUpMissing("U806", f"{jar.coordinates} was fetched with another SHA-256 than the one that is pinned")
+            raise SetUpMissing("U806", f"{jar.coordinates} was fetched, but its SHA-256 is not the pinned one")
         os.replace(source, path)
         report(f"  {jar.coordinates}")
 
@@ -131,7 +131,7 @@ def _install_compiled(place: Installation, source: Path, jar: Path, partial: Pat
     fresh = partial / jar.name
     answer = _python("reconciler.engine.spark.compile", [str(source), place.class_path, str(fresh)])
     if answer.returncode != 0:
-        raise SetUpMissing("U808", f"what commits to Delta tables can't be compiled: {_last_line(answer.stderr)}")
+        raise SetUpMissing("U808", f"the log store for Delta tables can't be compiled: {_last_line(answer.stderr)}")
     os.replace(fresh, jar)
     report(f"  compiled {source.name}")
 
@@ -140,14 +140,14 @@ def _install_archive(place: Installation, java: Java, partial: Path, report: Rep
     archive = place.archive(java)
     if archive.is_file() or note_of(archive).is_file():
         return
-    report("making the class-data archive, which halves Spark's start (about a minute, 190 MB)")
+    report("creating the class-data archive, which halves Spark's start time (about a minute, 190 MB)")
     started = time.monotonic()
     fresh = partial / archive.name
     answer = _python("reconciler.engine.spark.rehearsal", [str(fresh), str(partial / "work")])
     if answer.returncode != 0 or not fresh.is_file():
         reason = _last_line(answer.stderr)
         note_of(archive).write_text(f"{reason}\n", "utf-8")
-        report(f"  not made ({reason}); everything works, Spark only starts slower")
+        report(f"  not made ({reason}); everything works, but Spark starts more slowly")
         return
     # Another Java's or another Spark's archive is of no use any more.
     for old in place.folder.glob("classes-*"):
@@ -166,4 +166,4 @@ def _python(module: str, arguments: Sequence[str]) -> subprocess.CompletedProces
 
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it ended without a word"
+    return lines[-1] if lines else "it ended without a message"

@@ -136,7 +136,7 @@ def _check_columns(schema: StructType, view: str) -> None:
     twice = sorted(name for name, count in Counter(fold(part.name) for part in schema.fields).items() if count > 1)
     if twice:
         raise EngineError(
-            "X704", f"view {view} has more than one column named {', '.join(twice)}", "give each a name of its own with AS"
+            "X704", f"view {view} has more than one column named {', '.join(twice)}", "give each its own name with AS"
         )
     for part in schema.fields:
         if _FORBIDDEN_IN_NAMES & set(part.name):

@@ -45,7 +45,7 @@ def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
         mode = str(config.get("mode", "append")) if is_first and exists else "append"
         if mode == "error_if_exists":
             hint = "give another uri, or mode: append or truncate"
-            raise EngineError("X752", f"connector {emission.connector}: there is a table at {location} already", hint)
+            raise EngineError("X752", f"connector {emission.connector}: there is already a table at {location}", hint)
         with computed(changes(session, emission)) as (found, came, went):
             overwrites = not exists or emission.replaces or mode == "truncate"
             reshapes = not overwrites and _is_to_be_reshaped(session, emission, found, location, is_first)

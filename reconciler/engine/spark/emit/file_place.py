@@ -34,7 +34,7 @@ from reconciler.engine.spark.locations import hadoop_path, spark_location
 MARKER = "_SUCCESS"
 TAKEN = "-taken"
 FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
-HINT = "if something else writes to that folder, or removes from it, keep it away: the folder is for this output alone"
+HINT = "if another process writes to or deletes from that folder, stop it: the folder belongs to this output alone"
 _TEXT = ".txt"
 _HIDDEN = re.compile(rf"\.{FOLDER.pattern}")
 _LATER = re.compile(rf"{FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){TAKEN}")
@@ -91,9 +91,11 @@ class FilePlace:
         return found
 
     def _unreadable(self, name: str) -> EngineError:
-        message = f"connector {self._emission.connector}: {self._path}/{name} can't be read: it says nothing of an emission"
+        message = f"connector {self._emission.connector}: {self._path}/{name} can't be read: it describes no emission"
         return EngineError(
-            "X700", message, "who wrote it was stopped half-way: remove it; what is not complete is written anew"
+            "X700",
+            message,
+            "its writer was stopped half-way: delete it, and the next emission writes the missing files again",
         )
 
     @contextmanager

@@ -73,12 +73,14 @@ def _require_topic(jvm: object, emission: Emission, config: JsonObject) -> None:
         code = _OWN_CODES.get(error.code)
         if code == "X750":
             raise _unreachable(emission, config, error.message) from error
-        hint = "make it, or correct the connector's topic" if code == "X751" else error.hint
+        hint = "create it, or correct the connector's topic" if code == "X751" else error.hint
         raise EngineError(code or error.code, f"connector {emission.connector}: {error.message}", hint) from error
 
 
 def _unreachable(emission: Emission, config: JsonObject, message: str) -> EngineError:
-    hint = "what is not written yet is written when they are back: are they up, and do the connector's options fit?"
+    hint = (
+        "check that the brokers run and that the connector's options are right; the run writes the rest when they are back"
+    )
     servers = config["bootstrap.servers"]
     return EngineError("X750", f"connector {emission.connector}: Kafka at {servers} can't be reached: {message}", hint)
 

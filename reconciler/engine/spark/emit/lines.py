@@ -33,8 +33,7 @@ def lines(rows: DataFrame, config: JsonObject) -> DataFrame:
     line = f"concat_ws({literal(delimiter)}, {', '.join(fields)})"
     if not null_value and (len(fields) == 1 or delimiter <= _LAST_BLANK):
         told = literal(
-            "X716: a row of NULLs alone would be an empty line of CSV, or one of nothing but blanks, which readers pass "
-            "over: say a null_value"
+            "X716: a row with only NULLs would be an empty or blank line of CSV, which readers skip: set a null_value"
         )
         is_nothing = " AND ".join(f"{quoted(field.name)} IS NULL" for field in rows.schema.fields)
         line = f"if({is_nothing}, CAST({raised(told)} AS STRING), {line})"
@@ -57,7 +56,7 @@ def _field(value: str, kind: DataType, delimiter: str, null_value: str) -> str:
     field = _in_quotes(text, delimiter)
     nothing = _in_quotes(literal(null_value), delimiter) if null_value else "''"
     if null_value:
-        told = literal(f"X716: the value {null_value} would be read as NULL: give the format another null_value")
+        told = literal(f"X716: the value {null_value} would be read as NULL: set another null_value in the format")
         field = f"if({text} = {literal(null_value)}, CAST({raised(told)} AS STRING), {field})"
     return f"CASE WHEN {value} IS NULL THEN {nothing} ELSE {field} END"
 

@@ -33,10 +33,14 @@ def require_writable(schema: StructType, of: str, form: str, otherwise: str = ""
     for field in schema.fields:
         if _holds(field.dataType, BinaryType):
             message = f"{of}: {form} has no form for the bytes of column {field.name}"
-            raise EngineError("X716", message, f"make them a text in the view, as in base64(column) or hex(column){more}")
+            raise EngineError(
+                "X716", message, f"convert them to text in the view, as in base64(column) or hex(column){more}"
+            )
         if is_flat and isinstance(field.dataType, ArrayType | MapType | StructType | VariantType):
             message = f"{of}: {form} has no form for column {field.name}, of type {field.dataType.simpleString()}"
-            raise EngineError("X716", message, "make it a text in the view, as in to_json(column); or write json or parquet")
+            raise EngineError(
+                "X716", message, "convert it to text in the view, as in to_json(column); or write json or parquet"
+            )
 
 
 def require_texts_for_both(found: Changes, of: str, update_format: str, otherwise: str = "") -> None:

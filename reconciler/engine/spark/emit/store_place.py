@@ -61,7 +61,7 @@ class StorePlace(FilePlace):
             # A later emission may have emptied away what a successor wrote of this one: what was written here is over.
             self.require_nothing_later(name, names)
             if not self._files.exists(self._at(own)):
-                message = f"connector {self._emission.connector}: {self._path}/{own} was written and does not exist any more"
+                message = f"connector {self._emission.connector}: {self._path}/{own} was written and no longer exists"
                 raise EngineError("X700", message, HINT)
             self._check()
             self._may_count = True
@@ -139,8 +139,8 @@ class StorePlace(FilePlace):
     def _gone(self, name: str, folder: str) -> EngineError:
         """Whether anybody has read it nobody can tell."""
         taken = f".{name}{TAKEN}"
-        message = f"connector {self._emission.connector}: {self._path}/{folder} was settled on and does not exist any more"
-        return EngineError("X700", message, f"to have it written anew, remove {taken}; who has read it gets it again then")
+        message = f"connector {self._emission.connector}: {self._path}/{folder} was recorded and no longer exists"
+        return EngineError("X700", message, f"to have it written again, delete {taken}; its readers then get its rows again")
 
     def _settle_on(self, name: str, folder: str, kept: Kept) -> None:
         """Put the file that says which folder of an emission counts, or leave the one that stands there."""
@@ -179,7 +179,7 @@ class StorePlace(FilePlace):
                 stream.close()
             # Stores and HDFS refuse to rename over a file; a disk that is mounted in another one's place does not.
             if not self._files.exists(path) and not self._files.rename(own, path) and not self._files.exists(path):
-                raise EngineError("X700", f"{path.toString()} could not be put in its place", HINT)
+                raise EngineError("X700", f"{path.toString()} could not be moved to its place", HINT)
         finally:
             self._files.delete(own, False)
 

@@ -157,7 +157,7 @@ class _Maker:
             return f"CAST({made} AS {self._type})"
         if self._column.nullable and not self._field:
             return f"CAST(NULL AS {self._column.type})"
-        raise self._refused(f"a {self._column.type} can only be one of values")
+        raise self._refused(f"a {self._column.type} can only be one of its values")
 
     def _bounds(self, low: str, high: str) -> tuple[str, str]:
         given = self._field.get("range")
@@ -174,7 +174,7 @@ class _Maker:
                 return str(_milliseconds(read if read.tzinfo else read.replace(tzinfo=UTC)))
         except ValueError:
             pass
-        raise self._refused(f"{given!r} is no bound for {self._column.type}")
+        raise self._refused(f"{given!r} is not a bound for {self._column.type}")
 
     def _number(self, low: str, high: str) -> str:
         """A whole number of the range."""

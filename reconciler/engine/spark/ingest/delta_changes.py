@@ -54,8 +54,8 @@ from reconciler.sql.types import storage_type
 _FILE = "reconcile file"
 
 ANOTHER_TABLE: Final = (
-    "the rows that were read stay; to read the table that is there now: reconcile connector seek PIPELINE CONNECTOR --to "
-    "earliest; or only what comes from now on: --to latest"
+    "the rows that were read stay; to read the new table: reconcile connector seek PIPELINE CONNECTOR --to "
+    "earliest; to read only its changes from now on: --to latest"
 )
 """What to do where a table that is followed was made anew (X748)."""
 _LOOKING_AT_ONCE = 16
@@ -163,7 +163,7 @@ class _Difference:
                 snapshot = self._log.getSnapshotAt(number, self._none(), self._none(), False)
             schema = json.loads(snapshot.metadata().schemaString())
         except (PySparkException, Py4JJavaError) as error:
-            raise self._gone(f"version {number} is not in its log any more") from error
+            raise self._gone(f"version {number} is no longer in its log") from error
         properties = snapshot.metadata().configuration()
         mode, highest = (properties.get(name) for name in (MODE, HIGHEST_ID))
         found = columns_of(schema, *(str(one.get()) if one.isDefined() else None for one in (mode, highest)))
@@ -227,7 +227,7 @@ class _Difference:
         if found is not None and found != known:
             raise EngineError(
                 "X748",
-                f"the Delta table at {self._table.uri} is not the one that was read before: it was made anew",
+                f"the Delta table at {self._table.uri} is not the one that was read before: it was recreated",
                 ANOTHER_TABLE,
             )
 
@@ -269,19 +269,19 @@ class _Difference:
     def _gone(self, why: str) -> EngineError:
         return EngineError(
             "X747",
-            f"what changed after version {self._first} of the Delta table at {self._table.uri} is gone: {why}",
-            "to go on without it: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to a version; then what "
-            f"changed from version {self._first + 1} up to there is never read",
+            f"the changes after version {self._first} of the Delta table at {self._table.uri} no longer exist: {why}",
+            "to skip them: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to a version; then the "
+            f"changes from version {self._first + 1} up to there are never read",
         )
 
     def _can_not_follow(self) -> EngineError:
         return EngineError(
             "X758",
             f"columns of the Delta table at {self._table.uri} changed between its versions {self._first} and {self._last}, "
-            f"so rows that are there may have other values now: table {self._target.name} is append-only and can't follow",
-            "to keep the rows that are there as they are: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to "
-            f"a version; then what changed from version {self._first + 1} up to there is never read. Or let the table not "
-            "be append-only",
+            f"so existing rows may have other values now: table {self._target.name} is append-only and can't update them",
+            "to keep the existing rows as they are: reconcile connector seek PIPELINE CONNECTOR --to latest, or --to "
+            f"a version; then the changes from version {self._first + 1} up to there are never read. Or remove append_only "
+            "from the table",
         )
 
     def _origin(self) -> str:

@@ -50,7 +50,7 @@ def discover(sessions: Sessions, settings: JsonObject, position: JsonObject | No
     table = folder(uri, sessions)
     newest = latest_version(table)
     if newest is None and position is not None:
-        raise EngineError("X748", f"the Delta table at {uri} is gone")
+        raise EngineError("X748", f"the Delta table at {uri} no longer exists")
     if newest is None:
         raise EngineError("X710", f"there is no Delta table at {uri}")
     end = None if config.get("end_version") is None else int(config["end_version"])
@@ -141,7 +141,7 @@ def _beginning(sessions: Sessions, config: JsonObject, uri: str, newest: int) ->
     history = sessions().newSession().sql(f"DESCRIBE HISTORY {delta_reference(uri)}")
     found = history.where(f.col("timestamp") <= f.lit(str(timestamp)).cast("timestamp")).agg(f.max("version")).first()
     if found is None or found[0] is None:
-        raise EngineError("X710", f"the Delta table at {uri} has no version as old as {timestamp}")
+        raise EngineError("X710", f"the Delta table at {uri} has no version from before {timestamp}")
     return int(found[0])
 
 

@@ -145,8 +145,8 @@ def _beginning(client: TopicClient, start_from: Any, beginning: Offsets, end: Of
         case _:
             raise EngineError(
                 "X745",
-                f"{json.dumps(start_from)} is no place to begin in topic {client.topic}",
-                'earliest, latest, {"offsets": […]}, {"timestamp": milliseconds} or {"partition": offset} can be',
+                f"{json.dumps(start_from)} is not a position in topic {client.topic}",
+                'use earliest, latest, {"offsets": […]}, {"timestamp": milliseconds} or {"partition": offset}',
             )
 
 

@@ -162,12 +162,15 @@ def _as_engine_error(thrown: Any, servers: str, topic: str) -> EngineError:
     while innermost.getCause() is not None:
         innermost = innermost.getCause()
     if str(innermost.getClass().getSimpleName()) in _NO_TOPIC:
-        return EngineError("X741", f"there is no topic {topic} on {servers}", "make it, or correct the connector's topic")
+        return EngineError("X741", f"there is no topic {topic} on {servers}", "create it, or correct the connector's topic")
     message = str(innermost.getMessage() or innermost.getClass().getSimpleName())
     unreachable = f"no Kafka broker answers at {servers}: {message}"
     if kind == "TimeoutException" or _SERVERS in message:
-        hint = f"are they up, and do {_SERVERS}, security.protocol and the network fit? Reading goes on when they are back"
+        hint = (
+            f"check that the brokers run and that {_SERVERS}, security.protocol and the network are right; reading "
+            "goes on when they are back"
+        )
         return EngineError("X740", unreachable, hint)
     refused = kind.endswith(_REFUSALS)
     doing = f"Kafka at {servers} refused access to topic {topic}" if refused else f"Kafka's client for {servers} failed"
-    return EngineError("X746", f"{doing}: {message}", "see the connector's options of the Kafka client")
+    return EngineError("X746", f"{doing}: {message}", "check the connector's options of the Kafka client")

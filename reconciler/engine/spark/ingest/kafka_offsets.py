@@ -62,7 +62,7 @@ def named_offsets(topic: str, given: Any, beginning: Offsets, end: Offsets) -> d
                 "X745",
                 f"offset {named[partition]} of partition {partition} of topic {topic} can't be read: "
                 f"it holds {beginning[partition]} up to {end[partition]}",
-                "begin at one of these; the last stands for the next record to come",
+                "use one of these; the last one is the next new record",
             )
     return named
 
@@ -76,13 +76,13 @@ def require_same_topic(
     """
     if known is None or found is None or known == found:
         return
-    hint = "to read the topic that is there now from its beginning: " + _seek("earliest")
+    hint = "to read the new topic from its beginning: " + _seek("earliest")
     if position is not None and end is not None and set(position) <= set(end):
         offsets = {partition: position.get(partition, 0) for partition in end}
         hint += f"; if it is a copy with the same offsets, to go on: {_seek(_quoted(stored(offsets)))}"
     raise EngineError(
         "X744",
-        f"topic {topic} is not the one that was read before: it was made anew, its id was {known} and is {found}",
+        f"topic {topic} is not the one that was read before: it was recreated, its id was {known} and is {found}",
         hint,
     )
 
@@ -96,8 +96,9 @@ def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets, *
     if gone:
         raise EngineError(
             "X743",
-            f"topic {topic} has no {_partitions(gone)} any more, which was read before: was it deleted and made again?",
-            "to read the topic that is there now from its beginning: " + _seek("earliest"),
+            f"topic {topic} no longer has {_partitions(gone)}, which was read before: perhaps the topic was "
+            "deleted and recreated",
+            "to read the new topic from its beginning: " + _seek("earliest"),
         )
     start = {partition: position.get(partition, 0) for partition in sorted(end)}
     shorter = [partition for partition in start if start[partition] > end[partition]]
@@ -107,7 +108,7 @@ def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets, *
             "X744",
             f"topic {topic} is not the one that was read before: its partition {partition} ends at {end[partition]}, and "
             f"everything before {start[partition]} was read",
-            "to read the topic that is there now from its beginning: " + _seek("earliest"),
+            "to read the new topic from its beginning: " + _seek("earliest"),
         )
     expired = {partition: beginning[partition] - start[partition] for partition in start}
     lost = {partition: count for partition, count in expired.items() if count > 0}
@@ -117,11 +118,11 @@ def continued(topic: str, position: Offsets, beginning: Offsets, end: Offsets, *
             for partition, count in lost.items()
         )
         remaining = stored({partition: max(start[partition], beginning[partition]) for partition in start})
-        way_on = f"to go on without them: {_seek(_quoted(remaining))}, or --to earliest"
+        way_on = f"to skip them: {_seek(_quoted(remaining))}, or --to earliest"
         raise EngineError(
             "X742",
             f"records of topic {topic} expired before they were read: {counts}",
-            f"they are lost; {way_on if is_whole else 'the next look at the topic says how to go on without them'}",
+            f"these records are lost; {way_on if is_whole else 'the next error of this connector says how to skip them'}",
         )
     return start
 

@@ -31,10 +31,10 @@ _REASONS = {
     "28": "the login was refused",
     "3D": "there is no such database",
     "42P01": "there is no such table",
-    "42501": "the user may not read it",
+    "42501": "the user has no permission to read it",
     "42": "the query was refused",
     "57P": "the database is shutting down or starting",
-    "53": "the database has no room for another connection",
+    "53": "the database accepts no more connections",
 }
 
 

@@ -116,5 +116,6 @@ def _too_many(rejected: DataFrame, count: int, limit: int) -> EngineError:
     return EngineError(
         "X724",
         f"{count} record(s) of one range do not fit table; at most {limit} may be rejected{told}",
-        "mend the source or the table; the setting max_rejected of the connector says how many may go to the dead letters",
+        "correct the source or the table; or raise max_rejected of the connector, the number of records that "
+        "may go to the dead letters",
     )

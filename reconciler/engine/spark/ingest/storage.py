@@ -38,7 +38,7 @@ def storage_options(config: JsonObject, location: str) -> dict[str, str]:
         elif name in _S3_SWITCHES:
             options |= _S3_SWITCHES[name] if str(value).lower() == "true" else {}
         elif name.startswith(_STORES):
-            raise EngineError("X716", f"the engine has no use for the option {name}", "give Hadoop's own option: fs.…")
+            raise EngineError("X716", f"the engine has no option {name}", "use Hadoop's own option: fs.…")
     scheme, _ = scheme_and_authority(spark_location(location))
     if options and len(scheme) > 1:
         # Hadoop keeps one client for each bucket, whatever options it was made with.
