@@ -82,7 +82,7 @@ class Cursor:
         self.diagnostics.append(abandoned.diagnostic)
         if len(self.diagnostics) < MAXIMUM_PROBLEMS:
             return True
-        message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
+        message = f"the file has {MAXIMUM_PROBLEMS} problems or more; the rest was not read"
         self.diagnostics.append(Diagnostic("S291", message, abandoned.diagnostic.location, "begin with the first one"))
         return False
 

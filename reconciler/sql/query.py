@@ -143,7 +143,7 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
             hint = "a view has one query: drop what follows"
             return Problem("S213", "a second statement in the view's query", token.start, hint)
         if text == "{" or text == "?" or (text == ":" and _is_parameter(tokens, index)):
-            return Problem("S215", "templates and parameters are not expanded in SQL", token.start, "write the value out")
+            return Problem("S215", "templates and parameters are not expanded in SQL", token.start, "write the value itself")
         if text == "(":
             open_parentheses.append(token)
         elif text == ")":

@@ -92,7 +92,7 @@ def read_sql(text: str, file: str) -> SqlFile:
 
 def invisible_diagnostic(character: str, location: Location | None) -> Diagnostic:
     """That a text holds a character that nobody sees."""
-    message = f"the text holds {code_point(character)}, which acts on what shows or reads it"
+    message = f"the text holds {code_point(character)}, an invisible control character"
     return Diagnostic("S280", message, location, f"take it out; in a string, write '\\u{ord(character):04x}'")
 
 

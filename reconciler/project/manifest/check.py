@@ -84,7 +84,7 @@ def _spark_setting_problems(value: Any, places: Places) -> list[Diagnostic]:
             found.append(Diagnostic("M130", f"a pipeline can't set {name!r}", places.of_key(path), reason_against(name)))
         elif "${" in str(settings[name]):
             # Spark puts variables of the driver's environment, and its other settings, in place of these.
-            message = f"the value of {name!r} refers to what the driver knows"
+            message = f"the value of {name!r} refers to values that only the driver knows"
             found.append(Diagnostic("M131", message, places.of_value(path), "write the value itself"))
     return found
 
@@ -99,8 +99,8 @@ def _said_twice(value: Any, places: Places) -> list[Diagnostic]:
     ):
         return []
     place = places.of_key(("spec", "runtime", "spark", SHUFFLE_PARTITIONS))
-    hint = "leave one of them out"
-    return [Diagnostic("M130", f"{SHUFFLE_PARTITIONS!r} is what runtime.shuffle_partitions says already", place, hint)]
+    hint = "remove one of them"
+    return [Diagnostic("M130", f"{SHUFFLE_PARTITIONS!r} is already set by runtime.shuffle_partitions", place, hint)]
 
 
 def _named_twice(value: Any, places: Places) -> list[Diagnostic]:
@@ -110,7 +110,7 @@ def _named_twice(value: Any, places: Places) -> list[Diagnostic]:
         relations = part(value, "spec", section)
         for name in relations if isinstance(relations, Mapping) else ():
             if fold(name) in seen:
-                message = f"{name!r} and {seen[fold(name)]!r} are one name: letter case does not tell names apart"
+                message = f"{name!r} and {seen[fold(name)]!r} are the same name: names are case-insensitive"
                 found.append(Diagnostic("M128", message, places.of_key(("spec", section, name))))
             seen.setdefault(fold(name), name)
     return found

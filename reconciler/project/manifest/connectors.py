@@ -118,8 +118,8 @@ def _relation(
     """The relation that an entry of YAML names, empty when it names none that is declared."""
     at = places.of_value(())
     if ("table" in entry) == ("view" in entry):
-        message = "a connector names a table or a view, not both" if "table" in entry else "a connector names no relation"
-        hint = "table: … for an input, view: … for an output"
+        message = "a connector names a table or a view, not both" if "table" in entry else "a connector must name a relation"
+        hint = "write table: … for an input, view: … for an output"
         found.append(Diagnostic("M129", message, places.of_key(("view",)) if "view" in entry else at, hint))
         return "", None
     kind = "table" if "table" in entry else "view"
@@ -162,7 +162,7 @@ def _without_noise(connector: _Written, settings: Any, unresolved: Iterable[Diag
         for key in ("table", "view"):
             if key in settings:
                 place = connector.places.of_key((key,))
-                message = f"{key!r} is given by the SQL statement around the connector"
+                message = f"{key!r} is already given by the SQL statement that contains the connector"
                 found.append(Diagnostic("C417", message, place, f"remove {key}"))
     settings = {key: value for key, value in settings.items() if key not in ("table", "view")}
     if connector.name_to_check is not None:

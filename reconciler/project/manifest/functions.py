@@ -30,8 +30,10 @@ from reconciler.sql.determinism import non_deterministic_calls
 FOLDER: Final = "udf"
 PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 GIVE_NULL: Final = "give_null"
-TRY_HINT: Final = "use what gives NULL by itself, as try_divide(a, b) or try_cast(a AS INT), or write it in Python"
-NULLABLE_HINT: Final = "leave out NOT NULL after RETURNS, or leave out on_error"
+TRY_HINT: Final = (
+    "use functions that give NULL themselves, such as try_divide(a, b) or try_cast(a AS INT), or write it in Python"
+)
+NULLABLE_HINT: Final = "remove NOT NULL after RETURNS, or remove on_error"
 _TOO_LONG: Final = (
     f"with this one, the pipeline's functions have more than {MAXIMUM_IMPORTED:,} characters of Python: a module counts "
     "once for each function that imports it"
@@ -156,7 +158,7 @@ def _body(
         return empty
     first, *others = own
     for other in others:
-        message = f"function {function.name!r} is defined already (at {first.module.at(first.definition)})"
+        message = f"function {function.name!r} is already defined (at {first.module.at(first.definition)})"
         into.append(Diagnostic("M161", message, other.module.at(other.definition), "rename one of them"))
     reason = _misfit(first.definition, len(function.parameters))
     if reason is not None:
@@ -197,18 +199,18 @@ def _missing(function: FunctionDeclaration, definitions: Mapping[str, list[_Foun
 def _misfit(definition: _Definition, count: int) -> str | None:
     """Why the definition can't be called with `count` arguments for one value, or None."""
     if isinstance(definition, ast.AsyncFunctionDef):
-        return "is async, which gives no value"
+        return "is async, so it returns no value"
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(definition)):
-        return "is a generator, which gives no value"
+        return "is a generator, so it returns no value"
     arguments = definition.args
     most = len(arguments.posonlyargs) + len(arguments.args)
     least = most - len(arguments.defaults)
     unnamed = [one.arg for one, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default is None]
     if unnamed:
-        return f"takes {unnamed[0]!r} by name only, and SQL gives arguments by position"
+        return f"takes {unnamed[0]!r} by name only, but SQL passes arguments by position"
     if count < least or (count > most and arguments.vararg is None):
         takes = str(most) if least == most else f"{least} to {most}"
-        return f"takes {takes} argument{'s' if takes != '1' else ''}, and is declared with {count}"
+        return f"takes {takes} argument{'s' if takes != '1' else ''}, but is declared with {count}"
     return None
 
 

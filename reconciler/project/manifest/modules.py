@@ -144,17 +144,19 @@ def read_modules(folder: str, files: Mapping[str, str], into: list[Diagnostic]) 
 def _parsed(file: str, text: str, into: list[Diagnostic]) -> ast.Module | None:
     if len(text) > MAXIMUM_CHARACTERS:
         message = f"the file has more than {MAXIMUM_CHARACTERS:,} characters"
-        into.append(Diagnostic("M103", message, Location(file, 1, 1), "divide it; data is no part of a function's files"))
+        into.append(
+            Diagnostic("M103", message, Location(file, 1, 1), "divide the file, and keep data out of the files of functions")
+        )
         return None
     try:
         return ast.parse(text, file)
     except SyntaxError as error:
         # Python counts from 1, and says 0 where it does not know.
         place = Location(file, max(error.lineno or 1, 1), max(error.offset or 1, 1))
-        into.append(Diagnostic("M162", f"this is no Python: {error.msg}", place))
+        into.append(Diagnostic("M162", f"this is not valid Python: {error.msg}", place))
     except (ValueError, RecursionError, MemoryError) as error:
         into.append(
-            Diagnostic("M162", f"this is no Python: {str(error) or 'it is nested too deeply'}", Location(file, 1, 1))
+            Diagnostic("M162", f"this is not valid Python: {str(error) or 'it is nested too deeply'}", Location(file, 1, 1))
         )
     return None
 
@@ -209,7 +211,7 @@ def _read_imports(module: Module, modules: Modules, distributions: frozenset[str
     allowed: set[int] = set()
     for node in nodes:
         if len(found.diagnostics) >= MAXIMUM_PROBLEMS:
-            message = f"the file has {MAXIMUM_PROBLEMS} problems and more; the rest was not read"
+            message = f"the file has {MAXIMUM_PROBLEMS} problems or more; the rest was not read"
             found.diagnostics.append(Diagnostic("M103", message, Location(module.file, 1, 1), "begin with the first one"))
             break
         match node:
@@ -252,14 +254,14 @@ def _import(name: str, node: ast.stmt | ast.expr, module: Module, found: _Import
         found.diagnostics.append(Diagnostic("M164", f"there is no module {name!r} below udf/", module.at(node), hint))
         return False
     if name in LOADERS or top in LOADERS:
-        _refuse(f"{name} imports what only a run can tell", node, module, found)
+        _refuse(f"{name} imports a module that only a run can determine", node, module, found)
         return False
     if top in sys.stdlib_module_names or _distribution(_DISTRIBUTIONS.get(top, top)) in found.distributions:
         return True
     wanted = _DISTRIBUTIONS.get(top, top)
     hint = did_you_mean(top, chain(found.modules.by_name, found.modules.packages))
     hint = hint or f"declare it: spec.functions.<name>.requirements: [{wanted}==VERSION]"
-    found.diagnostics.append(Diagnostic("M164", f"module {top!r} is not known", module.at(node), hint))
+    found.diagnostics.append(Diagnostic("M164", f"unknown module {top!r}", module.at(node), hint))
     return False
 
 
@@ -269,7 +271,7 @@ def _import_from(node: ast.ImportFrom, module: Module, found: _Imported) -> None
         for alias in node.names:
             is_own = found.modules.has(base.partition(".")[0])
             if not is_own and (f"{base}.{alias.name}" in LOADERS or not may_be_taken(base, alias.name)):
-                _refuse(f"{base}.{alias.name} leads to what only a run can tell", node, module, found)
+                _refuse(f"{base}.{alias.name} gives access to values that only a run can determine", node, module, found)
                 return
             _check_alias(alias, (IMPORT_BY_NAME,), node, module, found)
         if not _import(base, node, module, found) or not found.modules.has(base.partition(".")[0]):
@@ -311,7 +313,7 @@ def _members(base: str, node: ast.ImportFrom, module: Module, found: _Imported) 
 def _check_alias(alias: ast.alias, names: tuple[str, ...], node: ast.stmt, module: Module, found: _Imported) -> None:
     """Refuse another name for what is followed by its name."""
     if alias.name in names and alias.asname not in (None, alias.name):
-        _refuse(f"{alias.name} gets another name here, under which it can't be followed", node, module, found)
+        _refuse(f"{alias.name} gets another name here, which can't be traced", node, module, found)
 
 
 def _call(node: ast.Call, module: Module, found: _Imported, allowed: set[int]) -> None:
@@ -325,13 +327,13 @@ def _call(node: ast.Call, module: Module, found: _Imported, allowed: set[int]) -
         case ast.Name(id="getattr" | "hasattr" | "setattr"):
             for argument in node.args[1:2]:
                 if isinstance(argument, ast.Constant) and argument.value in RUN_TEXT | WAYS_ROUND | {IMPORT_BY_NAME}:
-                    _refuse(f"{argument.value} leads to what only a run can tell", node, module, found)
+                    _refuse(f"{argument.value} gives access to values that only a run can determine", node, module, found)
 
 
 def _import_by_name(node: ast.Call, module: Module, found: _Imported) -> None:
     argument = node.args[0] if len(node.args) == 1 and not node.keywords else None
     if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
-        _refuse("import_module imports what only a run can tell", node, module, found)
+        _refuse("import_module imports a module that only a run can determine", node, module, found)
     elif argument.value.startswith(".") or found.modules.has(argument.value.partition(".")[0]):
         _refuse("import_module does not find modules of udf/", node, module, found)
     else:
@@ -341,7 +343,9 @@ def _import_by_name(node: ast.Call, module: Module, found: _Imported) -> None:
 def _string(text: str, node: ast.expr, module: Module, found: _Imported) -> None:
     way = IN_STRINGS.search(text)
     if way is not None:
-        _refuse(f"{way.group()} leads to what only a run can tell, also within a string", node, module, found)
+        _refuse(
+            f"{way.group()} gives access to values that only a run can determine, also within a string", node, module, found
+        )
 
 
 def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: set[int], *, is_foreign: bool) -> None:
@@ -354,18 +358,18 @@ def _attribute(node: ast.Attribute, module: Module, found: _Imported, allowed: s
     else:
         is_safe = node.attr not in HELD | ENTRY_POINTS
     if node.attr in WAYS_ROUND or not is_safe or (node.attr == IMPORT_BY_NAME and id(node) not in allowed):
-        _refuse(f"{as_written(node)} leads to what only a run can tell", node, module, found)
+        _refuse(f"{as_written(node)} gives access to values that only a run can determine", node, module, found)
 
 
 def _name(node: ast.Name, module: Module, found: _Imported, allowed: set[int]) -> None:
     if id(node) in allowed or isinstance(node.ctx, ast.Store):
         return
     if node.id in RUN_TEXT or node.id in (IMPORT_BY_NAME, "importlib", "sys"):
-        _refuse(f"{node.id} may import what only a run can tell", node, module, found)
+        _refuse(f"{node.id} may import a module that only a run can determine", node, module, found)
 
 
 def _refuse(message: str, node: ast.stmt | ast.expr, module: Module, found: _Imported) -> None:
-    hint = "write an import statement: a change of what is imported must be seen"
+    hint = "write an import statement, so that reconciler sees changes of the imported module"
     found.diagnostics.append(Diagnostic("M165", message, module.at(node), hint))
 
 

@@ -77,7 +77,7 @@ def _idle_rules(value: Any, document: YamlDocument) -> list[Diagnostic]:
         hazard, pipelines = rule.get("hazard"), rule.get("pipelines", EVERY)
         place = ("rules", index)
         if "approvals" in rule and rule.get("verdict") in ("allow", "warn", "deny"):
-            message = f"approvals mean nothing with verdict {rule['verdict']}"
+            message = f"approvals has no effect with verdict {rule['verdict']}"
             found.append(Diagnostic("M153", message, document.of_key((*place, "approvals")), "write verdict: approve"))
         if not isinstance(hazard, str) or not isinstance(pipelines, str):
             continue
@@ -90,7 +90,7 @@ def _idle_rules(value: Any, document: YamlDocument) -> list[Diagnostic]:
             found.append(Diagnostic("M152", f"no pipeline's name can match {found_words(pipelines)}", at, hint))
         hiding = next((one for one, *other in earlier if _covers(other[0], hazard) and _covers(other[1], pipelines)), None)
         if hiding is not None:
-            message = f"rule {index + 1} never decides: rule {hiding + 1} matches whatever it matches"
+            message = f"rule {index + 1} never decides: rule {hiding + 1} already matches everything that it matches"
             found.append(Diagnostic("M151", message, document.of_value(place), "put the more specific rule first"))
         earlier.append((index, hazard, pipelines))
     return found

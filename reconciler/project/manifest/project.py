@@ -88,7 +88,7 @@ def _warehouse_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
         if not isinstance(written, str) or not is_meant_for_s3(written) or not spelled_otherwise(written):
             continue
         meant = canonical_warehouse(written)
-        message = f"a warehouse on S3 is written in one way, and {written!r} is another"
+        message = f"{written!r} is not the canonical form of a warehouse on S3"
         hint = f"write {meant}" if meant is not None else "write s3://bucket/path"
         found.append(Diagnostic("M133", message, document.of_value(("environments", name, "warehouse")), hint))
     return found
@@ -106,10 +106,10 @@ def _java_option_problems(value: Any, document: YamlDocument) -> list[Diagnostic
             place = document.of_value(("environments", name, "spark", setting))
             for hidden in settings_among(written):
                 message = f"{setting} sets {hidden}, which is a setting of Spark"
-                found.append(Diagnostic("M134", message, place, f"write {hidden} as an entry of its own under spark"))
+                found.append(Diagnostic("M134", message, place, f"write {hidden} as a separate entry under spark"))
             for file in files_among(written):
-                message = f"{setting} takes options from a file: {file}"
-                found.append(Diagnostic("M134", message, place, "write the options themselves"))
+                message = f"{setting} reads options from a file: {file}"
+                found.append(Diagnostic("M134", message, place, "write the options here instead"))
     return found
 
 
@@ -122,6 +122,6 @@ def _reference_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
         for problem in resolve_variables(part(environments, name, "variables"), {}, places).diagnostics:
             if problem.code == "C413":
                 message = "a variable's value can't refer to another variable"
-                problem = Diagnostic("C414", message, problem.location, "write the value out")
+                problem = Diagnostic("C414", message, problem.location, "write the value itself")
             found.append(problem)
     return found

@@ -110,7 +110,7 @@ def _name_problems(folder: str, value: Any, document: Document) -> list[Diagnost
     name, expected = part(value, "metadata", "name"), posixpath.basename(folder)
     if not isinstance(name, str) or name == expected:
         return []
-    message = f"metadata.name is {name!r}, and the folder is named {expected!r}"
+    message = f"metadata.name is {name!r}, but the folder is named {expected!r}"
     return [Diagnostic("M122", message, document.of_value(("metadata", "name")), _name_hint(expected))]
 
 
@@ -139,8 +139,8 @@ def _sql_files(folder: str, files: Mapping[str, str], value: Any, document: Docu
         place = document.of_value(("spec", "sql", index))
         path = posixpath.normpath(posixpath.join(folder, name))
         if name.startswith("/") or not path.startswith(f"{folder}/"):
-            hint = "a pipeline is what its folder holds"
-            found.append(Diagnostic("M124", f"{name!r} lies outside the pipeline's folder", place, hint))
+            hint = "a pipeline's files must be in its folder"
+            found.append(Diagnostic("M124", f"{name!r} is outside the pipeline's folder", place, hint))
         elif path in files:
             chosen.add(path)
         else:

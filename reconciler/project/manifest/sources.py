@@ -44,7 +44,7 @@ def with_sources(
         if fold(one.column) in columns:
             sources.setdefault(one.table, {})[columns[fold(one.column)]] = one.source
         elif one.table in declared or one.path[1] == "moved":
-            message = f"{one.column!r} is no column of a table, and only these have a source"
+            message = f"{one.column!r} is not a column of a table, and only columns of tables have a source"
             found.append(Diagnostic("M170", message, places.of_value(one.path), did_you_mean(one.column, columns.values())))
     return _with_all(list(connectors), sources, found), found
 
@@ -57,9 +57,9 @@ def _with_all(
     for connector in connectors:
         count += len(sources.get(fold(connector.relation), ()))
         if count > MAXIMUM_SOURCES:
-            message = f"with this one, more than {MAXIMUM_SOURCES:,} sources of columns are part of the pipeline's inputs"
+            message = f"with this one, the pipeline's inputs declare more than {MAXIMUM_SOURCES:,} sources of columns"
             into.append(
-                Diagnostic("M103", message, connector.location, "say sources of fewer columns, or have fewer inputs")
+                Diagnostic("M103", message, connector.location, "declare sources of fewer columns, or use fewer inputs")
             )
             return tuple(connectors)
     return tuple(_with(connector, sources.get(fold(connector.relation), {})) for connector in connectors)

@@ -92,11 +92,9 @@ def load_yaml(text: str, file: str) -> YamlDocument:
         if len(text) > MAXIMUM_SIZE or len(text.encode("utf-8")) > MAXIMUM_SIZE:
             raise _Refused("M103", f"the file has more than {MAXIMUM_SIZE:,} bytes", Location(file, 1, 1), None)
         if (hidden := first_invisible(text)) is not None:
-            message = (
-                f"not readable as YAML: the text holds {code_point(text[hidden])}, which acts on what shows or reads it"
-            )
+            message = f"not readable as YAML: the text holds {code_point(text[hidden])}, an invisible control character"
             at = Location(file, text.count("\n", 0, hidden) + 1, hidden - text.rfind("\n", 0, hidden))
-            raise _Refused("M101", message, at, f"take it out; in a text in double quotes, write \\u{ord(text[hidden]):04x}")
+            raise _Refused("M101", message, at, f"remove it; in a double-quoted text, write \\u{ord(text[hidden]):04x}")
         value = reading.document(yaml.parse(text, Loader=_LOADER))
     except _Refused as refused:
         reading.diagnostics.append(refused.diagnostic)
@@ -105,7 +103,7 @@ def load_yaml(text: str, file: str) -> YamlDocument:
     except yaml.reader.ReaderError as error:
         reading.diagnostics.append(_bad_character(error, text, file))
     except UnicodeError:
-        message = "not readable as YAML: the file holds characters that UTF-8 can't"
+        message = "not readable as YAML: the file has characters that UTF-8 can't encode"
         reading.diagnostics.append(Diagnostic("M101", message, Location(file, 1, 1)))
     return YamlDocument(value, reading.positions, tuple(reading.diagnostics))
 
@@ -145,11 +143,13 @@ class _Reading:
         for event in events:
             if isinstance(event, yaml.DocumentStartEvent):
                 if found:
-                    raise _Refused("M105", "a second YAML document begins here", self._at(event), "keep one document a file")
+                    raise _Refused(
+                        "M105", "a second YAML document begins here", self._at(event), "write one document per file"
+                    )
                 found = True
                 value = self._value(next(events), events, (), None)
         if not found or value is None:
-            raise _Refused("M106", "the file says nothing", Location(self.file, 1, 1), None)
+            raise _Refused("M106", "the file is empty", Location(self.file, 1, 1), None)
         return value
 
     def _at(self, event: Any) -> Location:
@@ -202,7 +202,7 @@ class _Reading:
             raise _Refused("M107", "a key must be a text, not a list, a mapping or an alias", at, None)
         self._check_tag(event.tag, {"str"}, at)
         if event.value == "<<" and not event.style:
-            raise _Refused("M107", "merge keys (<<) are no part of YAML 1.2", at, "write the entries out")
+            raise _Refused("M107", "merge keys (<<) are not part of YAML 1.2", at, "write the entries themselves")
         if event.value == "" and not event.style:
             raise _Refused("M107", "a key is empty", at, None)
         return str(event.value)
@@ -210,10 +210,10 @@ class _Reading:
     def _alias(self, event: Any, path: Path, key: Location | None, at: Location) -> Any:
         self.aliases += 1
         if self.aliases > MAXIMUM_ALIASES:
-            raise _Refused("M103", f"more than {MAXIMUM_ALIASES} aliases", at, "write the repeated parts out")
+            raise _Refused("M103", f"more than {MAXIMUM_ALIASES} aliases", at, "write the repeated parts themselves")
         anchored = self.anchors.get(event.anchor)
         if anchored is None:
-            raise _Refused("M101", "the alias that begins here with * stands before its anchor, or has none", at, _QUOTE_IT)
+            raise _Refused("M101", "the alias that begins here with * has no anchor before it", at, _QUOTE_IT)
         self._count(anchored.values, at)
         for below, place in anchored.positions.items():
             if len(path) + len(below) > MAXIMUM_DEPTH:
@@ -225,7 +225,7 @@ class _Reading:
     def _count(self, values: int, at: Location) -> None:
         self.values += values
         if self.values > MAXIMUM_VALUES:
-            hint = "aliases count as often as they are used" if self.aliases else None
+            hint = "each use of an alias counts" if self.aliases else None
             raise _Refused("M103", f"more than {MAXIMUM_VALUES:,} values", at, hint)
 
     def _check_tag(self, tag: str | None, allowed: set[str], at: Location) -> str | None:
@@ -247,7 +247,7 @@ class _Reading:
         types: dict[str, Any] = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}
         expected = types.get(tag or "")
         if expected is not None and (not isinstance(value, expected) or (tag != "bool" and isinstance(value, bool))):
-            raise _Refused("M104", f"what stands here is no !!{tag}", at, None)
+            raise _Refused("M104", f"this value is not of type !!{tag}", at, None)
         return value
 
     def _plain(self, text: str, at: Location) -> Any:
@@ -257,10 +257,8 @@ class _Reading:
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
         if _LEADING_ZERO.match(text):
-            hint = f"{_QUOTE_IT}; for a number leave the zeros out, for an octal one write 0o…"
-            self.diagnostics.append(
-                Diagnostic("M108", "a number that begins with 0 may mean an octal or a decimal", at, hint)
-            )
+            hint = f"{_QUOTE_IT}; for a decimal number remove the zeros, for an octal number write 0o…"
+            self.diagnostics.append(Diagnostic("M108", "a number that begins with 0 may be octal or decimal", at, hint))
             return 0
         value: int | float
         if _DECIMAL.match(text) or _OTHER_BASE.match(text):

@@ -76,8 +76,8 @@ RESERVED_FOLDERS = ("_delta_log", "_delta_index", "_change_data", "_temporary", 
 
 _Declaration: TypeAlias = TableDeclaration | ViewDeclaration | FunctionDeclaration
 _BEYOND: Final = (
-    f"with this view the pipeline's queries have more than {MAXIMUM_BROUGHT_BY_PIPELINE:,} columns to look at; the views "
-    "after it were not looked at"
+    f"with this view the pipeline's queries have more than {MAXIMUM_BROUGHT_BY_PIPELINE:,} columns to check; the views "
+    "after it were not checked"
 )
 _ABOUT_UNKNOWN_NAMES: Final = frozenset({"S220", "S231", "P305", "P309", "P322"})
 
@@ -179,13 +179,13 @@ def _within_limits(manifest: Manifest, into: list[Diagnostic]) -> tuple[Manifest
     if len(manifest.functions) > MAXIMUM_FUNCTIONS:
         first = sorted(manifest.functions, key=_position)[MAXIMUM_FUNCTIONS]
         message = f"the pipeline declares {len(manifest.functions):,} functions"
-        message = f"{message}; at most {MAXIMUM_FUNCTIONS:,} are taken, and this is the first beyond"
+        message = f"{message}; at most {MAXIMUM_FUNCTIONS:,} are allowed, and this is the first one too many"
         into.append(Diagnostic("P361", message, first.location, "divide it into several pipelines"))
         return replace(manifest, functions=(), views=()), False
     if len(everything) <= MAXIMUM_DECLARED:
         return manifest, True
     what = f"the pipeline declares {len(everything):,} tables, views and functions"
-    message = f"{what}; at most {MAXIMUM_DECLARED:,} are taken, and this is the first beyond"
+    message = f"{what}; at most {MAXIMUM_DECLARED:,} are allowed, and this is the first one too many"
     into.append(Diagnostic("P361", message, everything[MAXIMUM_DECLARED].location, "divide it into several pipelines"))
     taken = everything[:MAXIMUM_DECLARED]
     tables = tuple(one for one in taken if isinstance(one, TableDeclaration))
@@ -211,7 +211,7 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
         first = found.setdefault(key, declaration)
         if first is not declaration:
             kind = "table" if isinstance(first, TableDeclaration) else "view"
-            message = f"{declaration.name!r} is declared already as a {kind}{_place(first.location)}"
+            message = f"{declaration.name!r} is already declared as a {kind}{_place(first.location)}"
             hint = "names differ by more than letter case" if first.name != declaration.name else "rename one of them"
             into.append(Diagnostic("P301", message, declaration.location, hint))
     return found
@@ -236,7 +236,7 @@ def _order(
             continue
         chain = " → ".join(declared[key].name for key in (*cycle, cycle[0]))
         hint = "change one of them to read tables, or the relations that the other one reads"
-        into.append(Diagnostic("P303", f"views read each other in a circle: {chain}", first.location, hint))
+        into.append(Diagnostic("P303", f"circular dependency between views: {chain}", first.location, hint))
     for key in sorted(reads):
         if key in reads[key] and key not in circular:
             circular.add(key)

@@ -42,8 +42,10 @@ def compile_connectors(
         if first is not connector:
             place = first.declaration.location
             where = f" (at {place})" if place is not None else ""
-            message = f"{declaration.relation} has a connector named {first.name!r} already{where}"
-            into.append(Diagnostic("P307", message, declaration.location, "a connector is known by its name: rename one"))
+            message = f"{declaration.relation} already has a connector named {first.name!r}{where}"
+            into.append(
+                Diagnostic("P307", message, declaration.location, "a relation's connectors need different names: rename one")
+            )
     _judge_starts(found, into)
     return dict(sorted(found.items()))
 
@@ -87,7 +89,7 @@ def _connector(
     transport = _transport(declaration)
     if relation is None:
         candidates = chain((one.name for one in tables.values()), (one.name for one in views.values()))
-        message = f"a connector of {declaration.relation!r}, which is no relation of this pipeline"
+        message = f"the connector's relation {declaration.relation!r} does not exist in this pipeline"
         into.append(Diagnostic("P305", message, declaration.location, did_you_mean(declaration.relation, candidates)))
         return None
     direction = Direction.INPUT if isinstance(relation, Table) else Direction.OUTPUT
@@ -105,8 +107,8 @@ def _connector(
     name = declaration.name
     if name is None:
         name = f"unnamed-{declaration.ordinal}"
-        message = f"a connector of {relation.name!r} has no name; it is called {name!r} by its place"
-        hint = "name it: adding a connector before it would otherwise look like a change"
+        message = f"a connector of {relation.name!r} has no name; reconciler names it {name!r} by its position"
+        hint = "give it a name: otherwise a new connector before it looks like a change"
         into.append(Diagnostic("P308", message, declaration.location, hint, Severity.WARNING))
     if isinstance(relation, Table):
         _judge_columns(declaration, relation, columns[key].names, into)
@@ -121,15 +123,15 @@ def _what_it_can_not_fill(declaration: ConnectorDeclaration, table: Table, colum
     values = transport.values(declaration.settings)
     if columns.variant is not None and values is not Values.ANY:
         column = f"{columns.variant!r} of {table.name!r}"
-        message = f"{transport.name!r} brings texts, which can't fill the VARIANT column {column}"
-        hint = "make the column a STRING, and the VARIANT in a view: try_parse_json(…)"
+        message = f"{transport.name!r} reads texts, which can't fill the VARIANT column {column}"
+        hint = "make the column a STRING, and create the VARIANT in a view: try_parse_json(…)"
         yield Diagnostic("S281", message, declaration.location, hint)
     if columns.keyed is not None and values is Values.TEXTS:
         message = (
-            f"{transport.name!r} brings texts, and the MAP in column {columns.keyed!r} of {table.name!r} has other keys "
-            "than texts"
+            f"{transport.name!r} reads texts, but the keys of the MAP in column {columns.keyed!r} of {table.name!r} are "
+            "not texts"
         )
-        hint = "the keys of a JSON object are texts: make those of the MAP STRING, and cast them in a view"
+        hint = "the keys of a JSON object are texts: make the keys of the MAP a STRING, and cast them in a view"
         yield Diagnostic("S283", message, declaration.location, hint)
 
 
@@ -143,17 +145,20 @@ def _judge_columns(
         return
     for name in sorted(said):
         if fold(name) not in columns:
-            message = f"column {name!r} is to take the field {said[name]!r}, and table {table.name!r} has no such column"
+            message = f"column {name!r} has the source {said[name]!r}, but table {table.name!r} has no such column"
             into.append(Diagnostic("P340", message, declaration.location, did_you_mean(name, columns.values())))
     if not has_fields(declaration.settings):
-        message = f"what this input of {table.name!r} reads has no names, and a source is said of {', '.join(sorted(said))}"
-        hint = "lines without a header are read by the place of their fields; datagen makes what it is told under fields"
+        message = (
+            f"the records of this input of {table.name!r} have no field names, so {', '.join(sorted(said))} can't "
+            "have a source"
+        )
+        hint = "reconciler reads lines without a header by position; for datagen, set fields"
         into.append(Diagnostic("P342", message, declaration.location, hint))
     spellings = Counter(map(fold, said))
     if len(spellings) < len(said):
         names = sorted(name for name in said if spellings[fold(name)] > 1)
-        message = f"{' and '.join(names)} name one column of table {table.name!r}"
-        into.append(Diagnostic("P341", message, declaration.location, "letter case does not tell names apart"))
+        message = f"{' and '.join(names)} name the same column of table {table.name!r}"
+        into.append(Diagnostic("P341", message, declaration.location, "names are case-insensitive"))
     fields: dict[str, str] = {}
     for name, source in said.items():
         fields.setdefault(fold(name), fold(source))
@@ -167,8 +172,8 @@ def _judge_columns(
             keys.add(field)
         if len(keys) > 1:
             names = [name for key, name in columns.items() if key in keys]
-            message = f"columns {', '.join(names)} of table {table.name!r} would take one field, {field!r}"
-            hint = "say of the others what they are called in what is read, or compute them in a view"
+            message = f"columns {', '.join(names)} of table {table.name!r} read the same field, {field!r}"
+            hint = "set the source of the other columns, or compute them in a view"
             into.append(Diagnostic("P341", message, declaration.location, hint))
 
 
@@ -183,14 +188,14 @@ def _texts(value: object) -> tuple[str, ...]:
 
 def _waits_for_ever(connector: Connector, label: str, endless: Sequence[Connector]) -> Diagnostic:
     others = (
-        f" and {len(endless) - 1:,} more of that label never end"
+        f" and {len(endless) - 1:,} more with that label never end"
         if len(endless) > 1
         else ", which has that label, never ends"
     )
     message = (
-        f"{connector.qualified_name} starts after {label!r}, and {endless[0].qualified_name}{others}: it would wait for ever"
+        f"{connector.qualified_name} starts after {label!r}, and {endless[0].qualified_name}{others}: it would wait forever"
     )
-    hint = "give the label to an input that ends: a snapshot, a table with end_version, one file, a query"
+    hint = "give the label to an input that ends: a snapshot, a table with end_version, a single file, a query"
     return Diagnostic("P345", message, connector.declaration.location, hint)
 
 
@@ -213,7 +218,7 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
         for label in labels:
             if label not in labelled:
                 hint = did_you_mean(label, labelled) or "labels are given by 'labels' of this pipeline's inputs"
-                message = f"start_after names {label!r}, which no input of this pipeline is labelled with"
+                message = f"start_after names {label!r}, but no input of this pipeline has that label"
                 into.append(Diagnostic("P309", message, connector.declaration.location, hint))
             if endless.get(label):
                 into.append(_waits_for_ever(connector, label, endless[label]))
@@ -222,4 +227,4 @@ def _judge_starts(found: Mapping[str, Connector], into: list[Diagnostic]) -> Non
         cycle = [node for node in nodes if not node.startswith(_LABEL)]
         place: Location | None = found[cycle[0]].declaration.location
         chain = " → ".join(found[key].qualified_name for key in (*cycle, cycle[0]))
-        into.append(Diagnostic("P310", f"connectors wait for each other in a circle: {chain}", place))
+        into.append(Diagnostic("P310", f"circular dependency between connectors: {chain}", place))

@@ -42,8 +42,8 @@ def compile_functions(
     for cycle in cycles({key: one.calls for key, one in found.items()}):
         first = declared[cycle[0]]
         chain = " → ".join(declared[key].name for key in (*cycle, cycle[0]))
-        hint = "write one of them in Python, or let one do without the other"
-        into.append(Diagnostic("P321", f"functions call each other in a circle: {chain}", first.location, hint))
+        hint = "write one of them in Python, or remove one of the calls"
+        into.append(Diagnostic("P321", f"circular dependency between functions: {chain}", first.location, hint))
     return found
 
 
@@ -112,5 +112,5 @@ def _by_name(declarations: Iterable[FunctionDeclaration], into: list[Diagnostic]
         first = found.setdefault(fold(one.name), one)
         if first is not one:
             where = f" (at {first.location})" if first.location is not None else ""
-            into.append(Diagnostic("P320", f"function {one.name!r} is declared already{where}", one.location, "rename one"))
+            into.append(Diagnostic("P320", f"function {one.name!r} is already declared{where}", one.location, "rename one"))
     return found

@@ -53,8 +53,8 @@ def check_moves(
             twice = source if sources[source] > 1 else target if targets[target] > 1 else None
             if twice is not None and twice in seen:
                 name = move.source if twice == source else move.target
-                message = f"{name!r} has another move already"
-                found = Diagnostic("P326", message, move.location, "one name becomes one name: keep one of the entries")
+                message = f"{name!r} already has another move"
+                found = Diagnostic("P326", message, move.location, "a name can move only once: keep one of the entries")
         seen |= {source, target}
         if found is not None:
             into.append(found)
@@ -78,14 +78,15 @@ def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str], tradi
         return Diagnostic(code, message, move.location, hint)
 
     if source == target:
-        return problem("P324", f"{move.source!r} moves to itself", "letter case does not tell names apart")
+        return problem("P324", f"{move.source!r} moves to itself", "names are case-insensitive")
     if ("." in source) is not ("." in target):
-        hint = "both are names of relations, or both are relation.column or relation.connector"
-        return problem("P325", f"{move.source!r} and {move.target!r} are different sorts of things", hint)
+        hint = "write two relations, two columns (relation.column) or two connectors (relation.connector)"
+        return problem("P325", f"{move.source!r} and {move.target!r} are different kinds of objects", hint)
     declared = names.parts if "." in target else names.relations
     if target not in declared:
         hint = (
-            did_you_mean(move.target, declared.values()) or "to is the new name; if it was removed since, remove the entry"
+            did_you_mean(move.target, declared.values())
+            or "`to` must be the new name; if that was removed later, remove the entry"
         )
         return problem("P322", f"{move.target!r} is not declared", hint)
     if target in names.columns and target in names.connectors:
@@ -93,13 +94,13 @@ def _by_itself(move: Move, names: _Declared, relations: Mapping[str, str], tradi
     if source in trading and source in names.columns and source.partition(".")[0] not in relations:
         return None
     if source in declared or _where_it_would_be(source, relations) in declared:
-        hint = "a move says that a name is gone: remove the entry, or the declaration"
+        hint = "a moved name must no longer be declared: remove the entry or the declaration"
         return problem("P323", f"{move.source!r} is still declared", hint)
     if "." in source:
         before, after = source.partition(".")[0], target.partition(".")[0]
         if before != after and relations.get(before) != after:
-            hint = f"a part stays in its relation; if that moved: {{from: {before}, to: {after}}}"
-            return problem("P329", f"{move.source!r} moves to another relation, and {before!r} does not", hint)
+            hint = f"a column or connector stays in its relation; if the relation moved: {{from: {before}, to: {after}}}"
+            return problem("P329", f"{move.source!r} moves to another relation, but {before!r} does not", hint)
         if before == after and before not in names.relations:
             return problem("P322", f"{move.target!r} is not declared")
     return None
@@ -112,10 +113,8 @@ def _where_it_would_be(source: str, relations: Mapping[str, str]) -> str:
 
 
 def _chain(move: Move) -> Diagnostic:
-    message = f"{move.target!r} is where one move ends and another begins"
-    return Diagnostic(
-        "P327", message, move.location, "a name moves once: lead to the newest name from the one that is applied"
-    )
+    message = f"{move.target!r} is the end of one move and the start of another"
+    return Diagnostic("P327", message, move.location, "write one move, from the applied name to the newest name")
 
 
 def former_name(program: Program, name: str) -> str:

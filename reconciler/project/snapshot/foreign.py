@@ -32,7 +32,7 @@ def foreign_relation(snapshot: Snapshot, name: str) -> ForeignRelation | Diagnos
         kind, columns = "table", tuple((column.name, column.type) for column in relation.columns)
         return _known(snapshot, kind, relation.name, columns)
     if not relation.column_names:
-        message = f"the columns of {program.name}.{relation.name} are known to Spark alone"
+        message = f"the columns of {program.name}.{relation.name} are known only to Spark"
         return Diagnostic("P370", message, None, "name them: CREATE MATERIALIZED VIEW name (column, …) AS …")
     # What is inferred of types serves messages only, and is left out of what is stored.
     return _known(snapshot, "view", relation.name, tuple((column, None) for column in relation.column_names))
@@ -48,9 +48,9 @@ def _refused(program: Program, view: View) -> Diagnostic:
     name = f"{program.name}.{view.name}"
     match view.kind:
         case ViewKind.LOCAL:
-            return Diagnostic("P370", f"{name} is a LOCAL view: it can't be read from outside of its pipeline", None)
+            return Diagnostic("P370", f"{name} is a LOCAL view: only views of its pipeline can read it", None)
         case ViewKind.PLAIN:
-            message = f"{name} is a plain view: it has no rows of its own that another pipeline could read"
+            message = f"{name} is a plain view: it stores no rows that another pipeline could read"
             return Diagnostic("P370", message, None, f"make it a MATERIALIZED VIEW in pipeline {program.name}")
         case ViewKind.MATERIALIZED:
             raise ValueError(name)

@@ -27,7 +27,7 @@ def problems(setting: str, options: str) -> list[tuple[str, str | None, int]]:
     ],
 )
 def test_what_sets_a_setting_is_refused(setting: str, options: str) -> None:
-    assert problems(setting, options) == [("M134", f"write {HIDDEN} as an entry of its own under spark", 4)]
+    assert problems(setting, options) == [("M134", f"write {HIDDEN} as a separate entry under spark", 4)]
 
 
 @pytest.mark.parametrize("options", ["@options.txt", "-Xss4m @/etc/options", "-XX:Flags=x", "-XX:VMOptionsFile=x"])

@@ -1,4 +1,4 @@
-"""Whatever may import what only a run can tell is refused, by whatever name it goes; ordinary code is not."""
+"""Whatever may import a module that only a run can determine is refused, by whatever name it goes; ordinary code is not."""
 
 import subprocess
 import sys
@@ -165,7 +165,7 @@ def test_what_libraries_hold_of_each_other_is_refused() -> None:
     ],
 )
 def test_what_leads_round_is_named_as_far_as_it_is_short(text: str, said: str) -> None:
-    assert [one.message for one in problems(text)] == [f"{said} leads to what only a run can tell"]
+    assert [one.message for one in problems(text)] == [f"{said} gives access to values that only a run can determine"]
 
 
 @pytest.mark.parametrize("text", ["exec;" * 1_000, "exec\n" * 1_000, "'é';" + "import nobody;" * 1_000])
@@ -173,7 +173,7 @@ def test_a_file_of_which_nothing_is_right_is_told_of_by_its_first_problems(text:
     found = problems(text)
     assert len(found) == 501
     assert (found[-1].code, found[-1].hint) == ("M103", "begin with the first one")
-    assert found[-1].message == "the file has 500 problems and more; the rest was not read"
+    assert found[-1].message == "the file has 500 problems or more; the rest was not read"
 
 
 def test_places_count_characters_also_behind_others_than_ascii() -> None:
@@ -186,4 +186,4 @@ def test_what_is_nested_too_deeply_is_said_so() -> None:
     deep = f"def f(a):\n    return {'-' * 100_000}a\n"
     assert "f" not in read_modules("udf", {"udf/f.py": deep}, found).by_name
     assert [one.code for one in found] == ["M162"]
-    assert found[0].message.removeprefix("this is no Python:").strip()
+    assert found[0].message.removeprefix("this is not valid Python:").strip()

@@ -98,7 +98,7 @@ def test_a_circle_is_named_whole_and_once() -> None:
         "create view A as select x from b; create view b as select x from c; create view c as select x from a;"
         "create view d as select x from a"
     )
-    assert [one.message for one in result.diagnostics] == ["views read each other in a circle: A → b → c → A"]
+    assert [one.message for one in result.diagnostics] == ["circular dependency between views: A → b → c → A"]
     assert sorted(result.program.order) == ["a", "b", "c", "d"]
 
 
@@ -172,7 +172,7 @@ def test_start_after_in_a_circle_names_the_chain() -> None:
             {"name": "b", "labels": ["y"], "start_after": ["x"], **INPUT},
         )
     )
-    assert [one.message for one in result.diagnostics] == ["connectors wait for each other in a circle: t.a → t.b → t.a"]
+    assert [one.message for one in result.diagnostics] == ["circular dependency between connectors: t.a → t.b → t.a"]
 
 
 def test_start_after_a_label_of_another_table() -> None:

@@ -44,7 +44,7 @@ def test_circles_are_refused() -> None:
     _, problems = compiled(text)
 
     assert found(problems) == [("P321", place), ("P321", alone)]
-    assert problems[0].message == "functions call each other in a circle: f → g → f"
+    assert problems[0].message == "circular dependency between functions: f → g → f"
 
 
 def test_bodies_are_judged_where_they_stand() -> None:

@@ -168,7 +168,7 @@ def test_inputs_that_wait_for_many_that_never_end_are_told_once_each() -> None:
     found = compiled(f"CREATE TABLE t (a INT) WITH ('connectors' = '{json.dumps([*endless, *waiting])}');")
     messages = [one.message for one in found.diagnostics if one.code == "P345"]
     assert len(messages) == 30
-    assert messages[0] == "t.b0 starts after 'x', and t.a0 and 39 more of that label never end: it would wait for ever"
+    assert messages[0] == "t.b0 starts after 'x', and t.a0 and 39 more with that label never end: it would wait forever"
 
 
 def _seconds(start_after: str | None) -> float:
