@@ -162,6 +162,12 @@ def is_steady_expression(
     return lineage is not None and len(lineage.outputs) == 1 and lineage.outputs[0].repeatable
 
 
+class _BodyAnalyser(Analyser):
+    """The walk over the body of a function, where a name without a relation is a parameter."""
+
+    what_names_are = "parameter"
+
+
 def check_expression(
     expression: str,
     location: Location | None,
@@ -179,7 +185,7 @@ def check_expression(
         found = [*forbidden(query), *wrong_calls(query_tokens(query), functions)]
         parsed = parse_query(query)
         if isinstance(parsed, Parsed):
-            analyser = Analyser({_PARAMETERS: types}, query, ansi, functions)
+            analyser = _BodyAnalyser({_PARAMETERS: types}, query, ansi, functions)
             try:
                 analyser.analyse(parsed.tree)
             except RecursionError:
@@ -189,21 +195,11 @@ def check_expression(
         elif isinstance(parsed, Problem) and not found:
             found.append(parsed)
         last = len(expression)
-        problems = [
-            Problem(one.code, _reworded(one), min(max(one.offset - len(_SELECT), 0), last), one.hint) for one in found
-        ]
+        problems = [Problem(one.code, one.message, min(max(one.offset - len(_SELECT), 0), last), one.hint) for one in found]
     positions = Positions(expression, location) if location is not None else None
     return in_order(
         Diagnostic(one.code, one.message, positions.at(one.offset) if positions else None, one.hint) for one in problems
     )
-
-
-def _reworded(problem: Problem) -> str:
-    words = {
-        "the query does not go on as SQL": "the function's body does not go on as SQL",
-        "unknown column": "there is no parameter",
-    }
-    return next((problem.message.replace(old, new) for old, new in words.items() if old in problem.message), problem.message)
 
 
 def _shape(tokens: tuple[Token, ...], functions: Collection[str]) -> Iterable[Problem]:

@@ -192,4 +192,4 @@ def _refused(error: ParseError, tokens: tuple[Token, ...], text: Respelled) -> P
         last = text.origin(start + column) - 1
         offset = next((token.start for token in tokens if token.start <= last < token.end), offset)
     found = next((token for token in tokens if token.start == offset), tokens[0])
-    return Problem("S214", f"the query does not go on as SQL at {shown(found)}", offset, None)
+    return Problem("S214", f"syntax error at {shown(found)}", offset, None)

@@ -39,6 +39,9 @@ _LISTED: Final = 20
 class Resolver:
     """The state of the walk: what is known, what was read, what is wrong."""
 
+    what_names_are = "column"
+    """What messages call a name that stands for nothing known."""
+
     def __init__(
         self,
         relations: Mapping[str, Mapping[str, str | None]],
@@ -187,7 +190,7 @@ class Resolver:
             return None
         few = sorted(_few(scope.column_names()))
         hint = did_you_mean(name, scope.column_names()) or (f"in sight: {', '.join(few)}" if few else None)
-        self.problem("S221", f"unknown column {name!r}", self.place(node), hint)
+        self.problem("S221", f"unknown {self.what_names_are} {name!r}", self.place(node), hint)
         return None
 
     def _found(self, name: str, node: exp.Expr, scope: Scope, found: list[Source]) -> str | None:

@@ -56,7 +56,7 @@ def test_bodies_are_judged_where_they_stand() -> None:
     _, problems = compiled(text)
 
     assert found(problems) == list(zip(["S221", "S230", "S231"], places, strict=True))
-    assert problems[0].message == "there is no parameter 'b'"
+    assert problems[0].message == "unknown parameter 'b'"
     assert problems[2].hint == "did you mean 'f'?"
 
 
