@@ -113,7 +113,7 @@ def _name(tokens: list[Token], index: int) -> str | None:
 
 def _after_table(tokens: list[Token], index: int) -> Diagnostic | None:
     if index < len(tokens) and (tokens[index].is_symbol(".") or tokens[index].is_symbol("@")):
-        return _refused("a table is named by one plain name", "leave the qualifier or version out")
+        return _refused("expected a plain table name", "remove the qualifier or version")
     return None
 
 
@@ -140,7 +140,7 @@ def _insert(sql: str, tokens: list[Token]) -> Insert | Diagnostic:
             if tokens[index - 1].is_symbol(")"):
                 break
     if index >= len(tokens):
-        return _refused("there is nothing to insert")
+        return _refused("the INSERT has no rows")
     source = sql[tokens[index].start : tokens[-1].end]
     relations = _relations(source)
     if isinstance(relations, Problem):

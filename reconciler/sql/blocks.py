@@ -103,7 +103,7 @@ class Analyser(Walker):
                 place = self.place(items[index] if is_plain else node.expression)
                 what = f"column {one.name!r}" if one.name is not None else f"column {index + 1}"
                 message = f"{word}: {what} is {problem[0]} on the left and {problem[1]} on the right"
-                self.problem("S229", message, place, "CAST one of them")
+                self.problem("S229", message, place, "CAST one of the values")
             outputs.append(Output(one.name, together((one.type, other.type))))
         return tuple(outputs)
 
@@ -226,7 +226,7 @@ class Analyser(Walker):
         for side, word in ((left, "left"), (right, "right")):
             if any(source.is_open for source in side) or any(key in source.by_key for source in side):
                 continue
-            message = f"USING names {column.name!r}, which is no column on the {word} of the join"
+            message = f"USING names {column.name!r}, which is not a column on the {word} of the join"
             self.problem("S221", message, self.place(column), did_you_mean(column.name, names_of(side)))
 
     def _item(self, node: exp.Expr, scope: Scope, named: dict[str, _Outputs]) -> None:
@@ -319,8 +319,8 @@ class Analyser(Walker):
         elif refusal is not None:
             self.problem(refusal.code, refusal.message, place, refusal.hint)
         elif qualified:
-            hint = "a relation of this pipeline has a plain name, one of another pipeline PIPELINE.NAME"
-            self.problem("S220", f"{written!r} is no relation of this pipeline", place, hint)
+            hint = "write NAME for a relation of this pipeline, and PIPELINE.NAME for one of another pipeline"
+            self.problem("S220", f"{written!r} is not a relation of this pipeline", place, hint)
         else:
             close = did_you_mean(node.name, chain(self.relations, named))
             self.problem("S220", f"unknown relation {node.name!r}", place, close)

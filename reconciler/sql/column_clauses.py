@@ -34,8 +34,8 @@ _LENGTH: Final = re.compile(r"(?:VARCHAR|CHAR)\((\d+)\)")
 _TIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _FARTHEST_OFFSET: Final = timedelta(hours=18)
 _UNKNOWN: Final = "UNKNOWN"
-_DEFAULT_FORMS: Final = "a number, '…', TRUE, FALSE, DATE '…', TIMESTAMP '…' or NULL"
-_LATENESS_FORMS: Final = "INTERVAL '4' HOURS, or a number for a column of numbers"
+_DEFAULT_FORMS: Final = "write a number, '…', TRUE, FALSE, DATE '…', TIMESTAMP '…' or NULL"
+_LATENESS_FORMS: Final = "write INTERVAL '4' HOURS, or a number for a column of numbers"
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def check_clauses(cursor: Cursor, column: str, nullable: bool, clauses: Clauses)
     """What can be judged only when the whole column was read."""
     if clauses.null_default is not None and not nullable:
         message = f"column {column!r} is NOT NULL: its default can't be NULL"
-        cursor.report("S262", clauses.null_default, message, "leave DEFAULT NULL out, or give another value")
+        cursor.report("S262", clauses.null_default, message, "remove DEFAULT NULL, or give another value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _read_default(cursor: Cursor, column: str, column_type: str, clauses: Clause
     after = cursor.peek()
     if literal is None or not _ends(after):
         place = first if literal is None else after
-        cursor.fail("S261", place, f"the default of column {column!r} is no constant: {shown(place)}", _DEFAULT_FORMS)
+        cursor.fail("S261", place, f"the default of column {column!r} is not a constant: {shown(place)}", _DEFAULT_FORMS)
     if literal.kind == "NULL":
         clauses.null_default = first
         return
@@ -158,7 +158,7 @@ def _misfit(literal: _Literal, column_type: str) -> str | None:
             return f"it has {len(literal.value)} characters" if len(literal.value) > int(length[1]) else None
         case "BINARY":
             if not re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", literal.value):
-                return "X'…' holds pairs of the digits 0 to 9 and A to F"
+                return "X'…' must hold pairs of the digits 0 to 9 and A to F"
             return None if column_type == "BINARY" else f"it is binary; {_instead(column_type)}"
         case "BOOLEAN":
             return None if column_type == "BOOLEAN" else f"it is a truth value; {_instead(column_type)}"
@@ -178,7 +178,7 @@ def _instead(column_type: str) -> str:
     if column_type == "BOOLEAN":
         return "write TRUE or FALSE"
     if column_type.startswith(("ARRAY", "MAP", "STRUCT", "VARIANT")):
-        return "columns with parts have no default but NULL"
+        return "the only default of a column with parts is NULL"
     return "write a number"
 
 
@@ -187,7 +187,7 @@ def _number_misfit(number: Decimal, column_type: str) -> str | None:
         return None
     if column_type in _WHOLE_NUMBERS:
         if number != number.to_integral_value():
-            return "it is no whole number"
+            return "it is not a whole number"
         bound = 2 ** _WHOLE_NUMBERS[column_type]
         return None if -bound <= number < bound else "it is out of range"
     decimal = _DECIMAL.fullmatch(column_type)
@@ -220,7 +220,7 @@ def _read_lateness(cursor: Cursor, column: str, column_type: str, clauses: Claus
     found = _interval(cursor) if first.is_word("INTERVAL") else _bound(cursor)
     if found is None or not _ends(cursor.peek()):
         place = cursor.peek()
-        cursor.fail("S263", place, f"the lateness of column {column!r} goes on with {shown(place)}", _LATENESS_FORMS)
+        cursor.fail("S263", place, f"unexpected {shown(place)} after the lateness of column {column!r}", _LATENESS_FORMS)
     is_interval = found.startswith("INTERVAL")
     if column_type != _UNKNOWN and is_interval is not (column_type in _TIMES):
         message = f"the lateness of column {column!r} does not fit {column_type}"
@@ -236,7 +236,7 @@ def _read_lateness(cursor: Cursor, column: str, column_type: str, clauses: Claus
     cursor.diagnostics.append(
         Diagnostic(
             "S266",
-            f"LATENESS of column {column!r} is declared and planned, not yet enforced: late rows are kept",
+            f"LATENESS of column {column!r} is declared and planned, but not yet enforced: late rows are kept",
             cursor.at(word.start),
             severity=Severity.WARNING,
         )

@@ -64,26 +64,26 @@ def _read_item(read: _Columns) -> None:
         _unsupported(cursor, token)
     if token.kind not in (Kind.WORD, Kind.QUOTED):
         cursor.position = token.start
-        hint = "no comma before the closing parenthesis" if token.is_symbol(")") and read.columns else None
+        hint = "remove the comma before the closing parenthesis" if token.is_symbol(")") and read.columns else None
         cursor.fail("S203", token, f"expected a column's name, found {shown(token)}", hint)
     _read_column(read, token)
 
 
 def _unsupported(cursor: Cursor, token: Token) -> NoReturn:
     cursor.position = token.start
-    cursor.fail("S212", token, f"{token.text.upper()} is not supported by this version", "leave it out")
+    cursor.fail("S212", token, f"{token.text.upper()} is not supported by this version", "remove it")
 
 
 def _read_column(read: _Columns, token: Token) -> None:
     cursor = read.cursor
     name = unquote(token)
     if cursor.peek().is_symbol("@"):
-        cursor.fail("S211", token, "'@' is no part of a column's name")
+        cursor.fail("S211", token, "a column's name can't contain '@'")
     if not is_identifier(name):
-        hint = "use letters, digits and '_', and begin with no digit"
-        cursor.report("S211", token, f"{shown(token)} can't name a column", hint)
+        hint = "use letters, digits and '_', and do not begin with a digit"
+        cursor.report("S211", token, f"{shown(token)} is not a valid name of a column", hint)
     elif fold(name) in read.folded:
-        cursor.report("S209", token, f"column {name!r} is declared twice", "column names differ by more than letter case")
+        cursor.report("S209", token, f"column {name!r} is declared twice", "column names are case-insensitive")
     read.folded.add(fold(name))
     column_type = read_type(cursor, f"column {name!r}")
     nullable: bool | None = None
@@ -138,12 +138,12 @@ def read_type(cursor: Cursor, owner: str) -> str:
     if found is None:
         hint = did_you_mean(first.text, KNOWN_TYPES) if first.text.upper() not in KNOWN_TYPES else None
         if first.text.upper().startswith(("DECIMAL", "NUMERIC")):
-            hint = "DECIMAL(precision, scale): precision 1 to 38, scale no greater"
+            hint = "write DECIMAL(precision, scale) with a precision from 1 to 38 and a scale up to the precision"
         cursor.report("S208", first, f"unknown type {text}", hint or f"known: {', '.join(KNOWN_TYPES)}")
         return UNKNOWN_TYPE
     if " NOT NULL" in found:
-        message = f"NOT NULL stands within the type of {owner}, and nothing would see to it there: {text}"
-        cursor.report("S208", first, message, "leave it out: columns are NOT NULL, fields within them are not")
+        message = f"NOT NULL is inside the type of {owner}, where nothing enforces it: {text}"
+        cursor.report("S208", first, message, "remove it: only columns can be NOT NULL, not the fields inside them")
         return UNKNOWN_TYPE
     return found
 
@@ -198,11 +198,11 @@ def _check_key(read: _Columns) -> tuple[str, ...]:
         column = spelled.get(fold(name))
         if column is None:
             hint = did_you_mean(name, spelled.values())
-            read.cursor.report("S210", token, f"the primary key names {name!r}, which is no column of this table", hint)
+            read.cursor.report("S210", token, f"the primary key names {name!r}, which is not a column of this table", hint)
         elif column in key:
             read.cursor.report("S210", token, f"the primary key names {name!r} twice")
         elif any(one.name == column and is_variant(one.type) for one in read.columns):
-            hint = "keep what tells rows apart in a column of its own"
+            hint = "put the key into a separate column"
             read.cursor.report("S210", token, f"the primary key names {name!r}: a VARIANT can't be compared", hint)
         else:
             key.append(column)

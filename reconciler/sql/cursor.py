@@ -32,7 +32,7 @@ def unreadable(token: Token) -> tuple[str, Token, str, str]:
     """What a BAD token is: code, the token, message, hint."""
     if token.text == TOO_MANY_TOKENS:
         return "S290", token, token.text, HINT
-    return "S201", token, token.text, "close it; nothing after it can be read"
+    return "S201", token, token.text, "close it: the rest of the file can't be read"
 
 
 def is_template(text: str, token: Token) -> bool:
@@ -62,7 +62,9 @@ class Cursor:
         if token.kind is Kind.BAD:
             self.unreadable(token)
         if is_template(self.text, token):
-            self.fail("S215", token, "templates are not expanded in SQL", "write the value out, or use a variable in YAML")
+            self.fail(
+                "S215", token, "templates are not expanded in SQL", "write the value itself, or use a variable in YAML"
+            )
         self.position = token.end
         return token
 

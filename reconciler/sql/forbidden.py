@@ -36,7 +36,7 @@ def reads_files(name: str, *, is_pipeline: bool = True) -> str | None:
         return None
     if is_pipeline and is_identifier(rest):
         return None
-    return f"{name!r} reads files directly, which no query may"
+    return f"{name!r} reads files directly, which is not allowed in a query"
 
 
 def files_problem(message: str, offset: int) -> Problem:
@@ -67,13 +67,14 @@ def _problem(tokens: tuple[Token, ...], index: int, paths: bool) -> Problem | No
             hint = "write the name itself, without IDENTIFIER( … )"
             return Problem(_CODE, "IDENTIFIER( … ) is not allowed in a query", token.start, hint)
         if name in _CALLING_JAVA:
-            hint = "a query calls functions of SQL only, not Java's"
+            hint = "a query can call only SQL functions, not Java methods"
             return Problem(_CODE, f"{name} is not allowed in a query", token.start, hint)
         if name in _READING_THE_PAST:
-            return Problem(_CODE, f"{name} reads files directly, which no query may", token.start, _FILES_HINT)
+            return Problem(_CODE, f"{name} reads files directly, which is not allowed in a query", token.start, _FILES_HINT)
     if paths and _is_path(tokens, index, name):
         return files_problem(
-            f"'{name}.{tokens[index + 2].text.strip('`')}' reads files directly, which no query may", token.start
+            f"'{name}.{tokens[index + 2].text.strip('`')}' reads files directly, which is not allowed in a query",
+            token.start,
         )
     return None
 

@@ -45,8 +45,8 @@ def read_function(cursor: Cursor, first: Token, name: Token) -> FunctionDeclarat
     """What follows the name; `first` is the statement's first token. A body in Python is still without module."""
     called = unquote(name)
     if called.lower() in spark_functions():
-        hint = "choose another name: a query could not tell the two apart"
-        cursor.report("S250", name, f"Spark has a function {called.lower()!r} of its own", hint)
+        hint = "choose another name: in a query, the two would be ambiguous"
+        cursor.report("S250", name, f"Spark already has a function {called.lower()!r}", hint)
     elif called.lower() in spark_words():
         cursor.report("S250", name, f"{called.lower()!r} is a word of Spark's grammar", "choose another name")
     parameters = _read_parameters(cursor)
@@ -61,8 +61,10 @@ def read_function(cursor: Cursor, first: Token, name: Token) -> FunctionDeclarat
         body: PythonBody | SqlBody = PythonBody("", {})
         place = None
         if any(is_variant(kind) for kind in (returns, *(one.type for one in parameters))):
-            hint = "give it the text: to_json(…), and parse_json(…) for what it returns"
-            cursor.report("S282", name, f"{called} is written in Python, which takes and gives no VARIANT", hint)
+            hint = "pass a text: to_json(…), and apply parse_json(…) to the result"
+            cursor.report(
+                "S282", name, f"{called} is written in Python, and Python functions can't take or return VARIANT", hint
+            )
     else:
         begin, end = _read_expression(cursor, start)
         text = cursor.text[first.start : end]
@@ -75,7 +77,7 @@ def read_function(cursor: Cursor, first: Token, name: Token) -> FunctionDeclarat
 
 
 def _read_parameters(cursor: Cursor) -> tuple[ParameterDeclaration, ...]:
-    cursor.expect_symbol("(", "and parameters after the function's name", "a function without parameters has ()")
+    cursor.expect_symbol("(", "and parameters after the function's name", "write () after a function without parameters")
     found: list[ParameterDeclaration] = []
     if cursor.accept_symbol(")"):
         return ()
@@ -83,9 +85,9 @@ def _read_parameters(cursor: Cursor) -> tuple[ParameterDeclaration, ...]:
         token = cursor.expect_name("a parameter's name")
         name = unquote(token)
         if not is_identifier(name):
-            cursor.report("S211", token, f"{shown(token)} can't name a parameter", "use letters, digits and '_'")
+            cursor.report("S211", token, f"{shown(token)} is not a valid name of a parameter", "use letters, digits and '_'")
         elif fold(name) in {fold(other.name) for other in found}:
-            cursor.report("S209", token, f"parameter {name!r} is declared twice", "names differ by more than letter case")
+            cursor.report("S209", token, f"parameter {name!r} is declared twice", "names are case-insensitive")
         kind = read_type(cursor, f"parameter {name!r}")
         found.append(ParameterDeclaration(name, kind, _read_nullability(cursor)))
         if cursor.accept_symbol(",") is None:
@@ -93,7 +95,7 @@ def _read_parameters(cursor: Cursor) -> tuple[ParameterDeclaration, ...]:
     closing = cursor.peek()
     hint = None
     if closing.is_word("DEFAULT"):
-        hint = "a parameter has no default: every call gives all arguments"
+        hint = "a parameter can't have a default: every call passes all arguments"
     elif closing.kind in (Kind.WORD, Kind.QUOTED):
         hint = "is a comma missing?"
     cursor.expect_symbol(")", "or ',' after a parameter", hint)
@@ -119,7 +121,7 @@ def _expect_end(cursor: Cursor) -> None:
         return
     hint = None
     if token.is_word(*_NO_OPTIONS):
-        hint = "what SQL does not say stands in pipeline.yaml: spec.functions.<name>"
+        hint = "other settings of a function belong in pipeline.yaml: spec.functions.<name>"
     cursor.fail("S203", token, f"expected AS or ';' here, found {shown(token)}", hint)
 
 
@@ -127,7 +129,7 @@ def _read_expression(cursor: Cursor, after: Token) -> tuple[int, int]:
     """From the first token of the expression up to its semicolon, which is taken."""
     first = next_token(cursor.text, cursor.position, Dialect.QUERY)
     if first.kind is Kind.END or first.is_symbol(";"):
-        hint = f"write it after {after.text.upper()}, or leave {after.text.upper()} out and write the function in Python"
+        hint = f"write the body after {after.text.upper()}, or remove {after.text.upper()} and write the function in Python"
         cursor.fail("S251", first, "the function has no body", hint)
     end = first.start
     token = first
@@ -211,11 +213,13 @@ def _shape(tokens: tuple[Token, ...], functions: Collection[str]) -> Iterable[Pr
         elif token.is_symbol(")") or token.is_symbol("]"):
             depth -= 1
         elif token.is_symbol(",") and depth == 0:
-            yield Problem("S251", "a function's body is one value, found ','", token.start, "use struct( … ) for several")
+            yield Problem(
+                "S251", "a function's body must be one value, found ','", token.start, "use struct( … ) for several values"
+            )
             return
         elif token.is_word("SELECT") or (depth == 0 and token.is_word(*_CLAUSES) and not _is_a_call(tokens, index)):
-            hint = "a function sees its parameters only: join the relation in the view"
-            yield Problem("S251", f"a function's body is one value, found {shown(token)}", token.start, hint)
+            hint = "a function can read only its parameters: join the relation in the view"
+            yield Problem("S251", f"a function's body must be one value, found {shown(token)}", token.start, hint)
             return
         elif (wrong := _of_rows(tokens, index, functions)) is not None:
             yield wrong
@@ -231,11 +235,11 @@ def _of_rows(tokens: tuple[Token, ...], index: int, functions: Collection[str]) 
         return None
     kind = spark_functions().get(name, FunctionKind.SCALAR)
     if kind in (FunctionKind.AGGREGATE, FunctionKind.WINDOW):
-        hint = "a function gets one row: aggregate in the view"
-        return Problem("S251", f"a function's body aggregates nothing, found {name}", token.start, hint)
+        hint = "a function reads one row: aggregate in the view"
+        return Problem("S251", f"a function's body can't aggregate, found {name}", token.start, hint)
     if kind is not FunctionKind.SCALAR:
-        hint = "a function gives one value: make rows in the view"
-        return Problem("S251", f"a function's body makes no rows, found {name}", token.start, hint)
+        hint = "a function returns one value: create rows in the view"
+        return Problem("S251", f"a function's body can't create rows, found {name}", token.start, hint)
     return None
 
 
@@ -243,7 +247,7 @@ def _not_one_value(tree: exp.Expr) -> list[Problem]:
     """`*`, or an alias: what a select list takes and a value is not."""
     items = tree.expressions if isinstance(tree, exp.Select) else []
     wrong = [item for item in items if isinstance(item, (exp.Star, exp.Alias))]
-    return [Problem("S251", "a function's body is one value", len(_SELECT), "leave '*' and AS out") for _ in wrong[:1]]
+    return [Problem("S251", "a function's body must be one value", len(_SELECT), "remove '*' and AS") for _ in wrong[:1]]
 
 
 def _is_a_call(tokens: tuple[Token, ...], index: int) -> bool:

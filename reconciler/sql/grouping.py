@@ -28,7 +28,7 @@ def judge_aggregates(walker: "Walker", node: exp.Select, scope: Scope) -> None:
         for call in _aggregates(where.this, walker.text):
             place = own_offset(call)
             hint = "filter groups with HAVING"
-            walker.problem("S227", "an aggregate function can't stand in WHERE", place or 0, hint)
+            walker.problem("S227", "WHERE can't contain an aggregate function", place or 0, hint)
     group = node.args.get("group")
     if group is not None and (group.args.get("all") or not _is_plain(group)):
         return

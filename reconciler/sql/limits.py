@@ -35,18 +35,17 @@ MAXIMUM_CONNECTORS: Final = 1_000
 TOO_MANY_TOKENS: Final = f"the query has more than {MAXIMUM_TOKENS:,} words and signs"
 TOO_MANY_TOKENS_OF_FILE: Final = (
     f"with this one the queries and functions of the file have more than {MAXIMUM_TOKENS_OF_FILE:,} words and signs, "
-    f"where each counts as {TOKENS_OF_A_QUERY} more; the file was not read"
+    f"and each of them counts as {TOKENS_OF_A_QUERY} more; the file was not read"
 )
-HINT_OF_FILE: Final = "divide the file into several"
+HINT_OF_FILE: Final = "divide it into several files"
 TOO_MANY_JOINS: Final = f"the query has more than {MAXIMUM_JOINS:,} joins"
 HINT: Final = "divide it into several views"
 TOO_MANY_RELATIONS: Final = f"the query reads more than {MAXIMUM_RELATIONS_OF_QUERY:,} relations at once"
 TOO_MUCH_BROUGHT: Final = (
-    f"here the query has more than {MAXIMUM_BROUGHT:,} columns to look at: "
-    "'*', joins, PIVOT and queries with names bring them"
+    f"here the query has more than {MAXIMUM_BROUGHT:,} columns to check: '*', joins, PIVOT and WITH queries add them"
 )
-HINT_OF_BROUGHT: Final = "name the columns that are needed in place of '*', or divide it into several views"
-HINT_OF_BROUGHT_BY_PIPELINE: Final = "name the columns that are needed in place of '*', or divide it into several pipelines"
+HINT_OF_BROUGHT: Final = "name the columns that you need instead of '*', or divide it into several views"
+HINT_OF_BROUGHT_BY_PIPELINE: Final = "name the columns that you need instead of '*', or divide it into several pipelines"
 
 
 class TooMuch(Exception):

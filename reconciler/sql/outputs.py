@@ -21,14 +21,14 @@ def judge_outputs(
     start = parsed.tokens[0].start
     count = len(names) or len(outputs or ())
     if count > MAXIMUM_OUTPUTS and analyser.brought.limit is not None:
-        message = f"the view has {count:,} columns; at most {MAXIMUM_OUTPUTS:,} are taken"
-        analyser.problem("S294", message, start, "name the columns that are needed in place of '*'")
+        message = f"the view has {count:,} columns; at most {MAXIMUM_OUTPUTS:,} are allowed"
+        analyser.problem("S294", message, start, "name the columns that you need instead of '*'")
         return None
     if outputs is None:
         return tuple(Output(name, None) for name in names) or None
     if names:
         if len(names) != len(outputs):
-            message = f"the view names {len(names)} column(s), its query gives {len(outputs)}"
+            message = f"the view names {len(names)} column(s), but its query returns {len(outputs)}"
             analyser.problem("S225", message, start)
             return tuple(Output(name, None) for name in names)
         return tuple(Output(name, output.type) for name, output in zip(names, outputs, strict=True))
@@ -41,7 +41,7 @@ def judge_outputs(
         assert place is not None
         if output.name is None:
             if _surely_unnamed(parsed, index, len(outputs)):
-                analyser.problem("S224", "this column of a materialized view has no name", place, "give it one: … AS name")
+                analyser.problem("S224", "this column of a materialized view has no name", place, "name it: … AS name")
             continue
         key = fold(output.name)
         if key in seen:
@@ -49,7 +49,7 @@ def judge_outputs(
             analyser.problem("S223", message, place, "give one of them another name: … AS other")
         elif not is_identifier(output.name):
             hint = "use letters, digits and '_'"
-            analyser.problem("S224", f"{output.name!r} can't name a column of a materialized view", place, hint)
+            analyser.problem("S224", f"{output.name!r} is not a valid name of a column of a materialized view", place, hint)
         seen[key] = index
     return outputs
 

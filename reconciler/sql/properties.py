@@ -188,10 +188,10 @@ def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[Connec
         elements = _elements(text)
     except json.JSONDecodeError as problem:
         message, advice, slip = _json_problem(problem)
-        cursor.report("S206", point(slip), f"'connectors' holds no valid JSON: {message}", advice)
+        cursor.report("S206", point(slip), f"'connectors' is not valid JSON: {message}", advice)
         return []
     if len(elements) > MAXIMUM_CONNECTORS:
-        message = f"{len(elements):,} connectors; at most {MAXIMUM_CONNECTORS:,} are taken"
+        message = f"{len(elements):,} connectors; at most {MAXIMUM_CONNECTORS:,} are allowed"
         cursor.report("S207", point(elements[MAXIMUM_CONNECTORS][0]), message)
         return []
     found: list[ConnectorDeclaration] = []
@@ -205,7 +205,7 @@ def _read_connectors(cursor: Cursor, relation: str, value: Token) -> list[Connec
             cursor.report("S207", place, "a connector's name must be a text")
             continue
         if name is not None and not _is_connector_name(name):
-            cursor.report("S211", place, f"{name!r} can't name a connector", "use letters, digits, '_' and '-'")
+            cursor.report("S211", place, f"{name!r} is not a valid name of a connector", "use letters, digits, '_' and '-'")
             continue
         settings = {key: part for key, part in element.items() if key != "name"}
         found.append(ConnectorDeclaration(relation, name, ordinal, settings, cursor.at(place.start)))

@@ -102,7 +102,7 @@ def _parse(text: Respelled, tokens: tuple[Token, ...]) -> ParsedQuery:
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     if len(statements) != 1 or not isinstance(statements[0], (exp.Query, exp.Values)):
         if len(statements) == 1 and isinstance(statements[0], (exp.DML, exp.DDL, exp.Command)):
-            return Problem("S213", "a view's query is one SELECT, found a statement that writes", tokens[0].start)
+            return Problem("S213", "a view's query must be one SELECT, found a statement that writes", tokens[0].start)
         return Unsure()
     text.set_places(statements[0])
     return Parsed(statements[0], tokens)
@@ -132,7 +132,7 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
     if pivot is not None:
         return Problem("S292", TOO_MUCH_BROUGHT, pivot.start, HINT_OF_BROUGHT)
     if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
-        message = f"a view's query is one SELECT, found {shown(first)}"
+        message = f"a view's query must be one SELECT, found {shown(first)}"
         return Problem("S213", message, first.start, "write a SELECT after AS")
     open_parentheses: list[Token] = []
     for index, token in enumerate(tokens):
@@ -140,7 +140,7 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
             continue
         text = token.text
         if text == ";":
-            hint = "a view has one query: drop what follows"
+            hint = "a view has one query: remove the rest"
             return Problem("S213", "a second statement in the view's query", token.start, hint)
         if text == "{" or text == "?" or (text == ":" and _is_parameter(tokens, index)):
             return Problem("S215", "templates and parameters are not expanded in SQL", token.start, "write the value itself")
@@ -153,7 +153,7 @@ def _shape(tokens: tuple[Token, ...]) -> Problem | None:
         elif text == ",":
             following = tokens[index + 1] if index + 1 < len(tokens) else None
             if following is None or following.is_symbol(")") or _begins_clause(tokens, index + 1):
-                return Problem("S214", "a comma with nothing after it", token.start, "leave the comma out")
+                return Problem("S214", "a comma with nothing after it", token.start, "remove the comma")
     if open_parentheses:
         return Problem("S214", "a '(' that is not closed", open_parentheses[-1].start)
     return None

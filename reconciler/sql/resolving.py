@@ -67,7 +67,7 @@ class Resolver:
         """Note a problem; with the last that is told, leave the query."""
         self.problems.append(Problem(code, message, offset, hint))
         if len(self.problems) >= MAXIMUM_PROBLEMS:
-            message = f"the query has {MAXIMUM_PROBLEMS} problems and more; the rest was not looked at"
+            message = f"the query has {MAXIMUM_PROBLEMS} problems or more; the rest was not checked"
             self.problems.append(Problem("S293", message, offset, "begin with the first one"))
             raise TooMuch
 
@@ -117,7 +117,7 @@ class Resolver:
         for one in star.args.get("except_") or []:
             if not any(fold(one.name) in source.by_key or source.is_open for source in sources):
                 hint = did_you_mean(one.name, names_of(sources))
-                self.problem("S221", f"EXCEPT names {one.name!r}, which is no column here", self.place(one), hint)
+                self.problem("S221", f"EXCEPT names {one.name!r}, which is not a column here", self.place(one), hint)
         first: dict[str, Output] = {}
         rest: list[Output] = []
         for source in sources:
@@ -186,10 +186,10 @@ class Resolver:
         if qualifies is not None:
             names = (source.name for one in scope.around() for source in one.sources if source.name)
             hint = did_you_mean(name, chain(names, scope.column_names()))
-            self.problem("S221", f"{name!r} is no relation or column in sight", self.place(node), hint)
+            self.problem("S221", f"{name!r} is not a visible relation or column", self.place(node), hint)
             return None
         few = sorted(_few(scope.column_names()))
-        hint = did_you_mean(name, scope.column_names()) or (f"in sight: {', '.join(few)}" if few else None)
+        hint = did_you_mean(name, scope.column_names()) or (f"visible columns: {', '.join(few)}" if few else None)
         self.problem("S221", f"unknown {self.what_names_are} {name!r}", self.place(node), hint)
         return None
 

@@ -93,7 +93,7 @@ def read_sql(text: str, file: str) -> SqlFile:
 def invisible_diagnostic(character: str, location: Location | None) -> Diagnostic:
     """That a text holds a character that nobody sees."""
     message = f"the text holds {code_point(character)}, an invisible control character"
-    return Diagnostic("S280", message, location, f"take it out; in a string, write '\\u{ord(character):04x}'")
+    return Diagnostic("S280", message, location, f"remove it; in a string, write '\\u{ord(character):04x}'")
 
 
 def _skip_statement(cursor: Cursor) -> None:
@@ -128,13 +128,15 @@ def _read_statement(cursor: Cursor, first: Token, found: _Found) -> None:
         cursor.fail("S212", start, f"{start.text.upper()} is not supported by this version")
     if not start.is_word("CREATE"):
         hint = did_you_mean(start.text, ["CREATE"]) if start.kind is Kind.WORD else None
-        reason = "INSERT and DELETE are run by hand: reconcile execute" if start.is_word("INSERT", "DELETE") else None
+        reason = "to run an INSERT or DELETE: reconcile execute" if start.is_word("INSERT", "DELETE") else None
         cursor.fail("S202", start, f"expected {KNOWN_STATEMENTS}, found {shown(start)}", hint or reason)
     kind = cursor.peek()
     if cursor.accept_word("OR"):
-        cursor.fail("S203", kind, "CREATE OR REPLACE is not known", "leave OR REPLACE out: the file is the definition")
+        cursor.fail("S203", kind, "CREATE OR REPLACE is not supported", "remove OR REPLACE: the file is the definition")
     if cursor.accept_word("TEMP", "TEMPORARY", "GLOBAL"):
-        cursor.fail("S203", kind, f"CREATE {kind.text.upper()} is not known", "CREATE LOCAL VIEW is read by views only")
+        cursor.fail(
+            "S203", kind, f"CREATE {kind.text.upper()} is not supported", "use CREATE LOCAL VIEW: only views can read it"
+        )
     if cursor.accept_word(*_LATER):
         cursor.fail("S212", kind, f"CREATE {kind.text.upper()} is not supported by this version")
     if cursor.accept_word("TABLE"):
@@ -166,17 +168,19 @@ def _read_function(cursor: Cursor, first: Token) -> FunctionDeclaration:
 
 def _read_relation_name(cursor: Cursor, what: str) -> str:
     if cursor.peek().is_word("IF"):
-        cursor.fail("S203", cursor.take(), "IF NOT EXISTS is not known", "leave it out: the file is the definition")
+        cursor.fail("S203", cursor.take(), "IF NOT EXISTS is not supported", "remove it: the file is the definition")
     token = cursor.expect_name(f"the {what}'s name")
     name = unquote(token)
     after = cursor.peek()
     if after.is_symbol("@"):
-        cursor.fail("S211", token, f"'@' is no part of a {what}'s name", "a version is given where it is read")
+        cursor.fail("S211", token, f"a {what}'s name can't contain '@'", "name a version where you read it")
     if after.is_symbol("."):
-        cursor.fail("S211", token, f"a {what}'s name has one part", "a pipeline is one namespace: leave the qualifier out")
+        cursor.fail(
+            "S211", token, f"a {what}'s name must have one part", "a pipeline is one namespace: remove the qualifier"
+        )
     if not is_identifier(name):
-        hint = "use letters, digits and '_', and begin with no digit"
-        cursor.fail("S211", token, f"{shown(token)} can't name a {what}", hint)
+        hint = "use letters, digits and '_', and do not begin with a digit"
+        cursor.fail("S211", token, f"{shown(token)} is not a valid name of a {what}", hint)
     return name
 
 
@@ -191,8 +195,8 @@ def _end_of_ddl(cursor: Cursor) -> int:
         return end
     hints = {
         "AS": "a table has columns and no query: use CREATE MATERIALIZED VIEW",
-        "USING": "every table is a Delta table",
-        "PARTITIONED": "layout is not part of the definition",
+        "USING": "remove it: every table is a Delta table",
+        "PARTITIONED": "remove it: the layout is not part of the definition",
     }
     hint = hints.get(token.text.upper())
     return cursor.fail("S203", token, f"expected WITH or ';' here, found {shown(token)}", hint)
@@ -231,14 +235,14 @@ def _read_names(cursor: Cursor) -> tuple[str, ...]:
         token = cursor.expect_name("a column's name")
         name = unquote(token)
         if not is_identifier(name):
-            cursor.report("S211", token, f"{shown(token)} can't name a column", "use letters, digits and '_'")
+            cursor.report("S211", token, f"{shown(token)} is not a valid name of a column", "use letters, digits and '_'")
         elif fold(name) in folded:
-            cursor.report("S209", token, f"column {name!r} is named twice", "column names differ by more than letter case")
+            cursor.report("S209", token, f"column {name!r} is named twice", "column names are case-insensitive")
         names.append(name)
         folded.add(fold(name))
         if cursor.accept_symbol(",") is None:
             break
-    cursor.expect_symbol(")", "or ',' after a column's name", "a view's columns have names only, no types")
+    cursor.expect_symbol(")", "or ',' after a column's name", "a view's columns have names, but no types")
     return tuple(names)
 
 
@@ -272,7 +276,7 @@ def _read_query(cursor: Cursor) -> tuple[int, int]:
     for index, (kind, text, start, _) in enumerate(tokens):
         if kind is Kind.SYMBOL and text in "{$" and is_template(cursor.text, _moved(tokens[index], first.start)):
             cursor.position = first.start + start
-            hint = "write the value out, or make it a column of a table"
+            hint = "write the value itself, or make it a column of a table"
             cursor.fail("S215", _moved(tokens[index], first.start), "templates are not expanded in SQL", hint)
         elif kind is Kind.BAD:
             cursor.unreadable(_moved(tokens[index], first.start))
@@ -309,5 +313,5 @@ def _moved(token: Token, by: int) -> Token:
 
 def _checked(cursor: Cursor, first: Token, end: int) -> tuple[int, int]:
     if not (first.is_symbol("(") or first.is_word(*_QUERY_STARTS)):
-        cursor.report("S213", first, f"a view's query is one SELECT, found {shown(first)}", "write a SELECT after AS")
+        cursor.report("S213", first, f"a view's query must be one SELECT, found {shown(first)}", "write a SELECT after AS")
     return first.start, end

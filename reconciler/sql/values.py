@@ -138,7 +138,9 @@ class Walker(Resolver):
                 continue
             problem = next((found for one in types if (found := misfit(one, kind)) is not None), None)
             if problem is not None:
-                self.problem("S229", f"{word} gives {problem[0]} and {problem[1]}", self.place(node), "CAST one of them")
+                self.problem(
+                    "S229", f"{word} returns both {problem[0]} and {problem[1]}", self.place(node), "CAST one of the values"
+                )
                 return None
             if len(types) < _MOST_TYPES:
                 types[kind] = None

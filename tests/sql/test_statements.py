@@ -100,7 +100,7 @@ def test_quoted_names_and_words_as_names() -> None:
 @pytest.mark.parametrize("type_", ["row(c int not null)", "STRUCT<a: INT NOT NULL>", "ARRAY<STRUCT<a: STRING NOT NULL>>"])
 def test_not_null_is_for_columns(type_: str) -> None:
     (found,) = read_sql(f"CREATE TABLE t (b {type_});", "p").diagnostics
-    assert (found.code, found.hint) == ("S208", "leave it out: columns are NOT NULL, fields within them are not")
+    assert (found.code, found.hint) == ("S208", "remove it: only columns can be NOT NULL, not the fields inside them")
 
 
 def test_types_that_nest() -> None:

@@ -212,7 +212,7 @@ def _by_name(manifest: Manifest, into: list[Diagnostic]) -> dict[str, TableDecla
         if first is not declaration:
             kind = "table" if isinstance(first, TableDeclaration) else "view"
             message = f"{declaration.name!r} is already declared as a {kind}{_place(first.location)}"
-            hint = "names differ by more than letter case" if first.name != declaration.name else "rename one of them"
+            hint = "names are case-insensitive" if first.name != declaration.name else "rename one of them"
             into.append(Diagnostic("P301", message, declaration.location, hint))
     return found
 

@@ -63,7 +63,7 @@ def test_columns_that_double_stop_with_a_message() -> None:
     assert problem.code == "S292"
     assert problem.location is not None
     assert problem.location.line == 2
-    assert "more than 100,000 columns to look at" in problem.message
+    assert "more than 100,000 columns to check" in problem.message
     assert problem.hint is not None
     assert compiled(doubled(12)).diagnostics == ()
 
