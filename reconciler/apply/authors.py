@@ -103,7 +103,9 @@ def _require_of_this_history(target: Target, pipeline: str, read: str) -> None:
     glance = target.registry.glance(read)
     commit = glance.commit if glance is not None else ""
     if not commit or commit.endswith(NOT_COMMITTED) or not is_before_checked_out(target.root, commit):
-        how = f"from commit {short_commit(commit)}, which is no ancestor of this commit" if commit else "without a commit"
+        how = (
+            f"from commit {short_commit(commit)}, which is not an ancestor of this commit" if commit else "without a commit"
+        )
         raise ReconcileError(
             "A583",
             f"{pipeline}: the approver must not be an author of the change of the upstream pipeline {read}, but git does "

@@ -129,7 +129,7 @@ def _desired(target: Target, head: Head, journal: Journal) -> tuple[Snapshot | N
         snapshot = read_snapshot(target, head.pipeline, journal.record)
         return snapshot, snapshot.program
     if head.applied is None or head.applied.record is None:
-        raise RegistryError("G602", f"the journal of {head.pipeline!r} removes what was never applied")
+        raise RegistryError("G602", f"the journal of {head.pipeline!r} removes a pipeline that was never applied")
     return None, empty_program(read_snapshot(target, head.pipeline, head.applied.record).program.settings)
 
 

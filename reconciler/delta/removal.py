@@ -97,5 +97,5 @@ def _put_back(path: str, beside: str) -> None:
         os.rename(beside, path)
     except OSError as error:
         raise RegistryConflict(
-            "G605", f"the table of {path} was moved to {beside} and can't be put back: {error}"
+            "G605", f"the table of {path} was moved to {beside} and can't be moved back: {error}"
         ) from error

@@ -63,7 +63,9 @@ def put_back(location: str, version: int, marks: Sequence[Transaction] = ()) -> 
         except RegistryConflict as error:
             # The writer that is fenced off committed meanwhile: that is put back, too. It has no second such commit.
             if attempt == _ATTEMPTS:
-                raise RegistryConflict("G605", f"the table at {location} can't be put back to {version}: {error}") from error
+                raise RegistryConflict(
+                    "G605", f"the table at {location} can't be restored to version {version}: {error}"
+                ) from error
 
 
 def take_out_rows(location: str, condition: str, marks: Sequence[Transaction] = ()) -> None:

@@ -84,7 +84,7 @@ def _read_delete(sql: str, words: list[Token], tokens: list[Token]) -> Delete:
     if rest[0].kind is Kind.END:
         return Delete(table, alias, None, False)
     if not rest[0].is_word("WHERE") or rest[1].kind is Kind.END:
-        raise EngineError("X720", f"the DELETE from {table} goes on with {rest[0].text!r}", f"expected: {_FORMS}")
+        raise EngineError("X720", f"the DELETE from {table} has unexpected {rest[0].text!r}", f"expected: {_FORMS}")
     condition = sql[rest[1].start : tokens[-1].end]
     return Delete(table, alias, condition, any(token.is_word("SELECT", "WITH", "FROM") for token in rest))
 

@@ -75,7 +75,7 @@ def wrong_calls(tokens: tuple[Token, ...], functions: Mapping[str, int] = Mappin
             continue
         least, most = limits
         if count < least or (most is not None and count > most):
-            message = f"{token.text.lower()} needs {_limits(least, most)}, found {count}"
+            message = f"{token.text.lower()} takes {_limits(least, most)}, found {count}"
             problems.append(Problem("S230", message, token.start))
     return tuple(problems)
 

@@ -165,7 +165,7 @@ def _misfit(literal: _Literal, column_type: str) -> str | None:
         case _:
             if literal.kind != column_type:
                 return f"it is a {literal.kind}; {_instead(column_type)}"
-            return None if _is_time(literal) else f"{literal.value!r} is no {literal.kind}"
+            return None if _is_time(literal) else f"{literal.value!r} is not a valid {literal.kind}"
 
 
 def _instead(column_type: str) -> str:

@@ -115,7 +115,7 @@ def end_of(target: Target, name: VersionedName | None, pipeline: str | None = No
         held = _applied_program(target, stored.value).settings.held if stored is not None else {}
         if not held:
             raise NotFound("A545", f"pipeline {pipeline} has no rollback to end")
-        return Rollback(pipeline or "", f"end of what is rolled back of {pipeline}", ended=tuple(sorted(held)))
+        return Rollback(pipeline or "", f"end of all rollbacks of {pipeline}", ended=tuple(sorted(held)))
     found = find_object(target, name, kind)
     held = _applied_program(target, found.head).settings.held
     key = object_key(found.kind, found.name)

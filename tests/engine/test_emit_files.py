@@ -211,7 +211,7 @@ def test_a_failure_that_looks_like_another_hand_in_the_folder_says_what_to_do(pa
     with pytest.raises(EngineError) as caught, told_of_others(path):
         raise EngineError("X700", message)
     assert caught.value.hint is not None
-    assert "the folder is for this output alone" in caught.value.hint
+    assert "the folder belongs to this output alone" in caught.value.hint
     for elsewhere in ("division by zero", "File file:/wh/v/part-0 does not exist", "Bucket c does not exist"):
         with pytest.raises(EngineError) as other, told_of_others(path):
             raise EngineError("X700", elsewhere)
@@ -231,7 +231,7 @@ def test_of_rows_that_went_bytes_are_refused_where_they_would_be_written(
     with pytest.raises(EngineError) as caught:
         versions.engine.emit(emission)
     assert caught.value.code == "X716"
-    assert caught.value.message == "connector v.lake: of rows that went: JSON has no form for the bytes of column b"
+    assert caught.value.message == "connector v.lake: of deleted rows: JSON has no form for the bytes of column b"
     assert "connector seek" in str(caught.value.hint)
 
 

@@ -219,7 +219,7 @@ def test_a_settled_folder_that_is_gone_is_not_taken_for_sent(versions: Versions,
         versions.engine.emit(first)
 
     assert caught.value.code == "X700"
-    assert caught.value.message.endswith(f"/{folder.name} was settled on and does not exist any more")
+    assert caught.value.message.endswith(f"/{folder.name} was recorded and no longer exists")
     assert f"remove {taken.name}" in str(caught.value.hint)
     taken.unlink()
     assert not versions.engine.emit(first).reused
@@ -235,7 +235,7 @@ def test_a_folder_that_somebody_took_away_before_it_counts_is_told(versions: Ver
         versions.engine.emit(replace(made, warehouses=meanwhile))
 
     assert caught.value.code == "X700"
-    assert "the folder is for this output alone" in str(caught.value.hint)
+    assert "the folder belongs to this output alone" in str(caught.value.hint)
     assert not versions.engine.emit(made).reused
     assert len(sink.complete()) == 1
 

@@ -73,7 +73,7 @@ class TestContinued:
             continued("t", {0: 4}, {0: 6}, {0: 9}, is_whole=False)
 
         assert raised.value.code == "X742"
-        assert raised.value.hint == "they are lost; the next error of this connector says how to skip them"
+        assert raised.value.hint == "these records are lost; the next error of this connector says how to skip them"
 
     def test_a_new_partition_that_lost_its_first_records_is_no_exception(self) -> None:
         assert refusal(continued, {0: 4}, {0: 0, 1: 3}, {0: 9, 1: 9}).code == "X742"
@@ -88,7 +88,7 @@ class TestContinued:
         error = refusal(continued, {0: 1, 1: 1}, {0: 0}, {0: 3})
 
         assert error.code == "X743"
-        assert "no partition 1 any more" in error.message
+        assert "no longer has partition 1" in error.message
 
 
 class TestReached:

@@ -402,7 +402,7 @@ def test_pipelines_that_read_each_other_are_told_with_the_way_round(pair: Pair) 
     pair.write("reader", "CREATE MATERIALIZED VIEW r AS SELECT * FROM sales.orders;")
     (found_there,) = pair.pipeline("reader").validate().diagnostics
     assert found_there.code == "P374"
-    assert "in a circle" in found_there.message
+    assert "circular dependency" in found_there.message
 
 
 def test_a_pipeline_of_another_repository_is_read_as_it_is_applied(pair: Pair) -> None:

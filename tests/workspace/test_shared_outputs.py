@@ -44,8 +44,8 @@ def test_two_outputs_into_one_place_are_refused_however_it_is_written(shop: Shop
     assert found == [
         (
             "pipelines/shop/pipeline.yaml:9:7",
-            "file_output of v writes where delta_table_output of v (pipelines/shop/pipeline.yaml:8:7) does: what one of "
-            "them empties or overwrites is the other's, too",
+            "file_output of v writes where delta_table_output of v (pipelines/shop/pipeline.yaml:8:7) does: one would "
+            "delete or overwrite rows of the other",
         )
     ]
     with pytest.raises(ManifestInvalid):

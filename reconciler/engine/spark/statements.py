@@ -61,7 +61,7 @@ def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> Dat
     for name, text in _AS_SPARK_READS_BY_ITSELF.items():
         session.conf.set(name, text)
     if len(frame.columns) != len(named):
-        raise EngineError("X720", f"the INSERT gives {len(frame.columns)} value(s) a row for {len(named)} column(s)")
+        raise EngineError("X720", f"the INSERT has {len(frame.columns)} value(s) per row for {len(named)} column(s)")
     # By position: the query's own names may repeat or be expressions.
     plain = frame.toDF(*(f"value {index}" for index in range(len(named))))
     given = {

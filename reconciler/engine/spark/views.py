@@ -80,7 +80,7 @@ def renamed(frame: DataFrame, column_names: tuple[str, ...], view: str) -> DataF
         return frame
     if len(column_names) != len(frame.columns):
         raise EngineError(
-            "X705", f"view {view} names {len(column_names)} column(s), but its query gives {len(frame.columns)}"
+            "X705", f"view {view} names {len(column_names)} column(s), but its query returns {len(frame.columns)}"
         )
     return frame.toDF(*column_names)
 

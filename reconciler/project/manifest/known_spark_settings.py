@@ -396,16 +396,16 @@ DECIDING_WHAT_IS_READ: Final = Family(
 
 _REASONS_AGAINST: Final = (
     (("spark.app.name",), "reconciler names its sessions"),
-    (("spark.cores.max",), "runtime.workers says how many tasks may run at the same time"),
+    (("spark.cores.max",), "set runtime.workers instead, the number of parallel tasks"),
     (("spark.sql.caseSensitive",), "names are case-insensitive here"),
-    (("spark.sql.variable.substitute",), "queries mean what they say: nothing is put into them"),
+    (("spark.sql.variable.substitute",), "reconciler substitutes nothing in queries"),
     (
         ("spark.sql.warehouse.dir", "spark.sql.catalog*", "spark.sql.defaultCatalog"),
         "reconciler chooses where tables are kept",
     ),
     (
         ("spark.driver.memory", "spark.executor.memory", "spark.executor.instances"),
-        "runtime.memory, runtime.driver_memory and runtime.workers say it",
+        "set runtime.memory, runtime.driver_memory and runtime.workers instead",
     ),
 )
 
@@ -427,9 +427,9 @@ def reason_against(name: str) -> str:
             return reason
     known = next((one for one in _exact_names() if one.lower() == name.lower()), None)
     if known is not None:
-        return f"did you mean {known!r}? Spark tells letter cases of names apart"
+        return f"did you mean {known!r}? Names of Spark settings are case-sensitive"
     return (
-        "a pipeline sets what is known to name no code, file, host or command; all else belongs to the environment: "
+        "a pipeline may set only settings that name no code, file, host or command; set others for the environment: "
         "environments.<name>.spark in reconcile.yaml"
     )
 

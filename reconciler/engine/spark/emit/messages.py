@@ -49,10 +49,12 @@ def require_texts_for_both(found: Changes, of: str, update_format: str, otherwis
     require_writable(found.after.schema, of, "JSON", otherwise)
     if found.columns_differ and update_format != "raw":
         try:
-            require_writable(found.frames[0].schema, f"{of}: of rows that went", "JSON")
+            require_writable(found.frames[0].schema, f"{of}: of deleted rows", "JSON")
         except EngineError as error:
             # What an earlier version of the view holds can't be changed any more.
-            error.hint = "let it begin anew: reconcile connector seek PIPELINE CONNECTOR --to snapshot (or --to latest)"
+            error.hint = (
+                "to start the output over: reconcile connector seek PIPELINE CONNECTOR --to snapshot (or --to latest)"
+            )
             raise
 
 
