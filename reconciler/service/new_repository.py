@@ -233,7 +233,7 @@ def _require_folders(root: Path, paths: Iterable[str]) -> None:
         if _is_there(above) and not above.is_dir():
             wrong.append(str(above))
     if wrong:
-        raise _in_the_way(wrong, "put a folder in place of the link")
+        raise _in_the_way(wrong, "put a folder there, not a file or a link")
 
 
 def _in_the_way(paths: Iterable[str], hint: str) -> ReconcileError:

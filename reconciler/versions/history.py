@@ -72,7 +72,7 @@ def program_at(target: Target, pipeline: str, time: datetime) -> PastProgram:
     sought = moment_of(time)
     before = [one for one in _applies(target, pipeline) if one.at <= sought]
     if not before:
-        raise NotFound("A523", f"pipeline {pipeline} was not applied before {sought}")
+        raise NotFound("A523", f"pipeline {pipeline} was not yet applied at {sought}")
     last = before[-1]
     if not last.record:
         raise NotFound("A523", f"{pipeline} was removed at {last.at}, before {sought}")

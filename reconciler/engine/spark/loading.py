@@ -240,7 +240,7 @@ def _require(requirements: Sequence[str]) -> None:
         except importlib.metadata.PackageNotFoundError:
             raise FunctionFailed(f"it needs {requirement}, which is not installed where Spark runs it") from None
         if _release(found) != _release(wanted):
-            raise FunctionFailed(f"it needs {requirement}, and where Spark runs it, {found} is installed")
+            raise FunctionFailed(f"it needs {requirement}, but {found} is installed where Spark runs it")
 
 
 def _release(version: str) -> str:

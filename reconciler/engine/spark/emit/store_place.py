@@ -73,7 +73,7 @@ class StorePlace(FilePlace):
                 raise
             settled = self._said(name)
         if settled is None:
-            raise EngineError("X700", f"{self._path}/.{name}{TAKEN} was written and does not exist", HINT)
+            raise EngineError("X700", f"{self._path}/.{name}{TAKEN} was written and no longer exists", HINT)
         if settled.folder != own:
             self._files.delete(self._at(own), True)
             self.require_a_repeat(name, settled.kept)
