@@ -267,7 +267,7 @@ def describe_lock(state: LockState) -> str:
         case Matches():
             return "plan.lock approves this plan"
         case Missing():
-            return "plan.lock does not exist"
+            return "there is no plan.lock"
         case Spent():
             return "plan.lock is spent: its plan is already applied. A revert needs a new lock"
         case OtherVersion():

@@ -103,7 +103,7 @@ def test_a_first_apply_needs_no_lock_and_a_rejected_plan_has_none(
     shop.write(ONE, policy="reject")
     shop.commit("modified by nobody")
     told = shop.reconcile("plan", "shop", "--write-lock")
-    assert "shop: wrote no plan.lock: none is needed: a first apply invalidates nothing\n" in told
+    assert "shop: wrote no plan.lock; approval: not needed: a first apply invalidates nothing\n" in told
     shop.reconcile("apply", "shop")
     shop.write(TWO, policy="reject")
     told = shop.reconcile("plan", "shop", "--write-lock")

@@ -418,7 +418,7 @@ def test_it_can_be_approved_and_carried_out_in_one_go(shop: Shop) -> None:
     shown = shop("rollback", "total", "--plan")
     digest = shown.split("Digest: ")[1][:12]
     # Nobody asked for it yet, and the message says how that is done.
-    assert "with --approve" in shop("approve", "shop", digest, code=1)
+    assert "add --approve" in shop("approve", "shop", digest, code=1)
     shop("rollback", "total", "--approve")
     assert shop.active() == "v1 active (rolled back)"
     assert "recorded" in shop("history", "shop").splitlines()[-1]

@@ -183,7 +183,7 @@ def test_rows_that_moved_on_are_computed_again(staged: Shop) -> None:
 
 
 def test_staging_again_builds_what_moved_and_mints_nothing(staged: Shop) -> None:
-    assert "staged already: more@v0, total@v1" in staged("apply", "shop", "--no-promote")
+    assert "already staged: more@v0, total@v1" in staged("apply", "shop", "--no-promote")
     assert staged.built() == []
     before = staged.folders()
     staged("execute", "shop", "INSERT INTO orders VALUES (3, 30)")
@@ -335,7 +335,7 @@ def test_rows_of_what_is_staged_that_were_removed_are_computed_again(staged: Sho
             for file in (staged.root / folder).glob("*.parquet"):
                 file.unlink()
     said = staged("promote", "total@v1")
-    assert "bootstrap total from orders (1 row, computed again" in said
+    assert "bootstrap total from orders (1 row, recomputed" in said
     assert stored_rows(staged.root, "total") is not None
 
 

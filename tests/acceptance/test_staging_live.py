@@ -112,7 +112,7 @@ def test_a_run_goes_on_with_what_is_in_force_until_the_other_is_promoted(shop: S
         assert shop.states() == {"v1": "staged", "v0": "active"}
         # Its rows were read since then, and so it is computed again, beside the run.
         said = shop("promote", "total@v1")
-        assert "computed again" in said
+        assert "recomputed" in said
         assert shop.states() == {"v1": "active", "v0": ""}
         ingested(shop, 3)
         assert shop.states() == {"v1": "active", "v0": ""}

@@ -66,6 +66,6 @@ def test_where_what_it_reads_moved_on_it_is_computed_again(
     assert "shop: staged: revenue@v1" in said("apply", "shop", "--no-promote")
     said("execute", "shop", "INSERT INTO orders VALUES (5, 'Bob', 1000.00)")
     before = jobs()
-    assert "computed again" in said("apply", "shop")
+    assert "recomputed" in said("apply", "shop")
     assert jobs() > before
     assert "1000.00" in said("query", "shop", "SELECT * FROM best")
