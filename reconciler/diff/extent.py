@@ -10,8 +10,8 @@ Rules (column-level lineage; when unsure, any row):
 - Columns at other places change any row of a reader that may use them by their place: one whose text holds a `*` for
   columns, or which reads all columns of the relation (`p(a, b)`, `TABLE t`).
 - A column that is named like a word of SQL's own (`current_user`, `all`) changes any row of a reader that holds the word.
-- Where the lineage of a reader is not known (PIVOT, recursion, UNION BY NAME, `*` of a NATURAL JOIN), any difference of the
-  columns of what it reads changes any row: such a query may group, match or name by columns that stand nowhere in it.
+- Where the lineage of a reader is not known (PIVOT, recursion, UNION BY NAME), any difference of the columns of what it
+  reads changes any row: such a query may group, match or name by columns that stand nowhere in it.
 - A renamed column that a reader reads changes any row of it, if its text may now name another one: if a word of it is the
   old name or the new one, or if its results show names of columns (`renaming.shows_names`: NATURAL, BY NAME, structs).
 - A view that is computed anew may besides change in columns that are not repeatable (`rand()`, sums of doubles), and in

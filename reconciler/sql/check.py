@@ -20,16 +20,16 @@ from reconciler.sql.arity import wrong_calls
 from reconciler.sql.blocks import Analyser
 from reconciler.sql.forbidden import forbidden
 from reconciler.sql.lexer import query_tokens
-from reconciler.sql.limits import MAXIMUM_PROBLEMS, Brought, TooMuch
+from reconciler.sql.limits import MAXIMUM_PROBLEMS, TooMuch
 from reconciler.sql.lineage import Lineage
 from reconciler.sql.lineage_whole import lost_names
 from reconciler.sql.outputs import judge_outputs
 from reconciler.sql.positions import Positions
 from reconciler.sql.query import Parsed, ParsedQuery, Problem, Unsure, parse_query
 from reconciler.sql.references import mentioned
-from reconciler.sql.scopes import ALL_COLUMNS, Output
+from reconciler.sql.scopes import ALL_COLUMNS, Outputs
 from reconciler.sql.surroundings import USUAL, QuerySurroundings
-from reconciler.sql.tracing import OutputNames, lineage_of
+from reconciler.sql.tracing import lineage_of
 
 __all__ = ["ALL_COLUMNS", "QueryAnalysis", "RelationRead", "analyse_query"]
 
@@ -100,25 +100,22 @@ def analyse_query(
             tuple((name, None) for name in column_names),
             _diagnostics([*problems, *calls], query, location),
         )
-    analyser = Analyser(relations, query, around.ansi, functions, around.refused, around.limit)
+    analyser = Analyser(relations, query, around)
     try:
-        outputs = analyser.analyse(parsed.tree)
-        outputs = judge_outputs(analyser, parsed, outputs, shape.is_stored, column_names)
+        block = analyser.analyse(parsed.tree)
+        outputs = judge_outputs(analyser, parsed, block.columns, shape.is_stored, column_names)
     except TooMuch:
         return QueryAnalysis(
             _reads({name: {ALL_COLUMNS} for name in mentioned(query, relations)}),
             tuple((name, None) for name in column_names),
             _diagnostics(analyser.problems, query, location),
-            brought=analyser.brought.count,
+            brought=analyser.brought.count + analyser.pairs.count,
         )
     except RecursionError:
         # Too deep for this walk, perhaps not for Spark.
         around = QuerySurroundings(functions=functions)
         return analyse_query(query, location, relations, ViewShape(column_names=column_names), around, Unsure())
-    lineage, brought = None, Brought(around.limit)
-    if not analyser.problems:
-        names = tuple(output.name for output in outputs) if outputs is not None else None
-        lineage = lineage_of(parsed, query, relations, OutputNames(names, bool(column_names)), around, brought)
+    lineage = lineage_of(analyser, parsed, block, outputs) if not analyser.problems else None
     found = analyser.reads.found
     if lineage is None and not analyser.problems:
         found = _with_lost(found, lost_names(parsed, relations), relations)
@@ -127,11 +124,11 @@ def analyse_query(
         _named(outputs),
         _diagnostics([*analyser.problems, *calls], query, location),
         lineage,
-        analyser.brought.count + brought.count,
+        analyser.brought.count + analyser.pairs.count,
     )
 
 
-def _named(outputs: tuple[Output, ...] | None) -> tuple[tuple[str, str | None], ...]:
+def _named(outputs: Outputs) -> tuple[tuple[str, str | None], ...]:
     if outputs is None or any(output.name is None for output in outputs):
         return ()
     return tuple((output.name or "", output.type if output.type != "NUMBER" else None) for output in outputs)

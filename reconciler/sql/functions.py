@@ -187,7 +187,7 @@ def check_expression(
         found = [*forbidden(query), *wrong_calls(query_tokens(query), functions)]
         parsed = parse_query(query)
         if isinstance(parsed, Parsed):
-            analyser = _BodyAnalyser({_PARAMETERS: types}, query, ansi, functions)
+            analyser = _BodyAnalyser({_PARAMETERS: types}, query, QuerySurroundings(ansi, functions))
             try:
                 analyser.analyse(parsed.tree)
             except RecursionError:

@@ -6,7 +6,7 @@ longer than that can be divided into several views. The lexer stops at the first
 
 What a few words bring along counts, too: `*`, joins by NATURAL and USING, PIVOT and queries with names give columns, each of
 which is looked at. `Brought` counts them while a query is analysed, `program.compile` those of all queries of a pipeline.
-The same files give the same count on every machine. 1,000 views of 100 columns need a quarter of what is taken.
+The same files give the same count on every machine. 1,000 views of 100 columns need an eighth of what is taken.
 
 The queries and functions' bodies of one file have so many words and signs in all, where each of them counts as some more: a
 plan looks at 75,000 in a second, and takes for each view as long as for 16 of them. Ordinary SQL has 4 to 5 bytes a word, so

@@ -11,12 +11,10 @@ from reconciler.sql.blocks import Analyser
 from reconciler.sql.limits import MAXIMUM_OUTPUTS
 from reconciler.sql.places import offset_of
 from reconciler.sql.query import Parsed
-from reconciler.sql.scopes import Output
+from reconciler.sql.scopes import CONSTANT, Output, Outputs
 
 
-def judge_outputs(
-    analyser: Analyser, parsed: Parsed, outputs: tuple[Output, ...] | None, stored: bool, names: tuple[str, ...]
-) -> tuple[Output, ...] | None:
+def judge_outputs(analyser: Analyser, parsed: Parsed, outputs: Outputs, stored: bool, names: tuple[str, ...]) -> Outputs:
     """The outputs under their final names."""
     start = parsed.tokens[0].start
     count = len(names) or len(outputs or ())
@@ -25,13 +23,13 @@ def judge_outputs(
         analyser.problem("S294", message, start, "name the columns that you need instead of '*'")
         return None
     if outputs is None:
-        return tuple(Output(name, None) for name in names) or None
+        return tuple(Output(name, CONSTANT) for name in names) or None
     if names:
         if len(names) != len(outputs):
             message = f"the view names {len(names)} column(s), but its query returns {len(outputs)}"
             analyser.problem("S225", message, start)
-            return tuple(Output(name, None) for name in names)
-        return tuple(Output(name, output.type) for name, output in zip(names, outputs, strict=True))
+            return tuple(Output(name, CONSTANT) for name in names)
+        return tuple(Output(name, output.value) for name, output in zip(names, outputs, strict=True))
     if not stored:
         return outputs
     places = _places(parsed, len(outputs))

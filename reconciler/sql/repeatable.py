@@ -82,7 +82,7 @@ def number_of_type(column_type: str | None) -> Number | None:
     return Number.DECIMAL if column_type is not None and column_type.startswith("DECIMAL(") else None
 
 
-def together(numbers: Iterable[Number | None]) -> Number | None:
+def numbers_together(numbers: Iterable[Number | None]) -> Number | None:
     """What values of all these kinds are together: in a CASE, a sum of two, a column of a UNION."""
     found = set(numbers)
     if None in found or not found:
@@ -126,4 +126,4 @@ def number_of_call(name: str, arguments: list[Number | None]) -> Number | None:
         return arguments[0]
     if name in AVERAGES:
         return Number.DECIMAL if arguments[0] is Number.DECIMAL else None
-    return together(arguments) if name in _LIKE_ALL else None
+    return numbers_together(arguments) if name in _LIKE_ALL else None

@@ -1,4 +1,4 @@
-"""Names within one query: what a FROM brings into sight, and where a column comes from.
+"""Names within one query: what a FROM brings into sight, where a column comes from, and what a value is made of.
 
 Rules (Spark's): a column is looked for in the sources of its own block, then in the names of the select list, then in
 the blocks around it. Columns joined by USING or NATURAL are one column. A source whose columns are not known (`OPEN`)
@@ -7,63 +7,158 @@ may have any: nothing is said against a name that could be one of its columns.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sqlglot import exp
 
 from reconciler.base.names import fold
+from reconciler.sql.expressions import together
+from reconciler.sql.repeatable import Number, numbers_together
 
 ALL_COLUMNS = "*"
 """Stands among the columns of a read for: whichever there are."""
 
+Sources = frozenset[tuple[str, str]]
+"""Pairs (relation, column), folded. A function of the pipeline's own is a pair, too (`CALLED`, name)."""
 
-@dataclass(frozen=True, slots=True)
-class Output:
-    """A column that a query block gives: its name (None: Spark makes one up) and type (None: not known)."""
+CALLED: Final = "()"
+"""Stands for the relation of what is no column but a function; no relation has such a name."""
+
+
+class Value(NamedTuple):
+    """A value: its type (None: not known), the columns that reach it, whether it is repeatable, whether it surely is an
+    exact number. Once the walk does not surely know what it met (`Resolver.is_traced`), only the type says something."""
+
+    type: str | None
+    sources: Sources
+    repeatable: bool
+    number: Number | None
+
+    @property
+    def untyped(self) -> "Value":
+        """What descends from the same, of a type that is not known."""
+        return Value(None, self.sources, self.repeatable, None)
+
+
+CONSTANT: Final = Value(None, frozenset(), True, None)
+UNREPEATABLE: Final = Value(None, frozenset(), False, None)
+
+
+def either(values: Iterable[Value]) -> Value:
+    """A value that may be any of these."""
+    found = list(values)
+    if len(found) == 1:
+        return found[0]
+    sources: Sources = frozenset().union(*[value.sources for value in found])
+    kind = together([value.type for value in found])
+    number = numbers_together(value.number for value in found)
+    return Value(kind, sources, all(value.repeatable for value in found), number)
+
+
+class Output(NamedTuple):
+    """A column that a query block gives: its name (None: Spark makes one up) and its value."""
 
     name: str | None
-    type: str | None
+    value: Value
+
+    @property
+    def type(self) -> str | None:
+        return self.value.type
+
+
+Outputs = tuple[Output, ...] | None
+"""The columns of a query; None when they are not known."""
 
 
 @dataclass(slots=True)
+class Rows:
+    """What decides the rows of a block."""
+
+    sources: set[tuple[str, str]] = field(default_factory=set)
+    repeatable: bool = True
+
+    def add(self, value: Value) -> None:
+        self.sources |= value.sources
+        self.repeatable = self.repeatable and value.repeatable
+
+    def add_block(self, block: "Block") -> None:
+        self.sources |= block.rows
+        self.repeatable = self.repeatable and block.repeatable
+
+
+class Block(NamedTuple):
+    """What a query block gives: its columns, the sources of its rows, whether its rows are repeatable."""
+
+    columns: Outputs
+    rows: Sources
+    repeatable: bool
+
+    def whole(self) -> Value:
+        """Everything that this block is made of, as one value: what a subquery brings into an expression."""
+        columns = self.columns or ()
+        value = either([*(column.value for column in columns), Value(None, self.rows, self.repeatable, Number.NULL)])
+        return value._replace(type=columns[0].type) if len(columns) == 1 else value.untyped
+
+
 class Source:
     """One item of FROM. `columns` is None when they are not known; `relation` is the relation read, folded, if it is one."""
 
-    name: str | None
-    columns: tuple[Output, ...] | None
-    relation: str | None = None
-    by_key: dict[str, Output] = field(init=False)
+    __slots__ = ("by_key", "columns", "is_open", "name", "relation")
 
-    def __post_init__(self) -> None:
-        self.by_key = {fold(column.name): column for column in self.columns or () if column.name is not None}
-
-    @property
-    def is_open(self) -> bool:
-        return self.columns is None or any(column.name is None for column in self.columns)
+    def __init__(self, name: str | None, columns: Outputs, relation: str | None = None) -> None:
+        self.name = name
+        self.columns = columns
+        self.relation = relation
+        self.by_key: dict[str, Output] = {}
+        self.is_open = columns is None
+        for column in columns or ():
+            if column.name is None:
+                self.is_open = True
+                continue
+            key = fold(column.name)
+            known = self.by_key.get(key)
+            self.by_key[key] = column if known is None else Output(column.name, either([known.value, column.value]))
 
 
 @dataclass(slots=True)
 class Scope:
-    """The sources in sight, the names joined by USING, names of the select list, parameters of lambdas. A RIGHT
-    JOIN by USING keeps the column on its right: `kept_as` says, by key, how that one is spelled."""
+    """The names in sight of one block.
 
-    parent: "Scope | None" = None
+    `shape` are the columns of `*`, in order, but for those of sources whose columns are not known. `merged` are names
+    joined by USING. `aliases` are names of the select list so far, `coming` all that it has; `is_relaxed`: the clauses after
+    the select list are read, where a name may mean either. `parameters` are those of a lambda.
+    """
+
+    parent: "Scope | None"
+    rows: Rows
     sources: list[Source] = field(default_factory=list)
+    shape: list[Output] = field(default_factory=list)
     merged: set[str] = field(default_factory=set)
-    natural: bool = False
-    aliases: dict[str, str | None] = field(default_factory=dict)
-    parameters: tuple[str, ...] = ()
-    kept_as: dict[str, str] = field(default_factory=dict)
-    _named: dict[str | None, Source] = field(init=False, default_factory=dict)
-    _counted: list[Source] = field(init=False, default_factory=list)
+    aliases: dict[str, Value] = field(default_factory=dict)
+    coming: set[str] = field(default_factory=set)
+    is_relaxed: bool = False
+    windows: dict[str, exp.Expr] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
+    named: dict[str | None, list[Source]] = field(default_factory=dict)
+
+    def add(self, source: Source) -> None:
+        self.sources.append(source)
+        self.named.setdefault(source.name, []).append(source)
+        self.shape += source.columns or ()
+
+    def forget(self, count: int) -> None:
+        """Take the sources from that place on out of sight."""
+        for source in self.sources[count:]:
+            self.named[source.name].remove(source)
+        del self.sources[count:]
+
+    def add_alias(self, name: str, value: Value) -> None:
+        key = fold(name)
+        self.aliases[key] = either([self.aliases[key], value]) if key in self.aliases else value
 
     def source(self, name: str) -> Source | None:
         """The source of that name here, the first if there are several."""
-        count = len(self._counted)
-        # Sources come and go at the end of the list, so those before a last one that is the same are the same.
-        if count > len(self.sources) or (count and self.sources[count - 1] is not self._counted[-1]):
-            self._named, self._counted, count = {}, [], 0
-        for source in self.sources[count:]:
-            self._named.setdefault(source.name, source)
-            self._counted.append(source)
-        return self._named.get(fold(name))
+        return next(iter(self.named.get(fold(name), ())), None)
 
     def has(self, column: str) -> list[Source]:
         """The sources here that surely have the column."""
@@ -73,6 +168,11 @@ class Scope:
     @property
     def is_open(self) -> bool:
         return any(source.is_open for source in self.sources)
+
+    @property
+    def columns(self) -> Outputs:
+        """All that is in sight, as `*` has it."""
+        return None if any(source.columns is None for source in self.sources) else tuple(self.shape)
 
     def around(self) -> "list[Scope]":
         """This scope and those around it, innermost first."""

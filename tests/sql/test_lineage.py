@@ -4,9 +4,7 @@ import pytest
 
 from reconciler.sql.check import ViewShape, analyse_query
 from reconciler.sql.lineage import Lineage
-from reconciler.sql.query import Parsed, parse_query
 from reconciler.sql.surroundings import QuerySurroundings
-from reconciler.sql.tracing import OutputNames, lineage_of
 
 RELATIONS = {
     "t": {
@@ -32,10 +30,8 @@ def lineage(query: str, names: tuple[str, ...] = ()) -> Lineage | None:
 
 def traced(query: str, *functions: str) -> Lineage:
     """The lineage of a query of one output, x, in a pipeline that declares functions."""
-    parsed = parse_query(query)
-    assert isinstance(parsed, Parsed)
     around = QuerySurroundings(functions=dict.fromkeys(functions, 1))
-    found = lineage_of(parsed, query, RELATIONS, OutputNames(("x",), are_own=True), around)
+    found = analyse_query(query, None, RELATIONS, ViewShape(column_names=("x",)), around).lineage
     assert found is not None
     return found
 

@@ -1,0 +1,144 @@
+"""Which columns a query has and what its names mean: where several relations, aliases and blocks have one name.
+
+Spark is asked about all of them. What reads, types and lineage say is taken from one walk, so they are held against each
+other.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reconciler.engine.protocol import Engine
+from reconciler.sql.check import QueryAnalysis, analyse_query
+
+RELATIONS = {
+    "t": {"id": "INT", "z": "INT", "f": "INT"},
+    "u": {"id": "INT", "k": "INT", "c": "INT"},
+    "s": {"x": "STRUCT<f:INT>", "id": "INT"},
+    "x": {"id": "INT", "g": "INT"},
+    "a": {"x": "INT", "y": "INT", "p": "INT"},
+    "b": {"x": "INT", "q": "INT"},
+    "c": {"y": "INT", "x": "INT", "r": "INT"},
+    "upper": {"ID": "INT", "v": "INT"},
+}
+
+# query → its columns, in Spark's order
+COLUMNS = {
+    # What is joined by USING comes first: what the last one joins, in its own order
+    "SELECT * FROM a JOIN b USING (x) JOIN c USING (y)": "y x p q x r",
+    "SELECT * FROM a JOIN b USING (x) JOIN c USING (x)": "x y p q y r",
+    "SELECT * FROM a JOIN c USING (y, x)": "y x p r",
+    "SELECT * FROM c JOIN a USING (x, y)": "x y r p",
+    # and once, but for a column of that name of a relation that is joined otherwise
+    "SELECT * FROM a JOIN b USING (x) JOIN c ON true": "x y p q y x r",
+    "SELECT w.* FROM (SELECT * FROM a JOIN c USING (y)) w": "y x p x r",
+    "SELECT b.* FROM a JOIN b USING (x)": "x q",
+    "SELECT * FROM t RIGHT JOIN upper USING (id)": "ID z f v",
+    "SELECT * FROM t FULL JOIN upper USING (id)": "id z f v",
+    "SELECT * FROM t RIGHT JOIN upper USING (id) JOIN u USING (id)": "ID z f v k c",
+    "SELECT * FROM (a JOIN b USING (x)) JOIN c USING (y)": "y x p q x r",
+    "SELECT * FROM a NATURAL JOIN c": "x y p r",
+    "SELECT * FROM b NATURAL JOIN c NATURAL JOIN a": "x y q r p",
+    "SELECT * FROM t NATURAL RIGHT JOIN upper": "ID z f v",
+    # Two relations of one name
+    "SELECT n.* FROM t AS n JOIN u AS n ON true": "id z f id k c",
+    "SELECT n.k FROM t AS n JOIN u AS n ON true": "k",
+    # Generators with names
+    "SELECT posexplode(array(1)) AS (i, v) FROM t": "i v",
+    "SELECT * FROM range(3)": "id",
+}
+
+# query → what it reads
+READS = {
+    # A column of the block itself goes before a relation around it
+    "SELECT (SELECT max(x.f) FROM s) AS m FROM x": "s.x",
+    # A relation around the block, where the one of that name within it lacks the column
+    "SELECT (SELECT max(u.k) FROM u, c AS n WHERE n.z = 1) AS m FROM t AS n": "t.z u.k",
+    # Names of the select list are seen by the items after them, and not by WHERE
+    "SELECT (SELECT max(u.id) AS z FROM u WHERE z > 1) AS m FROM t": "t.z u.id",
+    "SELECT (SELECT z + 1 AS z FROM u LIMIT 1) AS m FROM t": "t.z",
+    # A column without a name is none that this may be
+    "SELECT (SELECT max(w.id) FROM (SELECT count(*), id FROM u GROUP BY id) w WHERE w.id = z) AS m FROM t": "t.z u.id",
+    # Which columns are joined depends on all of them where some are not known
+    "SELECT 1 AS o FROM a NATURAL JOIN (SELECT * FROM b PIVOT (max(q) FOR x IN (1, 2)))": "a.p a.x a.y b.q b.x",
+}
+
+
+def _analysed(query: str) -> QueryAnalysis:
+    analysis = analyse_query(query, None, RELATIONS)
+    assert [one.message for one in analysis.diagnostics] == []
+    return analysis
+
+
+def _read(analysis: QueryAnalysis) -> set[tuple[str, str]]:
+    return {(read.relation, column.lower()) for read in analysis.reads for column in read.columns}
+
+
+@pytest.mark.parametrize("query", COLUMNS)
+def test_columns(query: str) -> None:
+    assert " ".join(name for name, _ in _analysed(query).columns) == COLUMNS[query]
+
+
+@pytest.mark.parametrize("query", COLUMNS)
+def test_each_column_descends_from_those_of_its_name(query: str) -> None:
+    lineage = _analysed(query).lineage
+    assert lineage is not None
+    for one in lineage.outputs:
+        assert {column for _, column in one.sources} <= {one.name.lower()}
+
+
+@pytest.mark.parametrize("query", READS)
+def test_reads(query: str) -> None:
+    assert " ".join(sorted(map(".".join, _read(_analysed(query))))) == READS[query]
+
+
+@pytest.mark.parametrize("query", [*COLUMNS, *READS])
+def test_lineage_names_what_is_read(query: str) -> None:
+    analysis = _analysed(query)
+    if analysis.lineage is not None:
+        named = {*analysis.lineage.rows, *(source for one in analysis.lineage.outputs for source in one.sources)}
+        assert named <= _read(analysis)
+
+
+@pytest.fixture(scope="module")
+def session(spark_engine: Engine) -> Iterator[Any]:
+    from reconciler.engine.spark.engine import SparkEngine
+
+    assert isinstance(spark_engine, SparkEngine)
+    session = spark_engine._spark().newSession()
+    for name, columns in RELATIONS.items():
+        items = ", ".join(f"CAST(NULL AS {kind}) AS {column}" for column, kind in columns.items())
+        session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {items}")
+    yield session
+    for name in RELATIONS:
+        session.catalog.dropTempView(name)
+
+
+@pytest.mark.spark
+def test_spark_has_these_columns(session: Any) -> None:
+    assert {query: " ".join(session.sql(query).columns) for query in COLUMNS} == COLUMNS
+
+
+@pytest.mark.spark
+def test_spark_reads_these_columns(session: Any) -> None:
+    """A query means something else, or nothing, once a column that it reads has another name."""
+    for query, reads in READS.items():
+        assert session.sql(query).columns
+        if "NATURAL" in query:
+            continue
+        for relation, column in (one.split(".") for one in reads.split()):
+            left = [f"CAST(NULL AS {kind}) AS {name}" for name, kind in RELATIONS[relation].items() if name != column]
+            session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {relation} AS SELECT {', '.join([*left, 'NULL AS other'])}")
+            assert not _is_accepted(session, query), (query, column)
+            whole = [f"CAST(NULL AS {kind}) AS {name}" for name, kind in RELATIONS[relation].items()]
+            session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {relation} AS SELECT {', '.join(whole)}")
+
+
+def _is_accepted(session: Any, query: str) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        return bool(session.sql(query).columns)
+    except PySparkException:
+        return False
