@@ -62,10 +62,10 @@ from reconciler.registry.entries import (
     JournalEntry,
 )
 from reconciler.registry.model import Approval, Head, Journal, Stored
+from reconciler.run.connector_controls import carry_out_waiting
 from reconciler.run.output_starts import (
     planned_starts,
 )
-from reconciler.run.pausing import carry_out_waiting
 from reconciler.run.recovering import replay_intent
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.events import Event

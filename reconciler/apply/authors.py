@@ -16,8 +16,8 @@ from typing import Final
 
 from reconciler.base.errors import ReconcileError
 from reconciler.base.printing import printable
-from reconciler.environment.authors import authors_since
 from reconciler.environment.bases import is_at_home
+from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.commits import (
     NOT_COMMITTED,
     checked_out,

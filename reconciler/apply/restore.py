@@ -45,7 +45,7 @@ from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
 from reconciler.registry.model import Head, Stored
-from reconciler.run.pausing import carry_out_waiting
+from reconciler.run.connector_controls import carry_out_waiting
 from reconciler.run.recovering import replay_intent
 from reconciler.run.restoring_checkpoints import is_kept
 from reconciler.run.stepping import carry_out, write_intent
@@ -55,7 +55,7 @@ from reconciler.state.failed_commands import RESTORING, telling_of_failure
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.state.pruned import require_kept
 from reconciler.state.snapshots import read_snapshot
-from reconciler.state.steps import removed_since
+from reconciler.state.step_history import removed_since
 
 _PIPELINE = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 

@@ -11,8 +11,8 @@ from reconciler.cli.options import pipeline_argument, target_of, target_options
 from reconciler.cli.output import note, say
 from reconciler.connectors.transport import Direction
 from reconciler.environment.observer import Observer
+from reconciler.run.connector_controls import Put, pause_connector, put_connector, skip_file
 from reconciler.run.emitting import Place
-from reconciler.run.pausing import Put, pause_connector, put_connector, skip_file
 from reconciler.run.seeking import seek_value
 from reconciler.workspace.pipelines import require_known
 

@@ -10,7 +10,7 @@ import click
 from reconciler.base.boundaries import boundary_from_environment
 from reconciler.base.version import __version__
 from reconciler.cli.output import say
-from reconciler.service.new_files import IGNORED, QUERY, Origin
+from reconciler.service.new_file_texts import IGNORED, QUERY, Origin
 from reconciler.service.new_repository import IGNORE_FILE, PIPELINE_NAME, SCHEMAS_FOLDER, Begun, begin, renew_schemas
 
 _ORIGIN = re.compile(r"(?P<repository>[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+)(?:@(?P<ref>[A-Za-z0-9_][A-Za-z0-9_./-]*))?")

@@ -18,7 +18,7 @@ from uuid import uuid4
 from reconciler.base.errors import EngineError
 from reconciler.delta.contents import is_readable
 from reconciler.delta.opening import is_local, join_location, local_path, open_table
-from reconciler.delta.tables import publish_version
+from reconciler.delta.publishing import publish_version
 from reconciler.delta.writing import refused_by_the_system
 from reconciler.engine.stored import Transaction
 

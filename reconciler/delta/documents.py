@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import first_line, is_local, local_path, open_table, store_hint
+from reconciler.delta.registry_clean_up import clean_up
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reconciler.base.errors import RegistryError
-from reconciler.delta.clean_up import clean_up
 from reconciler.delta.opening import open_table
+from reconciler.delta.registry_clean_up import clean_up
 from reconciler.delta.writing import writing
 
 if TYPE_CHECKING:

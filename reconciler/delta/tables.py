@@ -1,14 +1,12 @@
-"""The tables of a pipeline as Delta tables: create, clear, extend, publish, inspect; each change is one commit. What puts
-them back to an earlier version is `delta.restoring`.
+"""The tables of a pipeline as Delta tables: create, clear, extend, inspect; each change is one commit. What gives them new
+rows is `delta.publishing`, what puts them back to an earlier version `delta.restoring`.
 
 Rules:
 - Every change names the Delta version that it expects and a transaction. A change whose transaction the table already
   has is done and is not repeated; a table that moved on otherwise, or has a later transaction of the same application, is a
   conflict (G605), nothing is overwritten.
-- `publish` commits files that are already written below the table's folder (a staging folder), so that a new version of
-  a view appears at its permanent path in one commit, without copying a row and without a JVM.
-- Nothing here deletes data files; what the newest version no longer names is removed by retention (`delta.retention`). So no
-  table that is made here cleans its log up by itself: how far back that must reach, Delta can't know.
+- Nothing here deletes data files; what the newest version no longer names is removed by retention (`delta.unneeded_files`).
+  So no table that is made here cleans its log up by itself: how far back that must reach, Delta can't know.
 """
 
 import json
@@ -21,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reconciler.base.digest import JsonObject, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.delta.file_statistics import statistics_texts
 from reconciler.delta.nested_warehouses import require_no_warehouse
-from reconciler.delta.opening import has_commit, is_local, join_location, local_path, open_table
+from reconciler.delta.opening import has_commit, is_local, local_path, open_table
 from reconciler.delta.schema import column_types, delta_schema
 from reconciler.delta.transactions import commit_properties, has_transaction
 from reconciler.delta.writing import writing
@@ -120,7 +117,7 @@ def create_table(location: str, columns: tuple[ColumnType, ...], transaction: Tr
 
 def clear_table(location: str, columns: tuple[ColumnType, ...], expected: int, transaction: Transaction) -> int:
     """Give a table these columns and no rows, in one commit on version `expected`; returns the new version."""
-    return _overwrite(location, delta_schema(columns), [], expected, transaction)
+    return overwrite_table(location, delta_schema(columns), [], expected, transaction)
 
 
 def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int | None, transaction: Transaction) -> int:
@@ -144,50 +141,6 @@ def extend_table(location: str, columns: tuple[ColumnType, ...], expected: int |
     return int(current.version())
 
 
-def publish(
-    location: str,
-    staging: str,
-    expected: int | None,
-    transaction: Transaction,
-    columns: tuple[ColumnType, ...] = (),
-    commit: JsonObject | None = None,
-) -> int:
-    """Make the rows staged in the folder `staging` (relative to `location`) the whole contents of the table.
-
-    One commit on version `expected` (None: there is no table yet); schema and rows change together. Returns the new
-    version. The staged Delta table lies below the permanent one, so its files are named, not copied. The columns are the
-    staged ones; with `columns`, these: the same names and types, as a table declares them (NOT NULL). `commit` is written
-    with the commit, for whoever reads the table's history.
-    """
-    staged = open_table(join_location(location, staging))
-    if staged is None:
-        raise RegistryConflict("G605", f"nothing is staged at {join_location(location, staging)}")
-    from deltalake import Schema
-
-    schema = Schema.from_json(staged.schema().to_json())
-    if columns:
-        declared = delta_schema(columns)
-        if _names_and_types(declared) != _names_and_types(schema):
-            raise RegistryConflict("G605", f"the staged table at {join_location(location, staging)} has other columns")
-        schema = declared
-    return _overwrite(location, schema, _add_actions(staged, staging), expected, transaction, commit)
-
-
-def publish_version(
-    location: str, staging: str, source: "DeltaTable", expected: int | None, transaction: Transaction
-) -> int:
-    """Make the rows of another table, as it was opened, the whole contents of this one, in one commit as `publish`. Its
-    files stand below `staging` too, under the same paths."""
-    from deltalake import Schema
-
-    schema = Schema.from_json(source.schema().to_json())
-    return _overwrite(location, schema, _add_actions(source, staging), expected, transaction)
-
-
-def _names_and_types(schema: "Schema") -> list[tuple[str, str]]:
-    return [(field["name"], json.dumps(field["type"], sort_keys=True)) for field in json.loads(schema.to_json())["fields"]]
-
-
 def remove_local(location: str) -> bool:
     """Remove a local table's folder; False when the location is not local (then the engine has to)."""
     if not is_local(location):
@@ -200,7 +153,7 @@ def remove_local(location: str) -> bool:
     return True
 
 
-def _overwrite(
+def overwrite_table(
     location: str,
     schema: Any,
     actions: "list[AddAction]",
@@ -208,6 +161,8 @@ def _overwrite(
     transaction: Transaction,
     commit: JsonObject | None = None,
 ) -> int:
+    """Make these files and this schema the whole table, in one commit on version `expected` (None: there is no table yet);
+    returns the new version."""
     from deltalake.transaction import create_table_with_add_actions
 
     current = open_table(location)
@@ -297,24 +252,3 @@ def _with_features(location: str, table: "DeltaTable", schema: "Schema", transac
             commit_properties=commit_properties(_preparation(transaction)),
         )
     return table
-
-
-def _add_actions(staged: "DeltaTable", prefix: str) -> "list[AddAction]":
-    from deltalake.transaction import AddAction
-
-    rows = staged.get_add_actions(flatten=False)
-    if rows.num_rows == 0:
-        return []
-    # Not the statistics: Python has no value for some of them.
-    facts = zip(*(rows[name].to_pylist() for name in ("path", "size_bytes", "modification_time")), strict=True)
-    return [
-        AddAction(
-            path=f"{prefix}/{path}",
-            size=size,
-            partition_values={},
-            modification_time=modified,
-            data_change=True,
-            stats=stats,
-        )
-        for (path, size, modified), stats in zip(facts, statistics_texts(rows), strict=True)
-    ]

@@ -2,7 +2,7 @@
 
 The engine computes; it decides nothing. It never chooses a version ("current"): every table it reads is named with the
 Delta version to read. It publishes nothing: a view's rows are written as a Delta table of their own in a staging folder,
-and the shell makes them visible in one commit (`delta.tables.publish`). Calls are idempotent by what they are given:
+and the shell makes them visible in one commit (`delta.publishing.publish`). Calls are idempotent by what they are given:
 a staging folder that is complete is not built again, a write marked with a transaction that its table has is skipped.
 
 Two implementations share the tests in tests/engine/contract.py: `engine.spark` and `testing.recording`.

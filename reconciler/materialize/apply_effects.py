@@ -39,13 +39,13 @@ from reconciler.base.errors import EngineError, RegistryError, SetUpMissing
 from reconciler.base.names import fold
 from reconciler.delta.copying import copy_files, publish_copy
 from reconciler.delta.opening import join_location
+from reconciler.delta.publishing import publish
 from reconciler.delta.removal import remove_folder, remove_table, table_identity
 from reconciler.delta.restoring import restore
 from reconciler.delta.tables import (
     clear_table,
     create_table,
     extend_table,
-    publish,
     remove_local,
     statistics,
     table_version,

@@ -44,7 +44,7 @@ from reconciler.sql.repeatable import takes_from_outside
 from reconciler.state.histories import published_rows
 from reconciler.state.pruned import pruned_place
 from reconciler.state.snapshots import read_snapshot
-from reconciler.state.steps import StepState, published_state, read_step
+from reconciler.state.step_history import StepState, published_state, read_step
 
 
 @dataclass(frozen=True, slots=True)

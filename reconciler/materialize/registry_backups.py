@@ -32,7 +32,7 @@ from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
 from reconciler.state.snapshots import read_snapshot
-from reconciler.state.steps import next_step
+from reconciler.state.step_history import next_step
 
 
 def require_newest_registry(target: Target, head: Head) -> None:

@@ -20,7 +20,8 @@ from reconciler.base.boundaries import BEFORE, EFFECTED, INTENDED
 from reconciler.base.errors import EngineError, IngestFailed, RegistryError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
-from reconciler.delta.tables import publish, statistics, table_version
+from reconciler.delta.publishing import publish
+from reconciler.delta.tables import statistics, table_version
 from reconciler.engine.protocol import (
     DeadLetters,
     FailedCalls,

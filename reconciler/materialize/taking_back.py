@@ -26,7 +26,7 @@ from reconciler.registry.protocol import Registry
 from reconciler.state.journal import OpenJournal
 from reconciler.state.past_applies import record_apply_taken_back
 from reconciler.state.staged import staged_folders
-from reconciler.state.steps import next_step, record_withdrawal
+from reconciler.state.step_history import next_step, record_withdrawal
 
 
 def can_take_back(journal: Journal) -> bool:

@@ -33,7 +33,7 @@ from reconciler.registry.placements import foreign_key
 from reconciler.state.folders import dead_letters_location
 from reconciler.state.lease import this_writer
 from reconciler.state.past_applies import record_restore_taken_back
-from reconciler.state.steps import record_withdrawal
+from reconciler.state.step_history import record_withdrawal
 
 STEP_TRANSACTION = "reconcile/step"
 

@@ -34,7 +34,7 @@ from reconciler.state.pruned import require_version_kept
 from reconciler.state.refreshed import refreshed_key, refreshed_placement
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import staged_placements
-from reconciler.state.steps import StepState, published_state, read_step
+from reconciler.state.step_history import StepState, published_state, read_step
 from reconciler.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name
 from reconciler.workspace.maintained import maintained_name
 

@@ -32,7 +32,7 @@ from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.delta.objects import can_be_listed, stored_objects
 from reconciler.delta.opening import join_location
-from reconciler.delta.retention import (
+from reconciler.delta.unneeded_files import (
     UnneededFile,
     clean_log,
     files_of_version,

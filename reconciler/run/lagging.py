@@ -13,7 +13,7 @@ from reconciler.base.names import fold
 from reconciler.project.program.model import Connector
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import Registry
-from reconciler.state.steps import WITHDRAWN, Row, rows_back
+from reconciler.state.step_history import WITHDRAWN, Row, rows_back
 
 
 def lagging_steps(registry: Registry, head: Head, connector: Connector) -> int | None:

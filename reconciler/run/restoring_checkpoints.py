@@ -22,8 +22,9 @@ from reconciler.base.moments import moment_after
 from reconciler.base.names import fold
 from reconciler.base.version import __version__
 from reconciler.delta.opening import join_location
+from reconciler.delta.publishing import publish
 from reconciler.delta.restoring import restore as restore_version
-from reconciler.delta.tables import publish, statistics
+from reconciler.delta.tables import statistics
 from reconciler.diff.compare import compare
 from reconciler.diff.model import Diff
 from reconciler.engine.protocol import Built, StoredSource, TableBuild
@@ -52,7 +53,7 @@ from reconciler.run.output_starts import (
     going_back,
 )
 from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known
-from reconciler.run.transition import publish_head, record_applied, with_program
+from reconciler.run.publishing_head import publish_head, record_applied, with_program
 from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.numbering import Switch, record_versions, versions_restored
 

@@ -12,7 +12,7 @@ from reconciler.project.program.model import Program
 from reconciler.query.querying import require_relations
 from reconciler.query.waiting import waiting_hint
 from reconciler.registry.intents import RunStatement
-from reconciler.run.pausing import carry_out_waiting
+from reconciler.run.connector_controls import carry_out_waiting
 from reconciler.run.recovering import program_in_force, ready_for_steps
 from reconciler.run.stepping import StepResult, carry_out, write_intent
 from reconciler.sql.adhoc import Delete, Insert, read_change

@@ -3,9 +3,9 @@
 A step is first written down as an intent in the head: what is read (connectors and their ranges, one statement, or newer
 steps of other pipelines), and which process wrote it. Then its effects, each repeatable (`run_effects`): tables are written
 under the step's transaction, the stored views that depend on what changed are computed from pinned versions into staging
-folders and published. Then the step's row in the history (`steps`). Last, one commit of the head publishes the new versions
-and positions, pins what outputs are to send, and closes the intent. A step whose writer died is replayed from its intent:
-what happened is recognised and skipped, what is missing is done, with the same inputs.
+folders and published. Then the step's row in the history (`step_history`). Last, one commit of the head publishes the new
+versions and positions, pins what outputs are to send, and closes the intent. A step whose writer died is replayed from its
+intent: what happened is recognised and skipped, what is missing is done, with the same inputs.
 
 A step that the engine refuses (a file that does not fit, a view that divides by zero over the new rows) is withdrawn: the
 intent is marked, tables and views that it wrote are put back to the published step, the intent is closed (`withdrawing`).
@@ -36,11 +36,11 @@ from reconciler.project.program.model import Program
 from reconciler.registry.intent_codec import kind_of
 from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork
 from reconciler.registry.model import Head, Published, Stored
+from reconciler.run.publishing_head import publish_head
 from reconciler.run.restoring_checkpoints import carry_out_restore
 from reconciler.run.skipping import file_to_skip
-from reconciler.run.transition import publish_head
 from reconciler.state.lease import this_writer
-from reconciler.state.steps import next_step
+from reconciler.state.step_history import next_step
 from reconciler.workspace.declared import places_told
 
 

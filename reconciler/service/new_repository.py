@@ -31,7 +31,7 @@ from reconciler.environment.source import (
     read_optional,
     write_text,
 )
-from reconciler.service.new_files import IGNORED, PROJECT, Origin, data_folder, example, workflow
+from reconciler.service.new_file_texts import IGNORED, PROJECT, Origin, data_folder, example, workflow
 
 IGNORE_FILE: Final = ".gitignore"
 _USUAL_BRANCH: Final = "main"

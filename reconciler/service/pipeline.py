@@ -24,8 +24,8 @@ from reconciler.project.program.model import Connector
 from reconciler.query.querying import Answer, StepRows, query, read_relations, step_at_time
 from reconciler.query.rows import RowDifference, compare_rows
 from reconciler.registry.model import AliasMove, Staged
+from reconciler.run.connector_controls import Put, pause_connector, put_connector, skip_file
 from reconciler.run.pace import Pace
-from reconciler.run.pausing import Put, pause_connector, put_connector, skip_file
 from reconciler.run.running import RunResult, run_pipeline
 from reconciler.run.statements import execute
 from reconciler.run.stepping import StepResult

@@ -12,7 +12,7 @@ from typing import Final
 
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History, Registry
-from reconciler.state.steps import WITHDRAWN
+from reconciler.state.step_history import WITHDRAWN
 
 FORMERLY: Final = "formerly"
 """Stands before the id of an object that is gone, and whose name another one has."""

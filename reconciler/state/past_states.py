@@ -1,7 +1,7 @@
 """Where everything stood at past steps, for many steps at once: one pass through the history of steps.
 
-The rules are those of `steps`, which answers for one step. A folder that a later state lacks, or has at an earlier Delta
-version, was removed in between; what stands there now began with that later state: nothing older can be read of it.
+The rules are those of `step_history`, which answers for one step. A folder that a later state lacks, or has at an earlier
+Delta version, was removed in between; what stands there now began with that later state: nothing older can be read of it.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.base.names import is_foreign
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History, Registry
-from reconciler.state.steps import WITHDRAWN
+from reconciler.state.step_history import WITHDRAWN
 
 _COLUMNS = ("step", "at", "kind", "record", "whole", "relations")
 
@@ -133,7 +133,7 @@ class _Passing:
 
 
 def is_read_elsewhere(key: str, place: Mapping[str, Any]) -> bool:
-    """Whether what stands among the relations of a row is another pipeline's, or a version that is read (`steps`)."""
+    """Whether what stands among the relations of a row is another pipeline's, or a version that is read (`step_history`)."""
     return is_foreign(key) and "step" in place
 
 

@@ -27,7 +27,7 @@ from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History, Registry
 from reconciler.sql.scopes import ALL_COLUMNS
 from reconciler.state.histories import FORMERLY, known_versions, published_rows, versions_at
-from reconciler.state.steps import published_state
+from reconciler.state.step_history import published_state
 from reconciler.versions.looking import ObjectVersion
 
 

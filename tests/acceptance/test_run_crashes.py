@@ -3,7 +3,7 @@ and what its outputs have written, as multisets.
 
 Where it can crash is not listed here: an undisturbed run writes down every boundary that it passes, every call of the
 engine and every write of the registry, and each of these is a place to crash: before it, after it, or with its answer lost
-to a process that lives on. What `delta.tables.publish` commits lies between `view:intended` and `view:effected`.
+to a process that lives on. What `delta.publishing.publish` commits lies between `view:intended` and `view:effected`.
 
 Without Spark, over real Delta tables and files: in every run of the tests one place of each name, all places in the
 slow suite. On Spark: `test_run_crashes_on_spark`.

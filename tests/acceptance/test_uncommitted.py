@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.environment.authors import authors_since
+from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.commits import commit_of
 from reconciler.environment.source import files_of
 from tests.acceptance.command_line import CommandLine

@@ -12,8 +12,8 @@ from reconciler.apply.planning import plan_between
 from reconciler.apply.requiring_approval import require_approval
 from reconciler.apply.wanted import from_files
 from reconciler.base.errors import ApprovalRequired, ManifestInvalid, PlanRejected, ReconcileError
-from reconciler.environment.authors import authors_since
 from reconciler.environment.bases import branches_under, required_branches
+from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.commits import commit_of
 from reconciler.environment.homes import Homes
 from reconciler.environment.policies import policy_in_force

@@ -7,8 +7,8 @@ import pytest
 
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.errors import ApprovalRequired, ReconcileError, RegistryError
-from reconciler.environment.authors import authors_since
 from reconciler.environment.bases import required_branches
+from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.homes import Homes, homes_beside, homes_of
 from reconciler.environment.policies import policy_in_force
 from reconciler.environment.source import files_of

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.base.errors import ReconcileError
-from reconciler.environment.authors import authors_since
+from reconciler.environment.commit_authors import authors_since
 from tests.consent.cell import PROGRAM, Cell
 from tests.consent.test_homes import by
 

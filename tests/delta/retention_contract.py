@@ -8,7 +8,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from reconciler.base.errors import RegistryError
 from reconciler.delta.opening import open_table
-from reconciler.delta.retention import (
+from reconciler.delta.publishing import publish
+from reconciler.delta.unneeded_files import (
     clean_log,
     keep_log,
     readable_versions,
@@ -16,7 +17,6 @@ from reconciler.delta.retention import (
     unneeded_files,
     wants_care,
 )
-from reconciler.delta.tables import publish
 from reconciler.engine.protocol import Transaction
 from tests.delta.lakes import Lake
 

@@ -11,9 +11,10 @@ from reconciler.delta.copying import copy_files
 from reconciler.delta.documents import DocumentTable
 from reconciler.delta.histories import HistoryTable
 from reconciler.delta.opening import open_table
+from reconciler.delta.publishing import publish
 from reconciler.delta.restoring import put_back, restore, take_out_rows
-from reconciler.delta.retention import keep_log
-from reconciler.delta.tables import clear_table, create_table, extend_table, publish, table_version
+from reconciler.delta.tables import clear_table, create_table, extend_table, table_version
+from reconciler.delta.unneeded_files import keep_log
 from reconciler.delta.writing import require_room
 from reconciler.engine.stored import ColumnType, Transaction
 from reconciler.registry.delta import DeltaRegistry

@@ -9,8 +9,9 @@ from deltalake.exceptions import DeltaError
 
 from reconciler.base.errors import EngineError, RegistryConflict
 from reconciler.delta.opening import open_table
+from reconciler.delta.publishing import publish
 from reconciler.delta.restoring import put_back, require_version, restore, take_out_rows
-from reconciler.delta.tables import publish, table_version
+from reconciler.delta.tables import table_version
 from reconciler.engine.stored import Transaction
 from tests.delta.test_tables import at, rows, stage
 

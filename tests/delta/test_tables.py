@@ -8,12 +8,12 @@ import pytest
 
 from reconciler.base.errors import RegistryConflict, RegistryError
 from reconciler.delta.opening import open_table
+from reconciler.delta.publishing import publish
 from reconciler.delta.tables import (
     clear_table,
     create_table,
     extend_table,
     is_vacant,
-    publish,
     remove_local,
     statistics,
     table_columns,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.emit.sinks import scheme_and_authority
+from reconciler.engine.spark.emit.storage_sinks import scheme_and_authority
 from reconciler.engine.spark.ingest.postgres import _address, _login
 from reconciler.engine.spark.ingest.storage import storage_options
 

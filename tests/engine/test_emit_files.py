@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.commits import latest_version
+from reconciler.engine.spark.commit_log import latest_version
 from reconciler.engine.spark.emit.files import told_of_others
 from reconciler.engine.spark.emit.messages import require_writable
 from reconciler.engine.spark.locations import HadoopFolder

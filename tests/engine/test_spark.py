@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.base.errors import Declared, EngineError
-from reconciler.delta.tables import publish
+from reconciler.delta.publishing import publish
 from reconciler.engine.protocol import (
     Built,
     ColumnType,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reconciler.delta.retention import unneeded_files
+from reconciler.delta.unneeded_files import unneeded_files
 from reconciler.engine.protocol import Engine, TableTarget, Vacuum
 from tests.engine.asking import Storage, Tables, change
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.base.errors import ManifestInvalid, ReconcileError
-from reconciler.environment.authors import authors_since
 from reconciler.environment.bases import home_now
+from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.homes import Homes
 from reconciler.environment.policies import policy_in_force, validate_policy
 from reconciler.environment.target import Target

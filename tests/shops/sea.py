@@ -14,8 +14,8 @@ from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Check, Emission, Emitted, unchecked
 from reconciler.environment.observer import Observer
 from reconciler.environment.session import Session
+from reconciler.run.connector_controls import Put, put_connector
 from reconciler.run.pace import Pace
-from reconciler.run.pausing import Put, put_connector
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import seek_connector
 from reconciler.state.events import read_events

@@ -20,7 +20,7 @@ from reconciler.registry.protocol import History
 from reconciler.run.lagging import lagging_steps
 from reconciler.state.checkpoints import list_checkpoints, write_checkpoint
 from reconciler.state.events import Event, EventLog, read_events
-from reconciler.state.steps import read_step, record_step, record_withdrawal, removed_since, step_at
+from reconciler.state.step_history import read_step, record_step, record_withdrawal, removed_since, step_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import write_project
 

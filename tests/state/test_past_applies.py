@@ -5,7 +5,7 @@ import pytest
 from reconciler.registry.intents import Intent, RestoreCheckpoint, Writer
 from reconciler.registry.model import Applied, Approval, Head
 from reconciler.registry.protocol import History
-from reconciler.run.transition import record_applied
+from reconciler.run.publishing_head import record_applied
 from reconciler.state.past_applies import (
     ROLLBACK,
     applies_in_force,

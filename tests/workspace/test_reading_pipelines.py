@@ -19,7 +19,7 @@ from reconciler.plan.text_form import render_text
 from reconciler.project.program.model import Program
 from reconciler.registry.codec import head_to_json
 from reconciler.registry.protocol import Registry
-from reconciler.state.steps import read_step
+from reconciler.state.step_history import read_step
 from reconciler.workspace.foreign import read_applied_state
 from reconciler.workspace.pipeline_order import apply_order
 from tests.cells import mostly_slow

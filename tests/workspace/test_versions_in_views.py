@@ -8,7 +8,7 @@ import pytest
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.errors import EngineError
 from reconciler.plan.text_form import render_text
-from reconciler.state.steps import read_step
+from reconciler.state.step_history import read_step
 from reconciler.workspace.in_views import versions_read
 from tests.shops.two_pipelines import SALES, Pair, two_pipelines
 from tests.workspace.test_reading_pipelines import CENTS, applied_program, planned

@@ -15,7 +15,7 @@ from pyspark.sql.types import TimestampType
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Rows, Selection
-from reconciler.engine.spark.commits import columns_of
+from reconciler.engine.spark.commit_log import columns_of
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions
 from reconciler.engine.spark.views import isolated, register

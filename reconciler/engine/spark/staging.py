@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import Built
-from reconciler.engine.spark.commits import built_from, read_commit
+from reconciler.engine.spark.commit_log import built_from, read_commit
 from reconciler.engine.spark.locations import Sessions, folder, spark_location
 
 

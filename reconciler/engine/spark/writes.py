@@ -16,7 +16,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import TableTarget, Transaction, Written
-from reconciler.engine.spark.commits import latest_version, search
+from reconciler.engine.spark.commit_log import latest_version, search
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
 

@@ -20,10 +20,10 @@ from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import another_emission, is_repeated, what_is_kept
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
-from reconciler.engine.spark.commits import carrying, latest_version
+from reconciler.engine.spark.commit_log import carrying, latest_version
 from reconciler.engine.spark.copies import COPIES, coming, merge, with_held
 from reconciler.engine.spark.emit.changes import Changes, changes, computed, shape
-from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
+from reconciler.engine.spark.emit.storage_sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version

@@ -28,7 +28,7 @@ from reconciler.engine.spark.emit.file_place import HINT, Kept
 from reconciler.engine.spark.emit.lines import lines
 from reconciler.engine.spark.emit.local_place import LocalPlace
 from reconciler.engine.spark.emit.messages import require_texts_for_both, require_writable, texts
-from reconciler.engine.spark.emit.sinks import require_no_registry_around, sink_session
+from reconciler.engine.spark.emit.storage_sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.emit.store_place import StorePlace
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, local_path, spark_location

@@ -15,7 +15,7 @@ from reconciler.engine.fields import under_source_names
 from reconciler.engine.protocol import Available, Ingestion, Written
 from reconciler.engine.secrets import concealed, resolved, revealed
 from reconciler.engine.spark import writes
-from reconciler.engine.spark.commits import latest_version
+from reconciler.engine.spark.commit_log import latest_version
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.ingest import datagen, delta_table, files, in_parts, kafka, postgres, rejects
 from reconciler.engine.spark.ingest.changes import fitting

@@ -23,7 +23,7 @@ from pyspark.sql import functions as f
 
 from reconciler.engine.protocol import Ingestion, TableTarget, Transaction, Written
 from reconciler.engine.spark import multisets, writes
-from reconciler.engine.spark.commits import search
+from reconciler.engine.spark.commit_log import search
 from reconciler.engine.spark.conform import REASON, Other, Rules, checked
 from reconciler.engine.spark.failures import raised
 from reconciler.engine.spark.ingest import rejects

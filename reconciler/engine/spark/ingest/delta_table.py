@@ -26,7 +26,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Available, Ingestion
-from reconciler.engine.spark.commits import latest_version
+from reconciler.engine.spark.commit_log import latest_version
 from reconciler.engine.spark.conform import by_name
 from reconciler.engine.spark.ingest.delta_changes import ANOTHER_TABLE, ChangedTable, changed_rows
 from reconciler.engine.spark.ingest.delta_versions import table_id

@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from reconciler.base.errors import EngineError
 from reconciler.engine.dead_letters import DEAD_LETTER_COLUMNS
 from reconciler.engine.protocol import Ingestion
-from reconciler.engine.spark.commits import search
+from reconciler.engine.spark.commit_log import search
 from reconciler.engine.spark.conform import REASON
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, Numbered
 from reconciler.engine.spark.locations import Sessions, folder, literal, quoted, spark_location

@@ -15,7 +15,7 @@ from reconciler.engine.protocol import StoredSource, ViewBuild
 from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
 from reconciler.service.project import Project
-from reconciler.state.steps import next_step, read_step, record_step, record_withdrawal
+from reconciler.state.step_history import next_step, read_step, record_step, record_withdrawal
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
     PROGRAM,

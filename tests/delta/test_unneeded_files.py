@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.delta.retention import remove_empty_folders
+from reconciler.delta.unneeded_files import remove_empty_folders
 from tests.delta.lakes import Lake, LocalLake
 from tests.delta.retention_contract import RetentionContract, ten_versions
 

@@ -16,7 +16,7 @@ from reconciler.registry.model import Applied, Head, ObjectVersions, Stored
 from reconciler.registry.protocol import History, Registry
 from reconciler.run.emitting import pin_emissions
 from reconciler.state.refreshed import refreshed_after
-from reconciler.state.steps import record_step
+from reconciler.state.step_history import record_step
 from reconciler.workspace.held_objects import held_numbers
 
 
