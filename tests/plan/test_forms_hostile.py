@@ -156,7 +156,7 @@ def test_markdown_of_any_plans_in_one_comment(found: list[Plan], limit: int, tim
 
 
 @pytest.mark.slow
-@settings(max_examples=80, phases=PHASES, deadline=None)
+@settings(max_examples=30, phases=PHASES, deadline=None)
 @given(*COMMENTS)
 def test_markdown_of_many_more_plans_in_one_comment(found: list[Plan], limit: int, times: int) -> None:
     is_one_comment(found, limit, times)
