@@ -66,7 +66,7 @@ def test_a_copy_does_not_take_what_the_other_one_sent_for_its_own(first: Shop, s
 
     assert str(sink) in error.message
     assert error.hint is not None
-    assert "copied" in error.hint
+    assert "is a copy" in error.hint
     assert SEEK in error.hint
     assert rows_in(sink) == [1, 2], "nothing of the copy"
     assert second.head().outputs["v.lake"].sending is not None, "nothing is ticked off"

@@ -134,7 +134,7 @@ def test_a_text_that_changed_without_its_meaning_is_shown(root: Path, capsys: py
     change(root, ("SELECT id, qty FROM orders WHERE qty > 0", "select ID, qty -- both\n  from orders where qty > 0"))
     found = relation(root, capsys, "quiet")
     assert found["state"] == "untouched"
-    assert found["why"][0].startswith("its meaning is equal: the text changed only in layout")
+    assert found["why"][0].startswith("its meaning is the same: only layout")
     assert found["same_meaning"] is not None
     assert all(part["applied"] == part["desired"] for part in found["fingerprint"])
     assert {"what": "SQL text", "differs": True} in found["written"]
@@ -237,7 +237,7 @@ def test_a_local_view_is_explained_though_no_plan_shows_it(root: Path, capsys: p
     change(root, ("VIEW helper AS SELECT id FROM prices", "VIEW helper AS SELECT id + 1 AS id FROM prices"))
     found = relation(root, capsys, "helper")
     assert (found["state"], found["kind"]) == ("modified", "local view")
-    assert "a LOCAL view is no part of a plan" in found["why"][0]
+    assert "plans list the readers of a LOCAL view, not the view" in found["why"][0]
     assert relation(root, capsys, "going")["state"] == "modified"
 
 

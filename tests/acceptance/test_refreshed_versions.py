@@ -190,7 +190,7 @@ def test_something_else_that_is_applied_meanwhile_is_what_it_is_computed_in(shop
         versioned_name("total@v0"),
         Session(shop.engine, report=lambda one: None, tell=told.append, boundary=boundary),
     )
-    assert "beginning again" in told[-1]
+    assert "starting again" in told[-1]
     assert result.refreshed.step == 4
     assert shop.states()["v0"] == "refreshed at step 4"
 

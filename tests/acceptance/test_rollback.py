@@ -236,7 +236,7 @@ def test_a_pin_ends_a_rollback(shop: Shop) -> None:
 def test_a_pin_of_what_it_was_rolled_back_to_changes_no_meaning(shop: Shop) -> None:
     shop("rollback", "total@v0")
     shop.write(LAST, "  views: {total: {version: v0}}\n")
-    assert "no result changes" in shop.plan()
+    assert "results do not change" in shop.plan()
     shop("apply", "shop")
     assert shop.active() == "v0 active"
     assert is_unchanged(shop.plan())
@@ -598,16 +598,21 @@ def bills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shop:
 
 
 def test_columns_that_get_another_type_are_told_whatever_goes_back(bills: Shop) -> None:
-    retyped = "H907 view bills has other column types: fee was; this may break bills.to_files and readers of its Delta table"
-    every = "bills.to_files: sends the difference (view bills is modified; only what differs between old and new contents, "
-    every += "retractions included; that is every row, as fee has another type)"
+    retyped, broken = (
+        "H907 view bills has other column types: fee was",
+        "this may break bills.to_files and readers of its Delta table",
+    )
+    every = (
+        "bills.to_files: sends the difference (view bills is modified; only the difference between old and new contents, "
+    )
+    every += "deletes included; that is every row, because fee has another type)"
     for words in (("fee", "--kind", "function"), ("bills",)):
         said = " ".join(bills("rollback", *words, "--plan").split())
-        assert f"{retyped} DECIMAL(12,2) and is DECIMAL(10,2)" in said, words
+        assert f"{retyped} DECIMAL(12,2) and is DECIMAL(10,2); {broken}" in said, words
         assert every in said, words
     bills("rollback", "bills")
     said = " ".join(bills("rollback", "--end", "bills", "--plan").split())
-    assert f"{retyped} DECIMAL(10,2) and is DECIMAL(12,2)" in said
+    assert f"{retyped} DECIMAL(10,2) and is DECIMAL(12,2); {broken}" in said
     assert every in said
 
 
@@ -621,11 +626,11 @@ def test_a_changed_function_says_what_goes_on_calling_an_old_version(bills: Shop
     assert "view kilometres" not in said
     plan = Project.open(bills.root).pipeline("shop").plan()
     assert [asdict(one)["functions"] for one in plan.bound_calls] == [("fee@v0",), ("fee@v0",)]
-    assert "goes on calling fee@v0" in render_section(plan, "0")
-    assert "goes on calling fee@v0" in render_markdown(plan)
+    assert "still calls fee@v0" in render_section(plan, "0")
+    assert "still calls fee@v0" in render_markdown(plan)
     bills("rollback", "--end", "bills")
     bills("rollback", "--end", "twice")
-    assert "goes on calling" not in bills.plan()
+    assert "still calls" not in bills.plan()
 
 
 def test_a_pinned_view_goes_on_calling_an_old_version_too(bills: Shop) -> None:

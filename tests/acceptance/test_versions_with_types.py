@@ -117,7 +117,7 @@ def test_a_version_is_staged_with_the_types_that_it_was_built_with(shop: Shop) -
     assert shop.active() == "v2 active"
     shop.types("decimal(10,2)")
     shop.write(program("BIGINT").replace("price AS total", "CAST(price AS INT)  AS total"))
-    assert "no result changes" in shop("plan", "shop"), "written otherwise only"
+    assert "results do not change" in shop("plan", "shop"), "written otherwise only"
 
 
 @pytest.mark.parametrize("boundary", [f"{kind}:{point}" for kind in ("publish_view", "commit_snapshot") for point in POINTS])
