@@ -73,11 +73,10 @@ class SourceWalker(Walker):
             self.condition(condition, scope, named, "ON")
         if is_half:
             scope.forget(count)
-            scope.shape = shape
-        elif joined:
+        if is_half or joined:
             gone = set(map(fold, shared))
-            kept = (one for one in (*shape, *added) if one.name is None or fold(one.name) not in gone)
-            scope.shape = [*joined, *kept]
+            kept = shape if is_half else [*shape, *added]
+            scope.shape = [*joined, *(one for one in kept if one.name is None or fold(one.name) not in gone)]
 
     def _joined(
         self, join: exp.Join, shared: list[str], left: list[Output], right: list[Output], scope: Scope

@@ -41,6 +41,9 @@ COLUMNS = {
     "SELECT * FROM a NATURAL JOIN c": "x y p r",
     "SELECT * FROM b NATURAL JOIN c NATURAL JOIN a": "x y q r p",
     "SELECT * FROM t NATURAL RIGHT JOIN upper": "ID z f v",
+    "SELECT * FROM a LEFT SEMI JOIN c USING (y)": "y x p",
+    "SELECT * FROM a LEFT ANTI JOIN c USING (Y, x)": "y x p",
+    "SELECT * FROM u LEFT SEMI JOIN (SELECT c FROM u) w USING (c) JOIN b ON true": "c id k x q",
     # Two relations of one name
     "SELECT n.* FROM t AS n JOIN u AS n ON true": "id z f id k c",
     "SELECT n.k FROM t AS n JOIN u AS n ON true": "k",
