@@ -45,7 +45,8 @@ class Analyser(SourceWalker):
             case exp.Subquery():
                 self.only(node, "this", "alias", *MODIFIERS, *(HANGING if in_from else ()))
                 named = self._with(node, parent, named)
-                block = self.query(node.this, parent, named, is_top)
+                is_limited = any(node.args.get(part) for part in ("limit", "offset"))
+                block = self.query(node.this, parent, named, is_top and not is_limited)
                 return self._modified(node, block.columns, Rows(set(block.rows), block.repeatable), parent, named, is_top)
             case exp.Select():
                 return self._select(node, parent, self._with(node, parent, named), is_top)

@@ -140,6 +140,9 @@ LINEAGE: dict[str, tuple[dict[str, str], str]] = {
     "SELECT id, explode(things) AS item FROM t": ({"id": "t.id", "item": "t.things"}, "t.things"),
     # LIMIT, with its order
     "SELECT id FROM t ORDER BY d, 1 LIMIT 3": ({"id": "t.id"}, "t.d t.id"),
+    "(SELECT id FROM t ORDER BY d) LIMIT 3": ({"id": "t.id"}, "t.d"),
+    "((SELECT id FROM t ORDER BY d)) OFFSET 3": ({"id": "t.id"}, "t.d"),
+    "(SELECT id FROM t ORDER BY d)": ({"id": "t.id"}, ""),
     "SELECT id, name FROM t ORDER BY ALL LIMIT 3": ({"id": "t.id", "name": "t.name"}, "t.id t.name"),
     # Lateral column aliases; a column of FROM goes first
     "SELECT price AS p, p + id AS q FROM t": ({"p": "t.price", "q": "t.id t.price"}, ""),
