@@ -59,8 +59,7 @@ class Analyser(SourceWalker):
         scope = Scope(parent, Rows())
         if isinstance(node, exp.Table):
             self.item(node, scope, named)
-            self.bring(len(scope.shape), node)
-            return Block(scope.columns, frozenset(), True)
+            return Block(self.everything(scope, node), frozenset(), True)
         scope.add(Source(None, None))
         for child in node.iter_expressions():
             self.value(child, scope, named)

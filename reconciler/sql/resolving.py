@@ -126,7 +126,7 @@ class Resolver:
         """The columns of `*` or `a.*`, less EXCEPT's; None when they are not known."""
         inner = node.this if isinstance(node, exp.Column) else node
         self.only(inner, "except_")
-        sources, columns = scope.sources, scope.shape
+        sources, columns, is_shaped = scope.sources, scope.shape, scope.is_shaped
         if isinstance(node, exp.Column):
             found = scope.named.get(fold(node.table))
             if not found:
@@ -134,12 +134,13 @@ class Resolver:
                 return None
             if len(node.parts) != 2:
                 self.beyond()
-            sources, columns = found, [column for source in found for column in source.columns or ()]
+            sources, columns, is_shaped = found, [column for source in found for column in source.columns or ()], True
         self.bring(len(columns), node)
         for source in sources:
             self.reads.everything(source)
         dropped = self._dropped(inner, sources, columns)
-        if any(source.columns is None for source in sources) or inner.args.get("replace") or inner.args.get("rename"):
+        is_known = is_shaped and all(source.columns is not None for source in sources)
+        if not is_known or inner.args.get("replace") or inner.args.get("rename"):
             self.beyond()
             return None
         return [column for column in columns if column.name is None or fold(column.name) not in dropped]

@@ -124,9 +124,9 @@ class Source:
 class Scope:
     """The names in sight of one block.
 
-    `shape` are the columns of `*`, in order, but for those of sources whose columns are not known. `merged` are names
-    joined by USING. `aliases` are names of the select list so far, `coming` all that it has; `is_relaxed`: the clauses after
-    the select list are read, where a name may mean either. `parameters` are those of a lambda.
+    `shape` are the columns of `*`, in order, but for those of sources whose columns are not known; `is_shaped`: the order is
+    known. `merged` are names joined by USING. `aliases` are names of the select list so far, `coming` all that it has;
+    `is_relaxed`: the clauses after the select list are read, where a name may mean either. `parameters`: those of a lambda.
     """
 
     parent: "Scope | None"
@@ -134,6 +134,7 @@ class Scope:
     sources: list[Source] = field(default_factory=list)
     shape: list[Output] = field(default_factory=list)
     merged: set[str] = field(default_factory=set)
+    is_shaped: bool = True
     aliases: dict[str, Value] = field(default_factory=dict)
     coming: set[str] = field(default_factory=set)
     is_relaxed: bool = False
@@ -146,6 +147,15 @@ class Scope:
         self.named.setdefault(source.name, []).append(source)
         self.shape += source.columns or ()
 
+    def take(self, within: "Scope") -> None:
+        """Bring what was joined by itself into sight."""
+        shape = [*self.shape, *within.shape]
+        for source in within.sources:
+            self.add(source)
+        self.shape = shape
+        self.merged |= within.merged
+        self.is_shaped = self.is_shaped and within.is_shaped
+
     def forget(self, count: int) -> None:
         """Take the sources from that place on out of sight."""
         for source in self.sources[count:]:
@@ -154,7 +164,11 @@ class Scope:
 
     def add_alias(self, name: str, value: Value) -> None:
         key = fold(name)
-        self.aliases[key] = either([self.aliases[key], value]) if key in self.aliases else value
+        known = self.aliases.get(key)
+        if known is None:
+            self.aliases[key] = value
+        elif known[1:] != value[1:]:
+            self.aliases[key] = either([known, value])
 
     def source(self, name: str) -> Source | None:
         """The source of that name here, the first if there are several."""
@@ -172,7 +186,8 @@ class Scope:
     @property
     def columns(self) -> Outputs:
         """All that is in sight, as `*` has it."""
-        return None if any(source.columns is None for source in self.sources) else tuple(self.shape)
+        is_known = self.is_shaped and all(source.columns is not None for source in self.sources)
+        return tuple(self.shape) if is_known else None
 
     def around(self) -> "list[Scope]":
         """This scope and those around it, innermost first."""

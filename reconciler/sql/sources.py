@@ -4,6 +4,8 @@ Keys and conditions of joins decide rows, and so does whatever decides the rows 
 not know (PIVOT, table functions other than `range`) makes a source whose columns are not known.
 """
 
+from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
@@ -43,7 +45,8 @@ class SourceWalker(Walker):
     """The walk below one FROM."""
 
     def join(self, join: exp.Join, scope: Scope, named: Named) -> None:
-        """What a join brings. Columns that it joins come first in `*`, and once."""
+        """What a join brings. Columns that it joins come first in `*`, and once; of several that have the name on one side,
+        Spark joins the first."""
         self.only(join, "this", "on", "using", "side", "kind", "method")
         count, shape = len(scope.sources), list(scope.shape)
         self.item(join.this, scope, named)
@@ -51,8 +54,12 @@ class SourceWalker(Walker):
         added = scope.shape[len(shape) :]
         using = join.args.get("using") or ()
         if join.method == "NATURAL":
-            present = {fold(column.name) for column in added if column.name is not None}
-            shared = [one.name for one in shape if one.name is not None and fold(one.name) in present]
+            present = Counter(fold(column.name) for column in added if column.name is not None)
+            shared = []
+            for one in shape:
+                if one.name is not None and present[fold(one.name)] > 0:
+                    present[fold(one.name)] -= 1
+                    shared.append(one.name)
             if any(source.is_open for source in scope.sources):
                 self.beyond()
                 for source in scope.sources:
@@ -74,28 +81,32 @@ class SourceWalker(Walker):
         if is_half:
             scope.forget(count)
         if is_half or joined:
-            gone = set(map(fold, shared))
-            kept = shape if is_half else [*shape, *added]
-            scope.shape = [*joined, *(one for one in kept if one.name is None or fold(one.name) not in gone)]
+            keys = {*map(fold, shared)}
+            scope.shape = [*joined, *_without_first(shape, keys), *(() if is_half else _without_first(added, keys))]
 
     def _joined(
         self, join: exp.Join, shared: list[str], left: list[Output], right: list[Output], scope: Scope
     ) -> list[Output]:
         """The columns that are joined, under the name of the side that is kept. They decide rows."""
         found: list[Output] = []
-        left_by_key, right_by_key = _by_key(left), _by_key(right)
+        left_by_key, right_by_key = _first_by_key(left), _first_by_key(right)
+        if len({*map(fold, shared)}) < len(shared):
+            # NATURAL, where both sides have a name more than once, or a name is said twice.
+            scope.is_shaped = False
         for key, name in {fold(name): name for name in shared}.items():
             scope.merged.add(key)
             for source in scope.sources:
                 if key in source.by_key or source.columns is None:
                     self.reads.column(source, name)
-            one, other = left_by_key.get(key, []), right_by_key.get(key, [])
-            value = either([column.value for column in (*one, *other)] or [CONSTANT])
-            scope.rows.add(value)
-            if not one or not other:
+                if key in source.by_key:
+                    scope.rows.add(source.by_key[key].value)
+            one, other = left_by_key.get(key), right_by_key.get(key)
+            sides = [side for side in (one, other) if side is not None]
+            value = either([side.value for side in sides] or [CONSTANT])
+            if len(sides) < 2:
                 self.beyond()
-            if one or other:
-                kept = (other if join.side == "RIGHT" and other else one or other)[0]
+            if sides:
+                kept = sides[-1] if join.side == "RIGHT" else sides[0]
                 kind = value.type if join.side == "FULL" else kept.type
                 found.append(kept if join.kind in ("SEMI", "ANTI") else Output(kept.name, value._replace(type=kind)))
         return found
@@ -124,9 +135,9 @@ class SourceWalker(Walker):
                 around.add(self._unknown_source(None))
                 self.value(pivot, around, named)
             scope.add(self._unknown_source(None) if pivots else source)
-            if len(scope.sources) > MAXIMUM_RELATIONS_OF_QUERY and self.brought.limit is not None:
-                self.problems.append(Problem("S290", TOO_MANY_RELATIONS, self.place(node), HINT))
-                raise TooMuch
+        if len(scope.sources) > MAXIMUM_RELATIONS_OF_QUERY and self.brought.limit is not None:
+            self.problems.append(Problem("S290", TOO_MANY_RELATIONS, self.place(node), HINT))
+            raise TooMuch
         for join in node.args.get("joins") or ():
             self.join(join, scope, named)
         for lateral in node.args.get("laterals") or ():
@@ -143,9 +154,14 @@ class SourceWalker(Walker):
             case exp.Table():
                 self.only(node, "this", "db", "alias", *HANGING)
                 return self._table(node, name, scope, named)
-            case exp.Subquery() if isinstance(node.this, exp.Table) and name is None:
-                self.only(node, "this", "joins", "laterals")
-                self.item(node.this, scope, named)
+            case exp.Subquery() if _is_group(node):
+                self.only(node, "this", "alias", *HANGING)
+                # What is joined in parentheses is joined first, and sees only what stands in them.
+                within = Scope(scope.parent, scope.rows)
+                self.item(node.this, within, named)
+                if name is not None:
+                    return Source(name, self.renamed(self.everything(within, node), alias))
+                scope.take(within)
                 return None
             case exp.Lateral() if not isinstance(node.this, exp.Query):
                 return Source(name, self._generated(node, scope, named))
@@ -158,6 +174,15 @@ class SourceWalker(Walker):
                 return self._made(name, self.query(node, scope.parent, named, in_from=True), node, scope)
         self.value(node, scope, named)
         return self._unknown_source(name)
+
+    def everything(self, scope: Scope, node: exp.Expr) -> Outputs:
+        """All that is in sight, which is read."""
+        self.bring(len(scope.shape), node)
+        for source in scope.sources:
+            self.reads.everything(source)
+        if scope.columns is None:
+            self.beyond()
+        return scope.columns
 
     def _made(self, name: str | None, block: Block, node: exp.Expr, scope: Scope) -> Source:
         """What a query in FROM brings into sight."""
@@ -253,12 +278,31 @@ class SourceWalker(Walker):
         return tuple(Output(name.name, column.value) for name, column in zip(names, columns, strict=True))
 
 
-def _by_key(columns: list[Output]) -> dict[str, list[Output]]:
-    found: dict[str, list[Output]] = {}
+def _is_group(node: exp.Subquery) -> bool:
+    """Whether these are parentheses around items of FROM, not around a query."""
+    inner = node.this
+    if not isinstance(inner, exp.Subquery):
+        return isinstance(inner, exp.Table)
+    return bool(inner.alias or any(inner.args.get(part) for part in HANGING)) or _is_group(inner)
+
+
+def _first_by_key(columns: list[Output]) -> dict[str, Output]:
+    found: dict[str, Output] = {}
     for column in columns:
         if column.name is not None:
-            found.setdefault(fold(column.name), []).append(column)
+            found.setdefault(fold(column.name), column)
     return found
+
+
+def _without_first(columns: list[Output], keys: set[str]) -> Iterator[Output]:
+    """The columns without the first of each of these names (folded)."""
+    left = set(keys)
+    for column in columns:
+        key = fold(column.name) if column.name is not None else None
+        if key in left:
+            left.discard(key)
+        else:
+            yield column
 
 
 def _value(relation: str, column: str, kind: str | None) -> Value:
