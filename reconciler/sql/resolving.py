@@ -184,7 +184,8 @@ class Resolver:
             for source in owners:
                 self.reads.column(source, second)
             if owners:
-                value = either([source.by_key[key_of_second].value for source in owners])
+                found = [source.by_key[key_of_second].value for source in owners]
+                value = found[0] if len(found) == 1 else either(found)
                 return value if len(parts) == 2 else value.untyped
             for source in sources:
                 if source.is_open:
@@ -229,7 +230,7 @@ class Resolver:
             if one.is_open and not found:
                 self.beyond()
         if found:
-            return either(found)
+            return found[0] if len(found) == 1 else either(found)
         if key in _UNITS:
             return CONSTANT
         self.beyond()

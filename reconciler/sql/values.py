@@ -49,6 +49,15 @@ _CONSTANT: Final = (exp.HexString, exp.Var, exp.DataType, exp.IntervalSpan)
 _CALCULATED: Final = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
 # What the parser makes of syntax of its own, with no name that was written.
 _SYNTAX: Final = (exp.Extract, exp.Trim, exp.Substring, exp.StrPosition, exp.DecodeCase, exp.TimeStrToTime, exp.Array)
+# Most nodes are names, or these.
+_OPERATORS: Final = frozenset(
+    (
+        *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like),
+        *_CALCULATED,
+        exp.Div,
+        exp.Neg,
+    )
+)
 _TRUTH: Final = CONSTANT._replace(type="BOOLEAN")
 _NULL: Final = CONSTANT._replace(number=Number.NULL)
 _COUNT: Final = CONSTANT._replace(type="BIGINT", number=Number.INTEGER)
@@ -67,6 +76,8 @@ class Walker(Resolver):
 
     def value(self, node: exp.Expr, scope: Scope, named: Named) -> Value:
         """What a value is made of."""
+        if type(node) in _OPERATORS:
+            return self._operation(node, scope, named)
         match node:
             case exp.Column() if not isinstance(node.this, exp.Star):
                 return self.column(node, scope)
