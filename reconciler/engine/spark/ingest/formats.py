@@ -11,6 +11,7 @@
   UTF-8, or that holds NUL, which Spark's parser may drop. Files may have other headers: each is read by its own.
 - A column that a file lacks gets its default; Parquet files are told apart in that one by one, and in JSON a null is as good
   as absent.
+- A moment of Parquet's type INT96 that is finer than microseconds is a problem of its row (`int96`).
 - A record that is not what the format says is a problem of its row; a Parquet file that can't be read, or two columns of
   one name, stop the ingestion with an error that names the file.
 """
@@ -33,6 +34,7 @@ from reconciler.engine.quotes import OTHER_WIDTH, UNMATCHED_QUOTES, quoted_field
 from reconciler.engine.spark.conform import TEXT, Given, by_name
 from reconciler.engine.spark.failures import marked
 from reconciler.engine.spark.ingest.incoming import ORIGIN, RECORD, UNKNOWN, Incoming, Numbered, unknown_literal, with_fields
+from reconciler.engine.spark.ingest.int96 import FINER, with_finer
 from reconciler.engine.spark.ingest.json_records import is_written, json_records
 from reconciler.engine.spark.json_texts import shown
 from reconciler.engine.spark.locations import literal, quoted, spark_location
@@ -265,20 +267,24 @@ def _parquet(session: SparkSession, locations: list[str], options: Mapping[str, 
             _check_names(session.read.options(**options).parquet(location).columns, f"the file {_told(location)} has")
         _check_names(rows.columns, "the files have")
         missing |= set(missing_fields(rows.columns, target))
-        named = rows.selectExpr(*map(quoted, rows.columns), *_place())
+        files = {location: _unescaped(location) for location in group}
+        kept = (*map(quoted, rows.columns), *_place())
+        named = with_finer(session, rows, kept, files, options, [fold(column.name) for column in target.columns])
         for column in lacking:
             named = named.withColumn(
                 column.name, f.expr(f"CAST({target.defaults[fold(column.name)]} AS {storage_type(column.type)})")
             )
         frames.append(named)
     union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    there = [name for name in union.columns if name not in (ORIGIN, ORDER)]
+    hidden = (ORIGIN, ORDER, FINER)
+    there = [name for name in union.columns if name not in hidden]
     known = {*map(fold, there), *target.defaults}
     for column in target.columns:
         if not column.nullable and fold(column.name) not in known:
             union = union.withColumn(column.name, f.expr(_lacking(column, storage_type(column.type))))
-    given = by_name(union, (ORIGIN, ORDER))
-    incoming = with_fields(Incoming(union, given, quoted(ORIGIN), (ORDER,)), there, target)
+    problem = quoted(FINER) if FINER in union.columns else None
+    read = Incoming(union, by_name(union, hidden), quoted(ORIGIN), (ORDER,), problem=problem)
+    incoming = with_fields(read, there, target)
     return replace(incoming, missing=tuple(sorted(missing | set(incoming.missing))))
 
 
@@ -319,4 +325,8 @@ def _twice(names: Sequence[str]) -> list[str]:
 
 def _told(location: str) -> str:
     """A file as its user knows it, of what `_escaped` made of it."""
-    return re.sub(r"\\(.)", r"\1", location).removeprefix("file://")
+    return _unescaped(location).removeprefix("file://")
+
+
+def _unescaped(location: str) -> str:
+    return re.sub(r"\\(.)", r"\1", location)
