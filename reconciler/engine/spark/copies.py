@@ -1,17 +1,17 @@
 """Rows told apart by their values alone: equal ones are copies of one row, and where there is no key a table is a multiset.
 
-Rows are equal as Spark groups them: NULLs are equal, so are NaNs and both zeros; maps are compared by their entries, in any
-order. Where copies of a row have to go from a Delta table, one MERGE deletes all of them and inserts those that stay, since
-it can't delete some of several equal rows.
+Which values are equal says `comparable`. Where copies of a row have to go from a Delta table, one MERGE deletes all of them
+and inserts those that stay, since it can't delete some of several equal rows.
 """
 
 from collections.abc import Iterable
 
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, VariantType
 
-from reconciler.engine.spark.locations import delta_reference, quoted, spark_location
+from reconciler.engine.spark.comparable import comparable, equal, is_comparable
+from reconciler.engine.spark.locations import quoted, spark_location
 from reconciler.engine.spark.writes import DELETES
 
 COPIES = "reconcile copies"
@@ -22,7 +22,6 @@ HELD = "reconcile held"
 
 _HERE = "reconcile here"
 _KEY = "reconcile key "
-_CHANGED = "reconcile_changed"
 
 
 def distinct(rows: DataFrame, names: Iterable[str], *figures: Column) -> DataFrame:
@@ -30,13 +29,14 @@ def distinct(rows: DataFrame, names: Iterable[str], *figures: Column) -> DataFra
     fields = rows.select(*map(quoted, names)).schema.fields
     keys, values = [], []
     for index, part in enumerate(fields):
-        column = quoted(part.name)
-        if _needs_more(part.dataType):
-            keys.append(f.expr(_comparable(column, part.dataType)).alias(f"{_KEY}{index}"))
-            values.append(f.first(column).alias(part.name))
+        column = f.col(quoted(part.name))
+        if is_comparable(part.dataType):
+            keys.append(column)
         else:
-            keys.append(f.col(column))
-    found = rows.groupBy(*keys).agg(*values, *figures)
+            keys.append(comparable(column, part.dataType).alias(f"{_KEY}{index}"))
+            values.append(f.first(column).alias(part.name))
+    aggregated = [*values, *figures]
+    found = rows.groupBy(*keys).agg(*aggregated) if aggregated else rows.select(*keys).distinct()
     first = [part.name for part in fields]
     others = [name for name in found.columns if name not in first and not name.startswith(_KEY)]
     return found.select(*map(quoted, [*first, *others]))
@@ -72,7 +72,7 @@ def with_held(session: SparkSession, rows: DataFrame, names: Iterable[str], loca
     fields = rows.select(*map(quoted, columns)).schema.fields
     stored = session.read.format("delta").load(spark_location(location))
     table = stored.selectExpr(*map(quoted, columns), f"true AS {quoted(_HERE)}")
-    found = rows.alias("s").join(table.alias("t"), f.expr(_equal("s", "t", fields)), "left")
+    found = rows.alias("s").join(table.alias("t"), equal("s", "t", fields), "left")
     others = [f.first(quoted(name)).alias(name) for name in rows.columns if name not in columns]
     return distinct(found.select("s.*", f"t.{quoted(_HERE)}"), columns, *others, f.count(quoted(_HERE)).alias(HELD))
 
@@ -85,55 +85,19 @@ def merge(session: SparkSession, changed: DataFrame, going: DataFrame, location:
     staying = going.selectExpr(*map(quoted, names), f"{held} + {copies} AS {copies}")
     gone = changed.where(f.col(copies) < 0).drop(COPIES).withColumn(DELETES, f.lit(True))
     new = coming(changed.unionAll(staying)).withColumn(DELETES, f.lit(False))
-    gone.unionAll(new).createOrReplaceTempView(_CHANGED)
-    deletes, same = f"s.{quoted(DELETES)}", _equal("t", "s", changed.select(*map(quoted, names)).schema.fields)
-    columns, values = ", ".join(map(quoted, names)), ", ".join(f"s.{quoted(name)}" for name in names)
-    session.sql(
-        f"MERGE INTO {delta_reference(location)} AS t USING {_CHANGED} AS s ON {deletes} AND {same} "
-        f"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT {deletes} THEN INSERT ({columns}) VALUES ({values})"
-    )
+    fields = changed.select(*map(quoted, names)).schema.fields
+    deletes = f"s.{quoted(DELETES)}"
+    merging = _table(session, location).merge(gone.unionAll(new).alias("s"), f.col(deletes) & equal("t", "s", fields))
+    values: dict[str, str | Column] = {quoted(name): f"s.{quoted(name)}" for name in names}
+    merging.whenMatchedDelete().whenNotMatchedInsert(f"NOT {deletes}", values).execute()
 
 
-def _comparable(value: str, kind: DataType, depth: int = 0) -> str:
-    """An expression that is equal for equal values, and that Spark can group and compare: maps become sorted entries."""
-    if not _needs_more(kind):
-        return value
-    name = f"v{depth}"
-    match kind:
-        case VariantType():
-            return f"to_json({value})"
-        case MapType():
-            key = _comparable(f"{name}.key", kind.keyType, depth + 1)
-            part = _comparable(f"{name}.value", kind.valueType, depth + 1)
-            return f"array_sort(transform(map_entries({value}), {name} -> struct({key} AS k, {part} AS v)))"
-        case ArrayType():
-            return f"transform({value}, {name} -> {_comparable(name, kind.elementType, depth + 1)})"
-        case StructType():
-            parts = ", ".join(
-                f"{_comparable(f'{value}.{quoted(part.name)}', part.dataType, depth)} AS {quoted(part.name)}"
-                for part in kind.fields
-            )
-            return f"CASE WHEN {value} IS NOT NULL THEN struct({parts}) END"
-        case _:
-            return value
+def delete(session: SparkSession, rows: DataFrame, location: str) -> None:
+    """One commit to a Delta table: all rows go that are equal to one of these in all of their columns."""
+    names = rows.columns
+    once = distinct(rows, names)
+    _table(session, location).merge(once.alias("s"), equal("t", "s", once.schema.fields)).whenMatchedDelete().execute()
 
 
-def _needs_more(kind: DataType) -> bool:
-    match kind:
-        case MapType() | VariantType():
-            return True
-        case ArrayType():
-            return _needs_more(kind.elementType)
-        case StructType():
-            return any(_needs_more(part.dataType) for part in kind.fields)
-        case _:
-            return False
-
-
-def _equal(one: str, other: str, fields: Iterable[StructField]) -> str:
-    """A condition: the rows of these two aliases are copies of one row."""
-    return " AND ".join(
-        f"{_comparable(f'{one}.{quoted(part.name)}', part.dataType)} <=> "
-        f"{_comparable(f'{other}.{quoted(part.name)}', part.dataType)}"
-        for part in fields
-    )
+def _table(session: SparkSession, location: str) -> DeltaTable:
+    return DeltaTable.forPath(session, spark_location(location)).alias("t")

@@ -12,6 +12,7 @@ from pyspark.sql import functions as f
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import TableTarget, Transaction, Written
+from reconciler.engine.spark.comparable import comparables
 from reconciler.engine.spark.copies import COPIES, HELD, coming, distinct, merge, with_held
 from reconciler.engine.spark.locations import quoted
 from reconciler.engine.spark.writes import DELETES, ORDER, append, committed
@@ -85,7 +86,8 @@ def _netted(rows: DataFrame, names: list[str]) -> DataFrame:
         # Deletes first: a set of changes that was made by comparing says nothing of order.
         order = f"NOT {quoted(DELETES)} AS {quoted(ORDER)}"
         rows = rows.selectExpr(*by, quoted(DELETES), order)
-    running = Window.partitionBy(*by).orderBy(quoted(ORDER)).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    same = Window.partitionBy(*comparables(rows, names)).orderBy(quoted(ORDER))
+    running = same.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     summed = rows.selectExpr(*by, step, quoted(ORDER)).withColumn(_SUM, f.sum(quoted(_STEP)).over(running))
     lowest = f.least(f.min(quoted(_SUM)), f.lit(0)).alias(_LOWEST)
     return distinct(summed, names, f.sum(quoted(_STEP)).alias(_NET), lowest)

@@ -184,6 +184,9 @@ def _defaults(master: str, given: Mapping[str, str]) -> dict[str, str]:
         # Every call has a session of its own; none adds files or classes, so Spark need not isolate them.
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.databricks.delta.snapshotPartitions": "1" if is_local(master) else "8",
+        # Spark would store the parts of VARIANTs as columns of their own, and make one type of the numbers in each: of 1 and
+        # 1.5 it makes decimals, and that is what is read.
+        "spark.sql.variant.writeShredding.enabled": "false",
         # A step of a few relations has more than the 100 compiled queries that Spark would keep: the next one compiles them
         # all again. Many more would only fill memory: Delta asks for each table version in a query of its own.
         "spark.sql.codegen.cache.maxEntries": "400",

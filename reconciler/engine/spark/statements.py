@@ -6,20 +6,21 @@ with a key it is an upsert: rows replace those of equal key. `DELETE FROM t [[AS
 with a subquery, which Delta's DELETE does not take, becomes a merge on the rows it selects.
 """
 
+from functools import partial
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import Statement, TableTarget, Written
-from reconciler.engine.spark import writes
+from reconciler.engine.spark import copies, writes
 from reconciler.engine.spark.conform import Given, Rules, conformed
 from reconciler.engine.spark.failures import translated
 from reconciler.engine.spark.locations import Sessions, delta_reference, quoted, spark_location
 from reconciler.engine.spark.views import isolated, register
 from reconciler.engine.statement import Delete, Insert, read_statement
 
-_ROWS = "reconcile_deleted"
 _AS_SPARK_READS_BY_ITSELF = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
@@ -44,8 +45,8 @@ def execute(sessions: Sessions, statement: Statement) -> Written:
             rows = _inserted(session, parsed, statement.target)
             return writes.write(session, statement.target, rows, statement.transaction, statement.commit)
     with translated(f"delete from {statement.target.name}"):
-        sql = _delete_sql(session, parsed, statement.target)
-        return writes.delete(session, statement.target, sql, statement.transaction, statement.commit)
+        act = partial(_delete, session, parsed, statement.target)
+        return writes.committed(session, statement.target, statement.transaction, statement.commit, act)
 
 
 def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> DataFrame:
@@ -72,15 +73,12 @@ def _inserted(session: SparkSession, insert: Insert, target: TableTarget) -> Dat
     return conformed(ordered, Rules(target.columns, target.defaults), given, kept=(writes.ORDER,))
 
 
-def _delete_sql(session: SparkSession, delete: Delete, target: TableTarget) -> str:
-    table = f"{delta_reference(target.location)} AS {quoted(delete.alias)}"
-    if delete.condition is None:
-        return f"DELETE FROM {table}"
-    if not delete.has_subquery:
-        return f"DELETE FROM {table} WHERE {delete.condition}"
-    # Rows that are equal are chosen alike, so one copy of each chosen row finds all of them.
-    by = target.primary_key or tuple(column.name for column in target.columns)
-    chosen = session.read.format("delta").load(spark_location(target.location)).alias(delete.alias)
-    chosen.where(delete.condition).select(*(quoted(name) for name in by)).distinct().createOrReplaceTempView(_ROWS)
-    on = " AND ".join(f"{quoted(delete.alias)}.{quoted(name)} <=> {_ROWS}.{quoted(name)}" for name in by)
-    return f"MERGE INTO {table} USING {_ROWS} AS {_ROWS} ON {on} WHEN MATCHED THEN DELETE"
+def _delete(session: SparkSession, delete: Delete, target: TableTarget) -> None:
+    if delete.condition is not None and delete.has_subquery:
+        # Rows that are equal are chosen alike, so one copy of each chosen row finds all of them.
+        by = target.primary_key or tuple(column.name for column in target.columns)
+        stored = session.read.format("delta").load(spark_location(target.location)).alias(delete.alias)
+        copies.delete(session, stored.where(delete.condition).select(*map(quoted, by)), target.location)
+        return
+    where = "" if delete.condition is None else f" WHERE {delete.condition}"
+    session.sql(f"DELETE FROM {delta_reference(target.location)} AS {quoted(delete.alias)}{where}")

@@ -17,6 +17,7 @@ from reconciler.base.errors import EngineError
 from reconciler.base.names import fold
 from reconciler.engine.protocol import TableTarget, Transaction, Written
 from reconciler.engine.spark.commit_log import latest_version, search
+from reconciler.engine.spark.comparable import comparables
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, quoted, spark_location
 from reconciler.engine.spark.transactions import carried, last_version
 
@@ -58,11 +59,6 @@ def write(
             session, target, transaction, commit, lambda: merge(session, target, last_of_each_key(rows, target))
         )
     return committed(session, target, transaction, commit, lambda: append(target, rows.drop(ORDER)))
-
-
-def delete(session: SparkSession, target: TableTarget, sql: str, transaction: Transaction, commit: JsonObject) -> Written:
-    """Run a DELETE or MERGE written in SQL on the table's path."""
-    return committed(session, target, transaction, commit, lambda: session.sql(sql))
 
 
 def committed(
@@ -108,7 +104,7 @@ def merge(session: SparkSession, target: TableTarget, rows: DataFrame) -> None:
 
 def last_of_each_key(rows: DataFrame, target: TableTarget, tells_what_came: bool = False) -> DataFrame:
     """Of each key the last row in reading order; if that is asked for, with CAME_AND_WENT."""
-    order: Column = f.col(quoted(ORDER)) if ORDER in rows.columns else _hash(rows)
+    order: Column = f.col(quoted(ORDER)) if ORDER in rows.columns else hashed(rows)
     window = Window.partitionBy(*(quoted(name) for name in target.primary_key)).orderBy(order.desc())
     ranked = rows.withColumn(_RANK, f.row_number().over(window))
     if tells_what_came:
@@ -117,15 +113,9 @@ def last_of_each_key(rows: DataFrame, target: TableTarget, tells_what_came: bool
     return ranked.where(f.col(quoted(_RANK)) == 1).drop(_RANK, ORDER)
 
 
-def _hash(rows: DataFrame) -> Column:
-    return f.xxhash64(*map(f.expr, hashable(rows)))
-
-
-def hashable(rows: DataFrame) -> list[str]:
-    """Expressions of the columns that tell rows apart to a hash. Spark takes neither maps nor variants."""
-    kinds = {part.name: part.dataType.simpleString() for part in rows.schema.fields}
-    plain = [quoted(name) for name, kind in kinds.items() if "map<" not in kind and "variant" not in kind]
-    return [*plain, *(f"to_json({quoted(name)})" for name, kind in kinds.items() if kind == "variant")]
+def hashed(rows: DataFrame) -> Column:
+    """A hash of all columns."""
+    return f.xxhash64(*comparables(rows, rows.columns))
 
 
 def _rows(metrics: dict[str, str]) -> int:

@@ -47,7 +47,7 @@ from reconciler.engine.spark.locations import (
     spark_location,
 )
 from reconciler.engine.spark.nested import cast_by_name
-from reconciler.engine.spark.writes import DELETES, ORDER
+from reconciler.engine.spark.writes import DELETES, ORDER, hashed
 from reconciler.sql.structures import Leaf, shape_of
 from reconciler.sql.types import storage_type
 
@@ -339,16 +339,12 @@ def _kinds(rows: DataFrame) -> list[str]:
 
 def _difference(removed: DataFrame, added: DataFrame, target: TableTarget) -> DataFrame:
     """The rows that only one side has, as often as it has them more: deletes first."""
-    names = removed.columns
     if _kinds(removed) != _kinds(added):
         removed, added = _alike(removed, added, target), _alike(added, removed, target)
-    kinds = _kinds(removed)
-    if kinds == _kinds(added) and not any("variant" in kind for kind in kinds):
+    if _kinds(removed) == _kinds(added):
         rows = repeated(net(removed, added)).withColumn(DELETES, f.col(quoted(COPIES)) < 0).drop(COPIES)
     else:
         # Values that can't be compared here are compared by whoever writes them, once they have the target's types.
         rows = removed.withColumn(DELETES, f.lit(True)).unionByName(added.withColumn(DELETES, f.lit(False)))
-        kinds = _kinds(rows.drop(DELETES))
-    comparable = [name for name, kind in zip(names, kinds, strict=True) if "map<" not in kind and "variant" not in kind]
-    order = f.struct((~f.col(quoted(DELETES))).alias("inserts"), f.xxhash64(*map(quoted, comparable)).alias("tie"))
+    order = f.struct((~f.col(quoted(DELETES))).alias("inserts"), hashed(rows.drop(DELETES)).alias("tie"))
     return rows.withColumn(ORDER, order)

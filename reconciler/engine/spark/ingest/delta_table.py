@@ -33,7 +33,7 @@ from reconciler.engine.spark.ingest.delta_versions import table_id
 from reconciler.engine.spark.ingest.incoming import Incoming, with_fields
 from reconciler.engine.spark.ingest.storage import sessions_with, storage_options
 from reconciler.engine.spark.locations import Folder, Sessions, delta_reference, folder, literal, quoted, spark_location
-from reconciler.engine.spark.writes import ORDER, hashable
+from reconciler.engine.spark.writes import ORDER, hashed
 
 _MODES = ("follow", "snapshot", "snapshot_and_follow")
 
@@ -149,5 +149,4 @@ def _ordered(rows: DataFrame, column: str, uri: str) -> DataFrame:
     """The rows with what says in which order they are read: a column's values, rows without a value first."""
     if fold(column) not in {fold(name) for name in rows.columns}:
         raise EngineError("X710", f"the Delta table at {uri} has no column {column}", "see timestamp_column")
-    tie = f.xxhash64(*map(f.expr, hashable(rows)))
-    return rows.withColumn(ORDER, f.struct(f.col(quoted(column)).alias("at"), tie.alias("tie")))
+    return rows.withColumn(ORDER, f.struct(f.col(quoted(column)).alias("at"), hashed(rows).alias("tie")))
