@@ -11,8 +11,8 @@ from reconciler.delta.tables import create_table
 from reconciler.engine.protocol import ColumnType, Engine, Ingestion, Selection, StoredSource, TableTarget, Transaction
 from reconciler.engine.spark.comparable import comparables
 from tests.engine.asking import change
+from tests.engine.emissions import Versions, to_files
 from tests.engine.engines import DeltaStorage
-from tests.engine.test_emit import Versions, to_files
 
 pytestmark = pytest.mark.spark
 
