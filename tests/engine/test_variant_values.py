@@ -84,11 +84,6 @@ def session(spark_engine: Engine) -> SparkSession:
     return start().newSession()
 
 
-@pytest.fixture
-def versions(engine: Engine, tmp_path: Path) -> Versions:
-    return Versions(engine, tmp_path)
-
-
 def numbered(values: tuple[str, ...], first: int = 0) -> str:
     """A query: these values in turn, each with a number, beginning at the first."""
     turned = values[first:] + values[:first]
