@@ -149,7 +149,7 @@ def test_a_function_that_fails_publishes_nothing(
     settings = (repository / "pipelines/shop/pipeline.yaml").read_text()
     (repository / "pipelines/shop/pipeline.yaml").write_text(settings.replace("tax: {", "tax: {on_error: give_null, "))
     plan = json.loads(reconcile("plan", "shop", "--format", "json")[1])["plans"][0]
-    assert "function tax: udf/lib/rates.py changed, gives NULL where it fails" in reconcile("plan", "shop")[1]
+    assert "function tax: udf/lib/rates.py changed, now returns NULL on errors" in reconcile("plan", "shop")[1]
     reconcile("approve", "shop", plan["digest"])
     code, said = reconcile("apply", "shop")
     failed = "of tax failed and gave NULL, the first: function tax: KeyError: 'FR' (udf/lib/rates.py, line 9)"

@@ -44,7 +44,7 @@ def snapshot(*functions: FunctionDeclaration) -> Snapshot:
         ({"returns": "BIGINT"}, ("signature changed",)),
         ({"body": SqlBody("x")}, ("is now written in SQL",)),
         ({"deterministic": True}, ("is now deterministic",)),
-        ({"name": "TAX"}, ("name spelled otherwise",)),
+        ({"name": "TAX"}, ("spelling of the name changed",)),
         ({"body": replace(BODY, python="3.12")}, ("Python 3.11 → 3.12",)),
         ({"body": replace(BODY, requirements=())}, ("requirements changed",)),
         (
