@@ -6,9 +6,9 @@ from typing import Final
 # Where a word begins: also in `storageAccountKey` and `AWSAccessKey`.
 _WORD: Final = r"(?:^|[._-]|(?-i:(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])))"
 _SECRET_NAME: Final = re.compile(
-    r"pass(word|wd|phrase)|pass[._-](word|phrase)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
+    r"pass(word|wd|phrase|code)|pass[._-](word|phrase|code)|secret|token|credential|assertion|authorization|jaas|user[._-]?info"
     rf"|{_WORD}(private|account|master|customer|encryption|keystore|api|sas|auth|shared|access)[._-]?key(?![._-]?name)"
-    rf"|shared[._-]?access[._-]?(key|signature)(?![._-]?name)|{_WORD}pwd($|[._-])"
+    rf"|shared[._-]?access[._-]?(key|signature)(?![._-]?name)|{_WORD}pwd?($|[._-])"
     r"|(^|[._-])(db|database|user|login|admin|root|smtp|ftp|proxy)[._-]?pass$"
     r"|(^|[._-])(sas|pem|certificate|header|headers|cookie)($|[._-])",
     re.IGNORECASE,
@@ -23,7 +23,7 @@ _PAIR_NAME: Final = re.compile(
 )
 
 _OF_ONE: Final = re.compile(
-    r"(password|passwd|pass[._-]?phrase|pass[._-]word|pwd|pass|secret|token|key|signature|credential|authorization)"
+    r"(password|passwd|pass[._-]?(?:phrase|code)|pass[._-]word|pwd?|pass|secret|token|key|signature|credentials?|authorization)"
     r"([._-]?(value|plain|text|old|new|default|v?[0-9]+))?$",
     re.IGNORECASE,
 )

@@ -199,3 +199,20 @@ def test_a_literal_of_a_call_within_an_argument_is_not_shown(value: str) -> None
 )
 def test_what_says_which_or_stands_beside_is_shown(text: str) -> None:
     assert masked_in_code(text)[0] == text
+
+
+@pytest.mark.parametrize(
+    "name", ["pw", "db_pw", "user.pw", "DB_PW", "passcode", "pass_code", "db_credentials", "credentials"]
+)
+def test_a_short_name_says_so_too(name: str) -> None:
+    for text in (
+        f"SELECT '{HIDDEN}' AS `{name}`",
+        f"SELECT 'a=b {name}={HIDDEN}' AS a",
+        f"SELECT map('{name}', '{HIDDEN}')",
+    ):
+        assert HIDDEN not in masked_in_code(text)[0], text
+
+
+@pytest.mark.parametrize("name", ["power", "pwr_w", "pass", "pin", "otp", "passed", "spawn", "kpw2"])
+def test_a_name_that_only_looks_like_it_says_nothing(name: str) -> None:
+    assert HIDDEN in masked_in_code(f"SELECT '{HIDDEN}' AS {name}")[0]
