@@ -156,7 +156,7 @@ def test_a_file_of_ours_that_can_not_be_read_is_named(versions: Versions, tmp_pa
             versions.engine.emit(first)
         assert caught.value.code == "X700"
         assert taken.name in caught.value.message
-        assert "remove" in str(caught.value.hint)
+        assert "delete it" in str(caught.value.hint)
     # Another emission goes out, and leaves it.
     (sink.path / f"{folder.name[:-8]}deadbeef").mkdir()
     versions.engine.emit(sink.emission(versions.emission(None, "SELECT 2 AS a", 2)))

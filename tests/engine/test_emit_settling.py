@@ -220,7 +220,7 @@ def test_a_settled_folder_that_is_gone_is_not_taken_for_sent(versions: Versions,
 
     assert caught.value.code == "X700"
     assert caught.value.message.endswith(f"/{folder.name} was recorded and no longer exists")
-    assert f"remove {taken.name}" in str(caught.value.hint)
+    assert f"delete {taken.name}" in str(caught.value.hint)
     taken.unlink()
     assert not versions.engine.emit(first).reused
 

@@ -197,11 +197,15 @@ def test_fields_within_columns_of_parquet_files_are_taken_by_name(
             "STRUCT<a: INT>",
             "do not fit STRUCT<a: INT>: they are of type struct<a:array<int>>",
         ),
-        ("TIMESTAMP '2024-01-02 00:00:00Z'", "DATE", "for column v do not fit DATE: they are of type timestamp, moments"),
+        (
+            "TIMESTAMP '2024-01-02 00:00:00Z'",
+            "DATE",
+            "for column v do not fit DATE: they are of type timestamp, which have no day or time without a zone",
+        ),
         (
             "array(named_struct('a', TIMESTAMP '2024-01-02 00:00:00Z'))",
             "ARRAY<STRUCT<a: TIMESTAMP_NTZ>>",
-            r"for column v\.a do not fit TIMESTAMP_NTZ: they are of type timestamp, moments",
+            r"for column v\.a do not fit TIMESTAMP_NTZ: they are of type timestamp, which have no day or time without a",
         ),
     ],
 )

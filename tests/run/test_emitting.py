@@ -308,8 +308,10 @@ def test_send_snapshot_on_an_output_that_was_there_sends_nothing_and_the_plan_sa
 
     said = render_text(shop.pipeline.plan())
 
-    assert "send_snapshot of v.lake: false → true (nothing is sent for that alone: it says how an output begins" in said
-    assert "a seek to snapshot sends all rows" in said
+    assert (
+        "send_snapshot of v.lake: false → true (sends nothing by itself: it says how a new or changed output begins" in said
+    )
+    assert "to send all rows, seek the output to snapshot" in said
     assert shop.apply(lake(more=", send_snapshot: true")) == {"v.lake": Outcome.RESUMES}
     assert shop.emit() == {}
     assert shop.commits() == commits

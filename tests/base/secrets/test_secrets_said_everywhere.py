@@ -89,7 +89,7 @@ SELECT max_by(token, issued) AS token, 'second' AS next FROM t GROUP BY token HA
 SELECT a FROM t WHERE token = coalesce(b.token, c.token) AND d = 'abcde1'
 SELECT 'token=' || t.token || '&format=json1' AS url FROM t
 SELECT concat('token=', t.token, '&format=json1') AS url FROM t
-SELECT transform(tokens, token -> upper(token)) AS tokens, filter(a, token -> token <> 'abc12') AS b FROM t
+SELECT transform(tokens, token -> upper(token)) AS tokens, filter(a, token -> kind <> 'abc12') AS b FROM t
 SELECT 'pending' AS token, 'another' AS token_kind, 'tokens1' AS tokens FROM t
 CREATE TABLE t (token STRING, kind STRING DEFAULT 'refresh1', password STRING NOT NULL)
 CREATE TABLE t (token STRING COMMENT 'what somebody got in 2024', a INT) WITH ('append_only' = 'true')
