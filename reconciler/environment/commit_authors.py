@@ -9,11 +9,12 @@ Whoever moves or copies a file has not written it. So who wrote a file counts as
 A file whose lines are copied while it stays says nothing of who wrote them.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from reconciler.environment.commits import NOT_COMMITTED
-from reconciler.environment.repository import PLAIN_FILES, Entry, Repository, open_repository
+from reconciler.environment.repository import PLAIN_FILES, Entry, Repository, blob_id, open_repository
 
 
 def authors_since(
@@ -72,11 +73,14 @@ def _told(
 
 
 def _added(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> list[str]:
-    """The files that commits made anew at some places; they may have come from elsewhere."""
+    """The files that commits made anew at some places; they may have come from elsewhere. Not those made empty, which git
+    would follow to any other empty file."""
     if not places:
         return []
-    said = repository.log("--format=", "--name-only", "-z", "--no-renames", "--diff-filter=A", *revisions, "--", *places)
-    return sorted({name for name in (said or "").split("\0") if name})
+    raw = ("--format=", "--raw", "--no-abbrev", "-z", "--no-renames", "--diff-filter=A")
+    said = repository.log(*raw, *revisions, "--", *places) or ""
+    made = ((one["id"], one["path"]) for one in _MADE.finditer(said))
+    return sorted({path for new, path in made if new != blob_id(b"", new)})
 
 
 def _brought(repository: Repository, revisions: tuple[str, ...], places: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -94,7 +98,8 @@ def _brought(repository: Repository, revisions: tuple[str, ...], places: Sequenc
                 elif after is None and before is not None:
                     removed.append((path, before))
             if put:
-                ids = {entry.id for entry in put}
+                # An empty file was copied from nobody.
+                ids = {entry.id for entry in put if _lines(repository, entry)}
                 copied = (path for path, entry in repository.entries_below(parent, "") if entry.id in ids)
                 moved = _with_lines_of(repository, put, removed)
                 yield from ((parent, path) for path in (*copied, *moved) if not _is_below(path, places))
@@ -121,6 +126,7 @@ def _lines(repository: Repository, entry: Entry) -> set[bytes]:
     return {line.strip() for line in lines if any(map(str.isalnum, line.decode("utf-8", "replace")))}
 
 
+_MADE = re.compile(r":[0-7]{6} [0-7]{6} [0-9a-f]+ (?P<id>[0-9a-f]+) A\0(?P<path>[^\0]+)(?=\0|\Z)")
 _WALKS = ((), ("--full-history", "--no-merges"))
 """Of two branches that made one change, git shows one, unless it is asked for all; then it shows each merge as well."""
 

@@ -142,6 +142,14 @@ def test_whose_files_are_moved_or_removed_elsewhere_has_made_nothing_here(cell: 
     assert authors(cell, since) == {"Ann", "ann@example.org"}
 
 
+def test_who_wrote_another_empty_file_has_made_nothing_here(cell: Cell) -> None:
+    since = a_draft_of_mallorys(cell, "")
+    (cell.root / SHOP / "empty.sql").write_text("")
+    (cell.root / SHOP / "program.sql").write_text(DRAFT)
+    cell.commit("a change, and an empty file")
+    assert authors(cell, since) == {"Ann", "ann@example.org"}
+
+
 def test_who_wrote_the_program_long_ago_has_not_renamed_it(cell: Cell) -> None:
     (cell.root / SHOP / "program.sql").write_text(DRAFT)
     by(cell, "Zoe", "long ago")
