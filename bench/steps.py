@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -32,7 +33,7 @@ from reconciler.engine.spark.session import start
 
 RESULTS: Final = ROOT / "bench" / "results" / "steps.json"
 _POINTS: Final = 5
-_PROGRAM: Final = """\
+PROGRAM: Final = """\
 CREATE TABLE visits (customer BIGINT, page VARCHAR, seconds INT);
 CREATE TABLE customers (id BIGINT NOT NULL PRIMARY KEY, name VARCHAR, plan VARCHAR);
 CREATE MATERIALIZED VIEW named AS SELECT c.name, v.page, v.seconds FROM visits v JOIN customers c ON c.id = v.customer;
@@ -45,13 +46,19 @@ metadata: {name: site}
 spec:
   bootstrap_policy: allow
   connectors:
-    - {name: log, table: visits, transport: {name: file_input, config: {path: source/visits}}, format: {name: json}}
-    - name: changes
-      table: customers
-      transport: {name: file_input, config: {path: source/customers}}
-      format: {name: json, config: {update_format: insert_delete}}
-    - {name: lake, view: by_page, transport: {name: delta_table_output, config: {uri: lake/by_page}}}
 """
+_CONNECTORS: Final = {
+    "log": (
+        "- {name: log, table: visits, transport: {name: file_input, config: {path: source/visits}}, format: {name: json}}",
+    ),
+    "changes": (
+        "- name: changes",
+        "  table: customers",
+        "  transport: {name: file_input, config: {path: source/customers}}",
+        "  format: {name: json, config: {update_format: insert_delete}}",
+    ),
+    "lake": ("- {name: lake, view: by_page, transport: {name: delta_table_output, config: {uri: lake/by_page}}}",),
+}
 
 
 @click.command()
@@ -69,7 +76,7 @@ def main(steps: int, results: Path) -> None:
             project = _applied(root, engine)
             seconds: list[float] = []
             for number in range(1, steps + 1):
-                _write(root, number)
+                write_step(root, number)
                 began = time.monotonic()
                 found = project.pipeline("site").run_once().step_count
                 seconds.append(time.monotonic() - began)
@@ -103,19 +110,25 @@ def main(steps: int, results: Path) -> None:
 
 
 def _applied(root: Path, engine: SparkEngine) -> Project:
-    folder = root / "pipelines" / "site"
-    folder.mkdir(parents=True)
-    (folder / "program.sql").write_text(_PROGRAM)
-    (folder / "pipeline.yaml").write_text(_PIPELINE)
-    for name in ("visits", "customers"):
-        (root / "source" / name).mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    write_pipeline(root)
     project = Project.open(root, engine=engine)
     project.pipeline("site").apply()
     return project
 
 
-def _write(root: Path, number: int) -> None:
+def write_pipeline(root: Path, program: str = PROGRAM, connectors: Collection[str] = ("log", "changes", "lake")) -> None:
+    """A repository with the pipeline `site`, these of its connectors, and folders for its inputs."""
+    folder = root / "pipelines" / "site"
+    folder.mkdir(parents=True)
+    (folder / "program.sql").write_text(program)
+    lines = (line for name, lines in _CONNECTORS.items() if name in connectors for line in lines)
+    (folder / "pipeline.yaml").write_text(_PIPELINE + "".join(f"    {line}\n" for line in lines))
+    for name in ("visits", "customers"):
+        (root / "source" / name).mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+
+
+def write_step(root: Path, number: int) -> None:
     """The files of one step: 20 visits, and 5 of 100 customers changed."""
     visits: list[Any] = [
         {"customer": (number * 7 + one) % 100, "page": f"/{one % 10}", "seconds": (number + one) % 60} for one in range(20)
@@ -123,9 +136,12 @@ def _write(root: Path, number: int) -> None:
     changes: list[Any] = [
         {"insert": {"id": (number * 5 + one) % 100, "name": f"name {number}", "plan": "free"}} for one in range(5)
     ]
-    for name, lines in (("visits", visits), ("customers", changes)):
+    # A run that looks meanwhile finds both or neither: the one that is written last completes the step.
+    for name, lines in (("customers", changes), ("visits", visits)):
         text = "".join(f"{json.dumps(line)}\n" for line in lines)
-        (root / "source" / name / f"{number:06}.json").write_text(text)
+        written = root / "source" / f"{name}-{number:06}"
+        written.write_text(text)
+        written.rename(root / "source" / name / f"{number:06}.json")
 
 
 def _memory(session: SparkSession) -> dict[str, float]:
