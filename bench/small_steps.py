@@ -32,6 +32,7 @@ from bench.plan import ROOT, Ratio
 from bench.steps import write_pipeline, write_step
 from reconciler import Project
 from reconciler.base.boundaries import BEFORE, EFFECTED, RECORDED
+from reconciler.engine.spark.session import running_session
 from reconciler.environment.observer import Observer
 from reconciler.service.pipeline import Pipeline
 
@@ -265,7 +266,7 @@ def _live(root: Path, *, has_output: bool) -> Iterator[Steps]:
 
 
 def _session() -> SparkSession:
-    session = SparkSession._instantiatedSession  # type: ignore[attr-defined]
+    session = running_session()
     assert session is not None
     return session.newSession()
 

@@ -317,6 +317,23 @@ except EngineError as error:
         assert ran.stderr == ""
         assert list(tmp_path.iterdir()) == []
 
+    def test_threads_share_the_one_session_of_the_process(self, tmp_path: Path) -> None:
+        program = """
+import threading
+from reconciler.engine.protocol import Selection
+from reconciler.engine.spark.engine import spark_engine
+def select(number):
+    print(spark_engine({"spark.master": "local[1]"}).select(Selection(f"SELECT {number}", (), {})).rows, flush=True)
+for number in (1, 2):
+    thread = threading.Thread(target=select, args=[number])
+    thread.start()
+    thread.join()
+"""
+        command = [sys.executable, "-W", "ignore", "-c", program]
+        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True)
+        assert ran.stdout == "[(1,)]\n[(2,)]\n"
+
     @pytest.mark.slow
     def test_the_end_of_the_jvm_is_one_error_and_the_next_call_starts_another(self, tmp_path: Path) -> None:
         program = """

@@ -99,7 +99,7 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     Spark allows one driver a process: a second call without `stop` in between returns the session that runs.
     """
     remember_credentials(settings or {})
-    session = SparkSession.getActiveSession()
+    session = running_session()
     if session is not None:
         return session
     if _is_submitted():
@@ -113,6 +113,13 @@ def start(settings: Mapping[str, str] | None = None, needs_s3: bool = False, liv
     configuration = session_settings(settings or {}, place, java, lives_long)
     _prepare_environment(java, configuration)
     return _launch(configuration)
+
+
+def running_session() -> SparkSession | None:
+    """The process's session, whichever thread started it; Spark's own "active session" is that of a thread."""
+    session: SparkSession | None = SparkSession._instantiatedSession
+    context = SparkContext._active_spark_context
+    return session if session is not None and context is not None and session._sc is context else None
 
 
 def stop(session: SparkSession) -> None:
