@@ -40,13 +40,14 @@ def _values(array: "Array") -> list[Any]:
             for at in range(len(array))
         ]
     if arro3.core.DataType.is_date32(kind):
-        return [_day(days) for days in array.cast(arro3.core.DataType.int32()).to_pylist()]
+        return [day_text(days) for days in array.cast(arro3.core.DataType.int32()).to_pylist()]
     if arro3.core.DataType.is_temporal(kind):
         return [None] * len(array)
-    return [_plain(value) for value in array.to_pylist()]
+    return [plain_value(value) for value in array.to_pylist()]
 
 
-def _day(days: int | None) -> str | None:
+def day_text(days: int | None) -> str | None:
+    """A day by its number from 1970, as JSON has it; None for one that Python lacks."""
     if days is None:
         return None
     try:
@@ -55,7 +56,8 @@ def _day(days: int | None) -> str | None:
         return None
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """A value as JSON has it; None where that would be another one."""
     match value:
         case bool() | int() | str() | None:
             return value

@@ -1,4 +1,4 @@
-"""What is stored below a location, on a local disk and on S3 alike: told, read and removed, without an engine.
+"""What is stored below a location, on a local disk and on S3 alike: told, read, written and removed, without an engine.
 
 Rules:
 - Objects are named by their paths relative to the location. Folders are none: neither those of a disk, nor what Hadoop marks
@@ -68,6 +68,37 @@ def read_objects(location: str, paths: Sequence[str]) -> Iterator[bytes]:
             yield from threads.map(read, paths[first : first + _AT_ONCE])
 
 
+def put_object(location: str, path: str, data: bytes) -> None:
+    """Write an object; one of that path is replaced. Raises OSError, or on S3 RegistryError (G607)."""
+    if is_local(location):
+        target = os.path.join(local_path(location), path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(data)
+        return
+    import obstore
+
+    try:
+        obstore.put(_store(location), path, data)
+    except Exception as error:
+        raise _unwritable(f"{location}/{path}", error) from error
+
+
+def put_new_object(location: str, path: str, data: bytes) -> bool:
+    """Write an object on S3 where none stands; False where one does. Raises RegistryError (G607), after which it may be
+    there or not."""
+    import obstore
+    from obstore.exceptions import AlreadyExistsError
+
+    try:
+        obstore.put(_store(location), path, data, mode="create")
+    except AlreadyExistsError:
+        return False
+    except Exception as error:
+        raise _unwritable(f"{location}/{path}", error) from error
+    return True
+
+
 def remove_objects(location: str, paths: Sequence[str]) -> None:
     """Remove these. Raises RegistryError (G620) when the place doesn't let go of one."""
     try:
@@ -125,6 +156,10 @@ def _store(location: str) -> "S3Store":
         return S3Store.from_url(location)
     except Exception as error:
         _unreadable(location, error)
+
+
+def _unwritable(place: str, error: Exception) -> RegistryError:
+    return RegistryError("G607", f"{place} can't be written: {first_line(error)}")
 
 
 def _unreadable(place: str, error: Exception) -> NoReturn:

@@ -1,0 +1,297 @@
+"""Rows of a Delta table at one version as Arrow, read in this process: of those tables that are surely read as Spark reads
+them.
+
+What is not on a list here is not read (None), and an engine reads it: unknown means that it matters.
+
+- Of the table: no feature of Delta but TIMESTAMP_NTZ without a zone in types, no partitions, no deletion vectors, on a disk
+  or on S3; paths of files that need no decoding.
+- Of its columns: the types below at any depth, and no metadata but comments and our own mark of order. So no mapped column
+  names, no CHAR or VARCHAR of Spark's own, no collations.
+- Of its files: Parquet by Spark 3 or later, by Rust's or by Arrow's writer; each column is stored in the form that these
+  give its type. A column that a file lacks is NULL in it. Days and moments count in the calendar of today, as Spark takes
+  them where no file says otherwise.
+
+Values are those that are stored. Moments are whole microseconds from 1970, in any year that fits; never make Python's
+`datetime` of them, which lacks most years. Texts are bytes that nobody has checked to be UTF-8.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.errors import RegistryError
+from reconciler.delta.objects import can_be_listed, read_objects
+from reconciler.delta.opening import open_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import DeltaTable
+    from pyarrow.parquet import ColumnSchema, ParquetFile
+
+READ_FEATURES: Final = frozenset({"timestampNtz"})
+_MARKS: Final = frozenset({"comment", "reconcile.order"})
+_DECIMAL: Final = re.compile(r"decimal\((\d+),(\d+)\)")
+_PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9_./=-]+")
+_SPARK_VERSION: Final = b"org.apache.spark.version"
+_SAID_BY_SPARK: Final = frozenset({_SPARK_VERSION, b"org.apache.spark.sql.parquet.row.metadata"})
+_SAID_BY_OTHERS: Final = frozenset({b"ARROW:schema"})
+_WRITERS: Final = ("delta-rs version ", "parquet-rs version ", "parquet-cpp-arrow version ")
+_LAST_MOMENT: Final = 9_223_372_036_854
+"""The second after which there is no microsecond of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A data file of a table: its path below the location, its size, and its rows if Delta's log says how many."""
+
+    path: str
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTable:
+    """A table at one version that is surely read right, and nothing read yet. `schema` is Delta's, as JSON: its `fields`
+    have name, type, nullable and metadata. `opened` is the table at that version, for whoever asks more of its log."""
+
+    location: str
+    version: int
+    schema: JsonObject
+    files: tuple[StoredFile, ...]
+    opened: "DeltaTable"
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has; None where the log of one of its files does not say."""
+        known = [file.rows for file in self.files if file.rows is not None]
+        return sum(known) if len(known) == len(self.files) else None
+
+
+def plain_table(location: str, version: int | None = None) -> PlainTable | None:
+    """The table at a location, at a version (default: the newest). None where there is none, it can't be read, or it is not
+    one that is surely read right."""
+    if not can_be_listed(location):
+        return None
+    try:
+        opened = open_table(location, version)
+    except RegistryError:
+        return None
+    if opened is None or not _is_plain(opened):
+        return None
+    schema: JsonObject = json.loads(opened.schema().to_json())
+    files = _files(opened)
+    if files is None or not is_known_schema(schema):
+        return None
+    return PlainTable(location, int(opened.version()), schema, files, opened)
+
+
+def rows_of(table: PlainTable, files: Iterable[StoredFile] | None = None) -> "pa.Table | None":
+    """The rows of these of its files (default: all), in the table's columns. None where one is gone, can't be read, or is
+    not surely read right."""
+    import pyarrow as pa
+
+    wanted = arrow_schema(table.schema)
+    chosen = table.files if files is None else tuple(files)
+    parts = []
+    try:
+        for text in read_objects(table.location, [file.path for file in chosen]):
+            part = _rows(text, wanted)
+            if part is None:
+                return None
+            parts.append(part)
+    except (RegistryError, OSError, pa.ArrowException):
+        return None
+    return pa.concat_tables([wanted.empty_table(), *parts])
+
+
+def arrow_schema(schema: JsonObject) -> "pa.Schema":
+    """Delta's schema, all of whose types are known, as Arrow's. All columns may be NULL."""
+    import pyarrow as pa
+
+    return pa.schema([(field["name"], arrow_type(field["type"])) for field in schema["fields"]])
+
+
+def is_known_schema(schema: JsonObject) -> bool:
+    """Whether all columns have types and metadata that are known here."""
+    return all(_is_known(field) for field in schema["fields"])
+
+
+def arrow_type(kind: Any) -> "pa.DataType":
+    """The type that values of a type of Delta's schema have here. Raises ValueError for one that is not known."""
+    import pyarrow as pa
+
+    if isinstance(kind, str):
+        found = _DECIMAL.fullmatch(kind)
+        if found is not None:
+            return pa.decimal128(int(found[1]), int(found[2]))
+        if kind in _primitives():
+            return _primitives()[kind]
+    elif kind["type"] == "array":
+        return pa.list_(pa.field("element", arrow_type(kind["elementType"])))
+    elif kind["type"] == "map":
+        return pa.map_(arrow_type(kind["keyType"]), arrow_type(kind["valueType"]))
+    elif kind["type"] == "struct" and kind["fields"]:
+        return pa.struct([pa.field(part["name"], arrow_type(part["type"])) for part in kind["fields"]])
+    raise ValueError(f"no rows of type {kind!r} are read here")
+
+
+def _primitives() -> "dict[str, pa.DataType]":
+    import pyarrow as pa
+
+    return {
+        "byte": pa.int8(),
+        "short": pa.int16(),
+        "integer": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+    }
+
+
+def _is_plain(table: "DeltaTable") -> bool:
+    protocol = table.protocol()
+    lists_features = protocol.min_reader_version == 3 and set(protocol.reader_features or ()) <= READ_FEATURES
+    return (protocol.min_reader_version == 1 or lists_features) and not table.metadata().partition_columns
+
+
+def _files(table: "DeltaTable") -> tuple[StoredFile, ...] | None:
+    actions = table.get_add_actions(flatten=True)
+    if actions.num_rows == 0:
+        return ()
+    names = actions.schema.names
+    paths, sizes = actions["path"].to_pylist(), actions["size_bytes"].to_pylist()
+    rows = actions["num_records"].to_pylist() if "num_records" in names else [None] * len(paths)
+    if not all(_PLAIN_PATH.fullmatch(path) and ".." not in path and not path.startswith("/") for path in paths):
+        return None
+    return tuple(StoredFile(*one) for one in zip(paths, sizes, rows, strict=True))
+
+
+def _is_known(field: JsonObject) -> bool:
+    return set(field["metadata"]) <= _MARKS and _is_known_type(field["type"])
+
+
+def _is_known_type(kind: Any) -> bool:
+    if isinstance(kind, dict):
+        match kind["type"]:
+            case "array":
+                return _is_known_type(kind["elementType"])
+            case "map":
+                return _is_known_type(kind["keyType"]) and _is_known_type(kind["valueType"])
+            case "struct":
+                return bool(kind["fields"]) and all(_is_known(part) for part in kind["fields"])
+            case _:
+                return False
+    return _DECIMAL.fullmatch(kind) is not None or kind in _primitives()
+
+
+def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
+    """The rows of a file; None where it stores a column in a form that is not known."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="us")
+    if not _is_of_a_known_writer(file):
+        return None
+    found = {field.name: field.type for field in file.schema_arrow}
+    folded = {name.lower() for name in file.schema_arrow.names}
+    # Spark would take a column whose name differs in letter case.
+    if len(folded) < len(file.schema_arrow.names) or any(
+        name not in found and name.lower() in folded for name in wanted.names
+    ):
+        return None
+    leaves = iter([file.schema.column(index) for index in range(len(file.schema.names))])
+    old_moments = []
+    for name, kind in found.items():
+        own = [next(leaves) for _ in range(_leaves(kind))]
+        if name in wanted.names:
+            if not _is_stored_as(kind, wanted.field(name).type, iter(own)):
+                return None
+            if any(leaf.physical_type == "INT96" for leaf in own):
+                old_moments.append(name)
+    if old_moments and not _fit_in_microseconds(text, old_moments):
+        return None
+    rows = file.read([name for name in wanted.names if name in found], use_threads=False)
+    columns = [
+        rows.column(name).cast(kind) if name in found else pa.nulls(file.metadata.num_rows, kind)
+        for name, kind in zip(wanted.names, wanted.types, strict=True)
+    ]
+    return pa.table(columns, schema=wanted)
+
+
+def _is_of_a_known_writer(file: "ParquetFile") -> bool:
+    """Whether who wrote the file counts days as we do."""
+    said = file.metadata.metadata or {}
+    if _SPARK_VERSION in said:
+        return said[_SPARK_VERSION] >= b"3." and set(said) <= _SAID_BY_SPARK
+    return set(said) <= _SAID_BY_OTHERS and str(file.metadata.created_by or "").startswith(_WRITERS)
+
+
+def _leaves(kind: "pa.DataType") -> int:
+    """How many columns of Parquet hold values of this type."""
+    return sum(_leaves(kind.field(index).type) for index in range(kind.num_fields)) if kind.num_fields else 1
+
+
+def _is_stored_as(found: "pa.DataType", wanted: "pa.DataType", leaves: "Iterator[ColumnSchema]") -> bool:
+    """Whether this is a form in which values of the type that is wanted are surely stored."""
+    from pyarrow import types
+
+    if found.num_fields:
+        if types.is_struct(found):
+            is_same = types.is_struct(wanted) and [one.name for one in found] == [one.name for one in wanted]
+        else:
+            is_same = found.id == wanted.id and found.num_fields == wanted.num_fields
+        return is_same and all(
+            _is_stored_as(found.field(index).type, wanted.field(index).type, leaves) for index in range(found.num_fields)
+        )
+    leaf = next(leaves)
+    if leaf.physical_type == "INT96":
+        return types.is_timestamp(wanted) and wanted.tz is not None
+    if types.is_string(wanted):
+        return any(is_one(found) for is_one in (types.is_string, types.is_large_string, types.is_string_view))
+    if types.is_binary(wanted):
+        return any(is_one(found) for is_one in (types.is_binary, types.is_large_binary, types.is_binary_view))
+    return bool(found == wanted)
+
+
+def _fit_in_microseconds(text: bytes, names: list[str]) -> bool:
+    """Whether all moments of these columns do that are stored as days and nanoseconds. Arrow takes days before the first of
+    the Julian calendar for others, very far away."""
+    import pyarrow as pa
+    from pyarrow import compute
+    from pyarrow.parquet import ParquetFile
+
+    rows = ParquetFile(pa.BufferReader(text), coerce_int96_timestamp_unit="s").read(names, use_threads=False)
+    for column in rows.columns:
+        for moments in _moments_in_seconds(column.combine_chunks()):
+            last = compute.max(moments.cast(pa.int64())).as_py()
+            if last is not None and last > _LAST_MOMENT:
+                return False
+    return True
+
+
+def _moments_in_seconds(array: Any) -> Iterator[Any]:
+    from pyarrow import types
+
+    if types.is_map(array.type):
+        yield from _moments_in_seconds(array.keys)
+        yield from _moments_in_seconds(array.items)
+    elif types.is_struct(array.type):
+        for part in array.flatten():
+            yield from _moments_in_seconds(part)
+    elif types.is_list(array.type):
+        yield from _moments_in_seconds(array.flatten())
+    elif types.is_timestamp(array.type) and array.type.unit == "s":
+        yield array

@@ -1,0 +1,283 @@
+"""Rows held as Arrow written to Delta tables in this process: one commit a call, on the version that the table was read at.
+
+- `append` adds rows, `rewrite` takes some out and adds others, `overwrite` replaces all, `create` makes a table. Rows are
+  taken out by writing anew those files that hold any of them, and no others.
+- A commit carries its transaction and what it says of itself (`userMetadata`). A table that has the transaction is left as
+  it is; one that has a later one, or that somebody else wrote meanwhile, is a conflict (RegistryConflict, G605), and
+  nothing is written. What the system refuses is RegistryError (G607); then nothing is written either, unless the commit
+  itself got no answer. Whoever asks again finds it by its transaction.
+- Which tables are surely written as Spark writes them says `is_writable`: a list of features and settings, and what is not
+  on it is not known. So no constraint, generated column, identity, change feed, row tracking or NOT NULL is passed over.
+- Files are Parquet that every reader of Delta takes as Spark's: they say that days count in the calendar of today, and
+  nothing of the smallest and largest doubles. (deltalake's own writer, and Arrow's, leave NaNs out of these; Spark, for
+  which NaN is the largest, would pass over the file.)
+- What stays of a file that is not committed (a process died, somebody else was first) is no part of the table.
+"""
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from reconciler.base.digest import JsonObject, canonical_json
+from reconciler.base.errors import RegistryConflict, RegistryError
+from reconciler.base.version import __version__
+from reconciler.delta.arrow_rows import PlainTable, StoredFile
+from reconciler.delta.arrow_statistics import statistics_text
+from reconciler.delta.log_entries import after_commit, put_entry
+from reconciler.delta.objects import put_object, remove_objects
+from reconciler.delta.opening import is_local, open_table
+from reconciler.delta.transactions import USER_METADATA, has_transaction
+from reconciler.delta.writing import writing
+from reconciler.engine.stored import Transaction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FEATURES: Final = frozenset({"timestampNtz", "invariants", "appendOnly"})
+_SETTINGS: Final = frozenset(
+    {
+        "delta.checkpointInterval",
+        "delta.deletedFileRetentionDuration",
+        "delta.enableExpiredLogCleanup",
+        "delta.logRetentionDuration",
+    }
+)
+_CALENDAR: Final = {"org.apache.spark.version": "3.0.0"}
+"""By this readers know that days before 1582 count in the calendar of today. Spark asks no more than for 3 or later; where
+it is missing, some versions read no such day."""
+
+_OTHER_WAYS_TO_COMMIT: Final = ("AWS_S3_LOCKING_PROVIDER", "AWS_CONDITIONAL_PUT", "AWS_COPY_IF_NOT_EXISTS")
+"""Variables by which commits on S3 are to be made otherwise than on the condition that nothing is there."""
+
+
+def is_writable(table: PlainTable) -> bool:
+    """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else."""
+    protocol = table.opened.protocol()
+    is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
+    lists_features = protocol.min_writer_version == 7 and set(protocol.writer_features or ()) <= _FEATURES
+    return (
+        (is_old or lists_features)
+        and set(table.opened.metadata().configuration) <= _SETTINGS
+        and can_be_committed_to(table.location)
+        and _all_may_be_null(table.schema)
+    )
+
+
+def can_be_committed_to(location: str) -> bool:
+    """Whether commits there are made here as all others make them."""
+    return is_local(location) or not any(os.environ.get(name) for name in _OTHER_WAYS_TO_COMMIT)
+
+
+def append(table: PlainTable, rows: "pa.Table", transaction: Transaction, commit: JsonObject | None = None) -> int:
+    """Add rows, in the table's columns; returns the version that has them."""
+    said = _information("WRITE", {"mode": "Append", "partitionBy": "[]"}, commit, is_blind=True)
+    return _Write(table.location, table, transaction).commit(said, rows, ())
+
+
+def rewrite(
+    table: PlainTable,
+    staying: "Mapping[str, pa.Table]",
+    rows: "pa.Table",
+    transaction: Transaction,
+    commit: JsonObject | None = None,
+) -> int:
+    """Take rows out and add others, in one commit; returns its version. `staying` has of each file, by its path, that holds
+    rows that go, those that stay."""
+    import pyarrow as pa
+
+    gone = tuple(file for file in table.files if file.path in staying)
+    whole = pa.concat_tables([*staying.values(), rows])
+    return _Write(table.location, table, transaction).commit(_information("MERGE", {}, commit), whole, gone)
+
+
+def overwrite(
+    table: PlainTable,
+    schema: JsonObject,
+    rows: "pa.Table",
+    transaction: Transaction,
+    commit: JsonObject | None = None,
+) -> int:
+    """Make these rows, in the columns of this schema (Delta's, all of whose types are known), the whole table; returns the
+    version that holds them. Raises ValueError for a schema that needs a feature that the table has not."""
+    if needs_features(schema) and not needs_features(table.schema):
+        raise ValueError(f"the table at {table.location} lacks a feature for its new columns")
+    said = _information("WRITE", {"mode": "Overwrite", "partitionBy": "[]", "canOverwriteSchema": True}, commit)
+    first = [] if schema == table.schema else [_metadata(table, schema)]
+    return _Write(table.location, table, transaction).commit(said, rows, table.files, first)
+
+
+def create(
+    location: str, schema: JsonObject, rows: "pa.Table", transaction: Transaction, commit: JsonObject | None = None
+) -> int:
+    """Make a table of these columns (Delta's schema, all of whose types are known) and rows; returns its version. Raises
+    ValueError for a schema that needs a feature of Delta."""
+    if needs_features(schema):
+        raise ValueError(f"a table with these columns needs a feature of Delta: {json.dumps(schema)}")
+    said = _information("WRITE", {"mode": "ErrorIfExists", "partitionBy": "[]"}, commit, is_blind=True)
+    first: list[JsonObject] = [
+        {"metaData": _as_metadata(str(uuid4()), schema, {}, _now())},
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+    ]
+    return _Write(location, None, transaction).commit(said, rows, (), first)
+
+
+def needs_features(schema: JsonObject) -> bool:
+    """Whether a table with such columns lists features of Delta."""
+    return '"timestamp_ntz"' in json.dumps(schema)
+
+
+class _Write:
+    """One commit to a table; None: there is none yet."""
+
+    def __init__(self, location: str, table: PlainTable | None, transaction: Transaction) -> None:
+        self._location = location
+        self._table = table
+        self._transaction = transaction
+
+    def commit(
+        self, said: JsonObject, rows: "pa.Table", gone: tuple[StoredFile, ...], first: Sequence[JsonObject] = ()
+    ) -> int:
+        """Add rows and remove files; `first` are actions before that. Returns the version that did it."""
+        if self._table is not None and has_transaction(self._table.opened, self._transaction):
+            return self._table.version
+        expected = None if self._table is None else self._table.version
+        version = 0 if expected is None else expected + 1
+        with writing(self._location, expected, data=rows.nbytes):
+            added = self._put_file(rows) if rows.num_rows else None
+            information = {
+                "timestamp": _now(),
+                **said,
+                **({} if expected is None else {"readVersion": expected}),
+                "operationMetrics": _metrics(rows, added, gone),
+                "engineInfo": f"reconcile/{__version__}",
+            }
+            transaction = {"appId": self._transaction.application, "version": self._transaction.version}
+            adds = [] if added is None else [{"add": added}]
+            actions = [{"txn": {**transaction, "lastUpdated": _now()}}, *first, *adds, *map(_removed, gone)]
+            # Where there is no answer the commit may stand: then its file stays, too.
+            is_done = put_entry(self._location, version, information, actions)
+        if not is_done:
+            return self._second(added)
+        after_commit(self._location, version, {} if self._table is None else self._table.opened.metadata().configuration)
+        return version
+
+    def _second(self, added: JsonObject | None) -> int:
+        """Somebody else made the commit of that version: the same, perhaps."""
+        if added is not None:
+            with suppress(RegistryError):
+                remove_objects(self._location, [added["path"]])
+        table = open_table(self._location)
+        if table is not None and has_transaction(table, self._transaction):
+            return int(table.version())
+        raise RegistryConflict("G605", f"another process wrote {self._location} meanwhile")
+
+    def _put_file(self, rows: "pa.Table") -> JsonObject:
+        """Write a data file; what the log is to say of it."""
+        text = parquet_of(rows)
+        path = f"part-00000-{uuid4()}-c000.snappy.parquet"
+        put_object(self._location, path, text)
+        return {
+            "path": path,
+            "partitionValues": {},
+            "size": len(text),
+            "modificationTime": _now(),
+            "dataChange": True,
+            "stats": statistics_text(rows),
+        }
+
+
+def parquet_of(rows: "pa.Table") -> bytes:
+    """A file of Parquet with these rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    ends = _with_ends(rows.schema)
+    with parquet.ParquetWriter(sink, rows.schema, compression="snappy", store_schema=False, write_statistics=ends) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(_CALENDAR)
+    return bytes(sink.getvalue())
+
+
+def _with_ends(schema: "pa.Schema") -> list[str]:
+    """The columns of whose values the file says which are the smallest and the largest."""
+    from pyarrow import types
+
+    return [field.name for field in schema if not (field.type.num_fields or types.is_floating(field.type))]
+
+
+def _information(operation: str, parameters: JsonObject, commit: JsonObject | None, is_blind: bool = False) -> JsonObject:
+    said: JsonObject = {
+        "operation": operation,
+        "operationParameters": parameters,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": is_blind,
+    }
+    return {**said, USER_METADATA: canonical_json(commit)} if commit else said
+
+
+def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile, ...]) -> JsonObject:
+    """In Spark's words, as texts."""
+    found = {
+        "numFiles": 0 if added is None else 1,
+        "numOutputRows": rows.num_rows,
+        "numOutputBytes": 0 if added is None else added["size"],
+        "numRemovedFiles": len(gone),
+        "numRemovedBytes": sum(file.bytes for file in gone),
+    }
+    return {name: str(number) for name, number in found.items()}
+
+
+def _removed(file: StoredFile) -> JsonObject:
+    return {
+        "remove": {
+            "path": file.path,
+            "deletionTimestamp": _now(),
+            "dataChange": True,
+            "extendedFileMetadata": True,
+            "partitionValues": {},
+            "size": file.bytes,
+        }
+    }
+
+
+def _metadata(table: PlainTable, schema: JsonObject) -> JsonObject:
+    """That the table has these columns from now on; all else of it stays."""
+    found = table.opened.metadata()
+    told = _as_metadata(str(found.id), schema, found.configuration, found.created_time)
+    named = {"name": found.name, "description": found.description}
+    return {"metaData": {**{name: text for name, text in named.items() if text is not None}, **told}}
+
+
+def _as_metadata(identity: str, schema: JsonObject, configuration: dict[str, str], created: int | None) -> JsonObject:
+    told: JsonObject = {
+        "id": identity,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(schema, separators=(",", ":"), ensure_ascii=False),
+        "partitionColumns": [],
+        "configuration": configuration,
+    }
+    return told if created is None else {**told, "createdTime": created}
+
+
+def _all_may_be_null(kind: Any) -> bool:
+    """Whether a schema, or a type, asks for a value nowhere."""
+    if not isinstance(kind, dict):
+        return True
+    match kind["type"]:
+        case "struct":
+            return all(field["nullable"] and _all_may_be_null(field["type"]) for field in kind["fields"])
+        case "array":
+            return bool(kind["containsNull"]) and _all_may_be_null(kind["elementType"])
+        case "map":
+            return bool(kind["valueContainsNull"]) and _all_may_be_null(kind["valueType"])
+        case _:
+            return False
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
