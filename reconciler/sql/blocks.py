@@ -10,7 +10,8 @@ What is not surely known (PIVOT, recursive CTEs, UNION BY NAME, relations whose 
 lineage, and is walked all the same for what it reads.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from sqlglot import exp
 
@@ -30,6 +31,14 @@ _SELECT: Final = (
 _GROUPINGS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple, exp.Paren)
 
 
+class Around(NamedTuple):
+    """A query that may have an ORDER BY and a LIMIT, the CTEs that these see, whether its order alone decides nothing."""
+
+    node: exp.Expr
+    named: Named
+    is_top: bool
+
+
 class Analyser(SourceWalker):
     """The walk over one query. Problems, reads and whether there is a lineage gather in the object."""
 
@@ -43,11 +52,7 @@ class Analyser(SourceWalker):
         at as part of FROM."""
         match node:
             case exp.Subquery():
-                self.only(node, "this", "alias", *MODIFIERS, *(HANGING if in_from else ()))
-                named = self._with(node, parent, named)
-                is_limited = any(node.args.get(part) for part in ("limit", "offset"))
-                block = self.query(node.this, parent, named, is_top and not is_limited)
-                return self._modified(node, block.columns, Rows(set(block.rows), block.repeatable), parent, named, is_top)
+                return self._in_parentheses(node, parent, named, is_top, in_from)
             case exp.Select():
                 return self._select(node, parent, self._with(node, parent, named), is_top)
             case exp.SetOperation():
@@ -64,6 +69,24 @@ class Analyser(SourceWalker):
         for child in node.iter_expressions():
             self.value(child, scope, named)
         return Block(None, frozenset(), True)
+
+    def _in_parentheses(self, node: exp.Expr, parent: Scope | None, named: Named, is_top: bool, in_from: bool) -> Block:
+        """A query in parentheses. What hangs on those of a SELECT sees what its own ORDER BY would see."""
+        around: list[Around] = []
+        while isinstance(node, exp.Subquery):
+            self.only(node, "this", "alias", *MODIFIERS, *(HANGING if in_from and not around else ()))
+            named = self._with(node, parent, named)
+            around.append(Around(node, named, is_top))
+            is_top = is_top and not any(node.args.get(part) for part in ("limit", "offset"))
+            node = node.this
+        around.reverse()
+        if isinstance(node, exp.Select):
+            return self._select(node, parent, self._with(node, parent, named), is_top, around)
+        block = self.query(node, parent, named, is_top)
+        for one in around:
+            rows = Rows(set(block.rows), block.repeatable)
+            block = self._modified(one.node, block.columns, rows, parent, one.named, one.is_top)
+        return block
 
     def _with(self, node: exp.Expr, parent: Scope | None, named: Named) -> Named:
         clause = node.args.get("with_")
@@ -124,7 +147,8 @@ class Analyser(SourceWalker):
     def _modified(
         self, node: exp.Expr, columns: Outputs, rows: Rows, parent: Scope | None, named: Named, is_top: bool
     ) -> Block:
-        """A set operation, or a query in parentheses, under its own ORDER BY and LIMIT, which see its output."""
+        """A set operation, or what stands in parentheses and is no SELECT, under its ORDER BY and LIMIT, which see its
+        output."""
         if any(node.args.get(part) for part in MODIFIERS if part != "with_"):
             self.bring(len(columns or ()), node)
             scope = Scope(parent, rows)
@@ -165,7 +189,10 @@ class Analyser(SourceWalker):
             return columns[int(index) - 1].value
         return self.value(key, scope, named)
 
-    def _select(self, node: exp.Select, parent: Scope | None, named: Named, is_top: bool) -> Block:
+    def _select(
+        self, node: exp.Select, parent: Scope | None, named: Named, is_top: bool, around: Sequence[Around] = ()
+    ) -> Block:
+        """A block, with the parentheses around it, innermost first."""
         self.only(node, *_SELECT)
         rows = Rows()
         scope = Scope(parent, rows)
@@ -201,7 +228,8 @@ class Analyser(SourceWalker):
             rows.add(self.value(qualify.this, scope, named))
         for definition in node.args.get("windows") or ():
             self.window_parts(definition, scope, named)
-        self._order_and_limit(node, scope, columns, named, is_top)
+        for one in (Around(node, named, is_top), *around):
+            self._order_and_limit(one.node, scope, columns, one.named, one.is_top)
         judge_aggregates(self, node, scope)
         return Block(columns, frozenset(rows.sources), rows.repeatable)
 
@@ -237,6 +265,9 @@ class Analyser(SourceWalker):
             if name is None and isinstance(item, exp.Func) and self.name_of(item) in spark_generators():
                 is_known = False
             columns.append(Output(name, value))
+            if name is not None:
+                # A field of a structure has a name like any item: `SELECT s.f, f + 1 AS next FROM t`.
+                scope.add_alias(name, value._replace(type=None))
         if not is_known:
             self.beyond()
         return tuple(columns) if is_known else None

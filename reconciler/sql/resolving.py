@@ -185,6 +185,7 @@ class Resolver:
                 self.reads.column(source, second)
             if owners:
                 found = [source.by_key[key_of_second].value for source in owners]
+                found += self._structures(head, key_of_second, one)
                 value = found[0] if len(found) == 1 else either(found)
                 return value if len(parts) == 2 else value.untyped
             for source in sources:
@@ -199,6 +200,17 @@ class Resolver:
             self._unknown_in(lacking, head, parts[1])
             return CONSTANT
         return self.column_named(head, parts[0], scope, qualifies=second).untyped
+
+    def _structures(self, head: str, second: str, scope: Scope) -> list[Value]:
+        """The values `head` whose field `second` (folded) may be meant, though a relation `head` has that column, too:
+        an item of the select list, in the clauses after it; a column, where a join by USING hides the relation's."""
+        key = fold(head)
+        found = [scope.aliases[key].untyped] if scope.is_relaxed and key in scope.aliases else []
+        if second in scope.merged:
+            for source in scope.has(head):
+                self.reads.column(source, head)
+                found.append(source.by_key[key].value.untyped)
+        return found
 
     def _unknown_in(self, source: Source, head: str, part: exp.Expr) -> None:
         self.beyond()

@@ -5,6 +5,7 @@ Each respelling says the same to Spark:
 - `>>>` becomes `>>`, which analysis tells apart by nothing; `!<` is `>=`, and `!>` is `<=`;
 - `LATERAL VIEW explode(a) t c` is `LATERAL VIEW explode(a) t AS c`;
 - `window`, where no clause WINDOW begins, is quoted: it is a name or a function;
+- `struct(a = b)` becomes `struct(a <=> b)`, which analysis tells apart by nothing: `a` would be the name of a field;
 - no-break spaces become spaces.
 
 Where the parser still stops, keywords in places where they can only be names (`SELECT limit, values FROM t`) are quoted.
@@ -15,6 +16,7 @@ written. Places in trees are those of the query, too.
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +26,8 @@ from reconciler.sql.lexer import Kind, Token
 from reconciler.sql.words import spark_words
 
 _OPERATORS: Final = {">>>": ">>", "!<": ">=", "!>": "<="}
-_CANDIDATE: Final = re.compile(r">>>|!<|!>|\b[xX][\s\"/-]|\bwindow\b|\blateral\b", re.IGNORECASE)
+_CANDIDATE: Final = re.compile(r">>>|!<|!>|\b[xX][\s\"/-]|\bwindow\b|\blateral\b|\bstruct\b", re.IGNORECASE)
+_STRUCTS: Final = ("struct", "`struct`")
 _BLANKS: Final = str.maketrans("\u00a0\ufeff", "  ")
 # A keyword between one of these and one of those can only be a name.
 _SIGNS: Final = frozenset({",", ".", "=", "==", "<=>", "<>", "!=", "<", ">", "<=", ">=", "||", "/", "%"})
@@ -88,6 +91,8 @@ def respelled(query: str, tokens: tuple[Token, ...], names: frozenset[int] = fro
         if kind is Kind.SYMBOL:
             if word in _OPERATORS and _is_operator(_at(tokens, index + 1)):
                 edits.append((start, end, _OPERATORS[word]))
+        elif word.lower() in _STRUCTS:
+            edits += _comparisons(tokens, index, calls)
         elif kind is not Kind.WORD:
             continue
         elif index in names or (word.lower() == "window" and not _begins_windows(tokens, index)):
@@ -131,6 +136,17 @@ def _begins_windows(tokens: tuple[Token, ...], index: int) -> bool:
     """Whether the clause `WINDOW w AS (…)` begins there."""
     name, word = _at(tokens, index + 1), _at(tokens, index + 2)
     return name is not None and name.kind in (Kind.WORD, Kind.QUOTED) and word is not None and word.is_word("AS")
+
+
+def _comparisons(tokens: tuple[Token, ...], index: int, calls: dict[int, int]) -> Iterator[tuple[int, int, str]]:
+    """The edits of a call of `struct`: each `=` that stands in it, and not in what stands in it."""
+    end = calls.get(index + 1, 0)
+    place = index + 2
+    while place < end:
+        token = tokens[place]
+        if token.is_symbol("=") or token.is_symbol("=="):
+            yield (token.start, token.end, "<=>")
+        place = calls.get(place, place) + 1
 
 
 def _missing_as(tokens: tuple[Token, ...], index: int, calls: dict[int, int]) -> int | None:

@@ -82,6 +82,26 @@ READS = {
     "SELECT 1 AS o FROM a NATURAL JOIN (SELECT * FROM b PIVOT (max(q) FOR x IN (1, 2)))": "a.p a.x a.y b.q b.x",
 }
 
+# query → a column whose values decide what it gives
+DECIDING = {
+    # A comparison is no name of a field
+    "SELECT struct(z = f) AS v FROM t": "t.z",
+    "SELECT `struct`(1 AS n, z == f).col2 AS v FROM t": "t.z",
+    # A field of a structure has a name for the items after it
+    "SELECT (SELECT max(h) FROM (SELECT s.x.f, f + 1 AS h FROM s)) AS m FROM t": "s.x",
+    # After the select list, what it gives goes before a relation of that name
+    "SELECT id FROM (SELECT n.x AS n, id FROM (SELECT x, id, 1 AS f FROM s) AS n ORDER BY n.f LIMIT 1)": "s.x",
+    "SELECT id FROM (SELECT max(n.x) AS n, id FROM (SELECT x, id, 1 AS f FROM s) AS n GROUP BY id HAVING n.f > 1)": "s.x",
+    # A column that USING joined goes before none that has the name of its relation
+    "WITH w AS (SELECT struct(z AS id) AS x, id FROM t) SELECT x.id AS v FROM w JOIN x USING (id)": "t.z",
+    "WITH w AS (SELECT struct(z AS id) AS x, id FROM t) SELECT x.id FROM w NATURAL JOIN (SELECT id FROM x) AS x": "t.z",
+    "WITH w AS (SELECT struct(z AS id) AS x, id FROM t) SELECT w.id FROM w LEFT JOIN x USING (id) WHERE x.id > 1": "t.z",
+    # The order of a query in parentheses sees what the query sees
+    "(SELECT id FROM t) ORDER BY z LIMIT 1": "t.z",
+    "SELECT id FROM ((SELECT id FROM t) ORDER BY t.z LIMIT 1)": "t.z",
+    "SELECT (SELECT max(o) FROM ((SELECT id AS o FROM u) ORDER BY k LIMIT 1)) AS m FROM (SELECT z AS k FROM t)": "u.k",
+}
+
 
 def _analysed(query: str) -> QueryAnalysis:
     analysis = analyse_query(query, None, RELATIONS)
@@ -119,6 +139,14 @@ def test_lineage_names_what_is_read(query: str) -> None:
         assert named <= _read(analysis)
 
 
+@pytest.mark.parametrize("query", DECIDING)
+def test_lineage_names_what_decides(query: str) -> None:
+    lineage = _analysed(query).lineage
+    assert lineage is not None
+    named = {*lineage.rows, *(source for one in lineage.outputs for source in one.sources)}
+    assert DECIDING[query] in set(map(".".join, named))
+
+
 @pytest.fixture(scope="module")
 def session(spark_engine: Engine) -> Iterator[Any]:
     from reconciler.engine.spark.engine import SparkEngine
@@ -151,6 +179,26 @@ def test_spark_reads_these_columns(session: Any) -> None:
             assert not _is_accepted(session, query), (query, column)
             whole = [f"CAST(NULL AS {kind}) AS {name}" for name, kind in RELATIONS[relation].items()]
             session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {relation} AS SELECT {', '.join(whole)}")
+
+
+@pytest.mark.spark
+def test_these_columns_decide_what_spark_gives(session: Any) -> None:
+    for query, column in DECIDING.items():
+        given = []
+        for other in ("", column):
+            for name, columns in RELATIONS.items():
+                values = [
+                    ", ".join(_value(row, kind, f"{name}.{one}" == other) for one, kind in columns.items()) for row in (1, 2)
+                ]
+                rows = " UNION ALL ".join(f"SELECT * FROM VALUES ({one}) AS q({', '.join(columns)})" for one in values)
+                session.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {rows}")
+            given.append(session.sql(query).collect())
+        assert given[0] != given[1], query
+
+
+def _value(row: int, kind: str, is_other: bool) -> str:
+    number = str(3 - 2 * row if is_other else row)
+    return f"named_struct('f', {number})" if kind.startswith("STRUCT") else number
 
 
 def _is_accepted(session: Any, query: str) -> bool:
