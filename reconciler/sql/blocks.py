@@ -4,7 +4,8 @@ output is made of and what decides the rows.
 One pass: a block's WITH first, then its FROM from left to right (an ON sees what stands before it), WHERE, the select list
 (an item sees the names of those before it), then the clauses that see those names, too. Values inside blocks are `Walker`'s,
 FROM is `SourceWalker`'s; what lineage means stands in `lineage`. An ORDER BY decides rows when a LIMIT stands over it. In a
-subquery it is taken to decide them always: `first`, `collect_list` or a LIMIT outside may depend on it.
+subquery, and in a view that is read in place, it is taken to decide them always: `first`, `collect_list` or a LIMIT outside
+may depend on it.
 
 What is not surely known (PIVOT, recursive CTEs, UNION BY NAME, relations whose columns are unknown) leaves the query without
 lineage, and is walked all the same for what it reads.
@@ -42,8 +43,9 @@ class Around(NamedTuple):
 class Analyser(SourceWalker):
     """The walk over one query. Problems, reads and whether there is a lineage gather in the object."""
 
-    def analyse(self, tree: exp.Expr) -> Block:
-        return self.query(tree, None, {}, is_top=True)
+    def analyse(self, tree: exp.Expr, is_read_in_place: bool = False) -> Block:
+        """The whole query. `is_read_in_place`: it stands in another one, as a subquery does."""
+        return self.query(tree, None, {}, is_top=not is_read_in_place)
 
     def query(
         self, node: exp.Expr, parent: Scope | None, named: Named, is_top: bool = False, in_from: bool = False

@@ -60,10 +60,12 @@ class QueryAnalysis:
 @dataclass(frozen=True, slots=True)
 class ViewShape:
     """How a view is declared beside its query. `is_stored`: it has a Delta table, which needs a distinct plain name for each
-    column. `column_names`: its own list of names, empty where the query's count."""
+    column. `column_names`: its own list of names, empty where the query's count. `is_read_in_place`: its query is computed
+    where the view is read, so that its ORDER BY decides what a LIMIT there leaves."""
 
     is_stored: bool = False
     column_names: tuple[str, ...] = ()
+    is_read_in_place: bool = False
 
 
 _BARE: Final = ViewShape()
@@ -102,7 +104,7 @@ def analyse_query(
         )
     analyser = Analyser(relations, query, around)
     try:
-        block = analyser.analyse(parsed.tree)
+        block = analyser.analyse(parsed.tree, shape.is_read_in_place)
         outputs = judge_outputs(analyser, parsed, block.columns, shape.is_stored, column_names)
     except TooMuch:
         return QueryAnalysis(

@@ -384,3 +384,24 @@ def test_a_struct_of_a_renamed_item_changes_with_it() -> None:
     views = "CREATE MATERIALIZED VIEW b AS SELECT x AS {0}, to_json(struct({0})) AS j FROM t;"
     program = T + views + "CREATE MATERIALIZED VIEW v AS SELECT j FROM b;"
     assert changed(compare(snapshot(program.format("n")), snapshot(program.format("N")))) == {"b", "v"}
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "LOCAL VIEW"])
+@pytest.mark.parametrize("reader", ["SELECT x FROM w LIMIT 1", "SELECT first(x) AS x FROM w"])
+def test_the_order_of_a_view_that_is_read_in_place_decides_what_its_readers_take(kind: str, reader: str) -> None:
+    """Spark computes such a view where it is read, so that a LIMIT there leaves the first rows of its ORDER BY."""
+    program = (
+        "CREATE TABLE t (x INT, y INT); CREATE MATERIALIZED VIEW m AS SELECT x, y + {0} AS z FROM t;"
+        "CREATE {1} w AS SELECT x, z FROM m ORDER BY z; CREATE MATERIALIZED VIEW v AS {2};"
+    )
+    before, after = (snapshot(program.format(number, kind, reader)) for number in (1, 2))
+    assert "v" in changed(compare(before, after))
+
+
+def test_the_order_of_a_view_that_is_stored_decides_nothing() -> None:
+    program = (
+        "CREATE TABLE t (x INT, y INT); CREATE MATERIALIZED VIEW m AS SELECT x, y + {0} AS z FROM t;"
+        "CREATE MATERIALIZED VIEW w AS SELECT x, z FROM m ORDER BY z; CREATE MATERIALIZED VIEW v AS SELECT x FROM w LIMIT 1;"
+    )
+    before, after = (snapshot(program.format(number)) for number in (1, 2))
+    assert "v" not in changed(compare(before, after))

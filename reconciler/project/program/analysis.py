@@ -140,11 +140,12 @@ class Queries:
         from reconciler.sql.cross_joins import cross_joins
 
         parsed = self._parse(view.query)
+        is_stored = view.kind is ViewKind.MATERIALIZED
         analysis = analyse_query(
             view.query,
             view.query_location,
             relations,
-            ViewShape(view.kind is ViewKind.MATERIALIZED, view.column_names),
+            ViewShape(is_stored, view.column_names, is_read_in_place=not is_stored),
             surroundings,
             parsed,
         )
