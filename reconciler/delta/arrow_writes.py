@@ -54,8 +54,9 @@ _OTHER_WAYS_TO_COMMIT: Final = ("AWS_S3_LOCKING_PROVIDER", "AWS_CONDITIONAL_PUT"
 """Variables by which commits on S3 are to be made otherwise than on the condition that nothing is there."""
 
 
-def is_writable(table: PlainTable) -> bool:
-    """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else."""
+def is_writable(table: PlainTable, nulls_are_checked: bool = False) -> bool:
+    """Whether rows that fit its columns can be written to it, and taken out of it, without regard to anything else.
+    `nulls_are_checked`: a column of it may be NOT NULL, for the rows to come have no NULL there."""
     protocol = table.opened.protocol()
     is_old = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
     lists_features = protocol.min_writer_version == 7 and set(protocol.writer_features or ()) <= _FEATURES
@@ -63,7 +64,9 @@ def is_writable(table: PlainTable) -> bool:
         (is_old or lists_features)
         and set(table.opened.metadata().configuration) <= _SETTINGS
         and can_be_committed_to(table.location)
-        and _all_may_be_null(table.schema)
+        and all(
+            (field["nullable"] or nulls_are_checked) and _all_may_be_null(field["type"]) for field in table.schema["fields"]
+        )
     )
 
 
@@ -84,14 +87,16 @@ def rewrite(
     rows: "pa.Table",
     transaction: Transaction,
     commit: JsonObject | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> int:
     """Take rows out and add others, in one commit; returns its version. `staying` has of each file, by its path, that holds
-    rows that go, those that stay."""
+    rows that go, those that stay. `counts` are what else the commit's metrics say, by the names that Spark gives them."""
     import pyarrow as pa
 
     gone = tuple(file for file in table.files if file.path in staying)
     whole = pa.concat_tables([*staying.values(), rows])
-    return _Write(table.location, table, transaction).commit(_information("MERGE", {}, commit), whole, gone)
+    said = {**_information("MERGE", {}, commit), "operationMetrics": dict(counts or {})}
+    return _Write(table.location, table, transaction).commit(said, whole, gone)
 
 
 def overwrite(
@@ -152,7 +157,7 @@ class _Write:
                 "timestamp": _now(),
                 **said,
                 **({} if expected is None else {"readVersion": expected}),
-                "operationMetrics": _metrics(rows, added, gone),
+                "operationMetrics": _metrics(rows, added, gone, said.get("operationMetrics", {})),
                 "engineInfo": f"reconcile/{__version__}",
             }
             transaction = {"appId": self._transaction.application, "version": self._transaction.version}
@@ -220,9 +225,10 @@ def _information(operation: str, parameters: JsonObject, commit: JsonObject | No
     return {**said, USER_METADATA: canonical_json(commit)} if commit else said
 
 
-def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile, ...]) -> JsonObject:
+def _metrics(rows: "pa.Table", added: JsonObject | None, gone: tuple[StoredFile, ...], others: JsonObject) -> JsonObject:
     """In Spark's words, as texts."""
     found = {
+        **others,
         "numFiles": 0 if added is None else 1,
         "numOutputRows": rows.num_rows,
         "numOutputBytes": 0 if added is None else added["size"],

@@ -287,3 +287,23 @@ def test_statistics_tell_of_the_first_columns() -> None:
     wide = pa.table({"s": [{f"x{index}": 1 for index in range(20)}], **{f"c{index}": [1] for index in range(20)}})
     told = json.loads(statistics_text(wide))["nullCount"]
     assert (len(told["s"]), [name for name in told if name != "s"]) == (20, [f"c{index}" for index in range(12)])
+
+
+def test_a_column_that_is_not_null_is_written_by_who_has_looked_for_nulls(tmp_path: Path) -> None:
+    field = {"name": "a", "type": "long", "nullable": False, "metadata": {}}
+    inner = {"type": "array", "elementType": "long", "containsNull": False}
+    plain = opened(Path(handmade(tmp_path / "t", field)))
+    nested = opened(Path(handmade(tmp_path / "u", {**field, "type": inner})))
+
+    assert not is_writable(plain)
+    assert is_writable(plain, nulls_are_checked=True)
+    assert not is_writable(nested, nulls_are_checked=True), "what is within a value is not looked at"
+
+
+def test_what_a_rewrite_counts_stands_in_its_commit(table: Path) -> None:
+    before = opened(table)
+
+    rewrite(before, {}, rows(4), sent(3), SAID, {"numTargetRowsInserted": 1})
+
+    metrics = entry(table, 2)["commitInfo"]["operationMetrics"]
+    assert (metrics["numTargetRowsInserted"], metrics["numOutputRows"]) == ("1", "1")
