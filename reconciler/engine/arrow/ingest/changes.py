@@ -1,0 +1,186 @@
+"""What was read for sure, into its table: one commit on the newest version, or none.
+
+- Without a key, rows are appended; what deletes is left to Spark, since it takes one equal row out of a multiset.
+- With a key, of each key the last change in reading order counts, against the table as it was: its row replaces or removes
+  the one of equal key, or is added. Counted is what `engine.spark.ingest.changes` counts: a delete is unmatched where the
+  table has no row of its key, unless the same range inserted one just before.
+- The commit says of itself what Spark's says: `operationMetrics` by the names that `engine.spark.writes` reads.
+
+Tables are those that `delta.arrow_writes` can write for sure, with exactly the columns of the target. With a key they are
+small enough to be looked through.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.base.names import fold
+from reconciler.delta.arrow_rows import PlainTable, arrow_schema, plain_table, rows_of
+from reconciler.delta.arrow_writes import append, is_writable, rewrite
+from reconciler.delta.schema import delta_schema
+from reconciler.engine.arrow.ingest.incoming import Change, Incoming, Row
+from reconciler.engine.arrow.ingest.values import NotSure, can_be_key
+from reconciler.engine.protocol import Ingestion, TableTarget, Written
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_MOST_BYTES_WITH_KEY: Final = 8_000_000
+_MOST_ROWS_WITH_KEY: Final = 200_000
+"""A table with a key that is larger is left to Spark."""
+_MOST_FILES_WITH_KEY: Final = 16
+"""Each range looks through all of them."""
+
+
+def writable(ingestion: Ingestion) -> PlainTable:
+    """The table as it is now, without this transaction. Raises NotSure."""
+    target, transaction = ingestion.target, ingestion.transaction
+    table = plain_table(target.location)
+    if table is None or not is_writable(table, nulls_are_checked=True) or not _has_columns(table, target):
+        raise NotSure(target.location)
+    last = table.opened.transaction_version(transaction.application)
+    if last is not None and last >= transaction.version:
+        raise NotSure("it is there already")
+    if target.primary_key and (table.bytes > _MOST_BYTES_WITH_KEY or (table.rows or 0) > _MOST_ROWS_WITH_KEY):
+        raise NotSure("a large table")
+    return table
+
+
+def write(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+    """Write the changes."""
+    target = ingestion.target
+    if not incoming.changes:
+        raise NotSure("nothing")
+    return _by_key(table, ingestion, incoming) if target.primary_key else _appended(table, ingestion, incoming)
+
+
+def _has_columns(table: PlainTable, target: TableTarget) -> bool:
+    """Whether the table has exactly the target's columns, and a key that is told apart here as Spark tells it."""
+    try:
+        wanted = json.loads(delta_schema(target.columns).to_json())["fields"]
+    except ValueError:
+        return False
+    keys = [target.columns[place] for place in _key_places(target)]
+    return [_plain(one) for one in wanted] == [_plain(one) for one in table.schema["fields"]] and all(
+        can_be_key(column) for column in keys
+    )
+
+
+def _plain(column: JsonObject) -> JsonObject:
+    return {name: column[name] for name in ("name", "type", "nullable")}
+
+
+def _appended(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+    if any(change.deletes for change in incoming.changes):
+        raise NotSure("a delete without a key")
+    rows = as_arrow([change.row for change in incoming.changes], table)
+    version = append(table, rows, ingestion.transaction, ingestion.commit)
+    return Written(version, len(incoming.changes), unknown=incoming.unknown, missing=incoming.missing)
+
+
+def _by_key(table: PlainTable, ingestion: Ingestion, incoming: Incoming) -> Written:
+    target = ingestion.target
+    last = _last_of_each_key(incoming.changes, target)
+    found = _find(table, target, last)
+    replaces = len(target.primary_key) < len(target.columns)
+    deleted = [key for key, one in last.items() if one.deletes and key in found.keys]
+    kept = {key for key, one in last.items() if not one.deletes and key in found.keys and not replaces}
+    coming = [one.row for key, one in last.items() if not one.deletes and key not in kept]
+    inserted = sum(not one.deletes and key not in found.keys for key, one in last.items())
+    updated = len(coming) - inserted
+    staying = found.staying if replaces else _find(table, target, {key: last[key] for key in deleted}).staying
+    metrics = {
+        "numSourceRows": len(last),
+        "numTargetRowsDeleted": len(deleted),
+        "numTargetRowsUpdated": updated,
+        "numTargetRowsInserted": inserted,
+    }
+    rows = as_arrow(coming, table)
+    version = rewrite(table, staying, rows, ingestion.transaction, ingestion.commit, metrics)
+    unmatched = sum(one.deletes and key not in found.keys and not one.came for key, one in last.items())
+    changed = len(deleted) + updated + inserted if incoming.tells_deletes else len(last)
+    return Written(version, changed, unmatched=unmatched, unknown=incoming.unknown, missing=incoming.missing)
+
+
+@dataclass(slots=True)
+class _Last:
+    """The last change of a key; whether it deletes what came just before it."""
+
+    row: Row
+    deletes: bool
+    came: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The keys among those looked for that a table has; of each file with any of them, by its path, the rows of others."""
+
+    keys: frozenset[Row] = frozenset()
+    staying: "Mapping[str, pyarrow.Table]" = field(default_factory=dict)
+
+
+def _last_of_each_key(changes: Iterable[Change], target: TableTarget) -> dict[Row, _Last]:
+    places = _key_places(target)
+    last: dict[Row, _Last] = {}
+    for change in changes:
+        key = tuple(change.row[place] for place in places)
+        before = last.pop(key, None)
+        came = change.deletes and before is not None and not before.deletes
+        last[key] = _Last(change.row, change.deletes, came)
+    return last
+
+
+def _find(table: PlainTable, target: TableTarget, keys: Iterable[Row]) -> _Found:
+    """Look for these keys in a table. Where it has many files, all are written anew. Raises NotSure where it has one of the
+    keys twice, or can't be read."""
+    import pyarrow
+    from pyarrow import compute
+
+    wanted = frozenset(keys)
+    names = [table.schema["fields"][place]["name"] for place in _key_places(target)]
+    there: set[Row] = set()
+    staying: dict[str, pyarrow.Table] = {}
+    for file in table.files if wanted else ():
+        rows = rows_of(table, [file])
+        if rows is None:
+            raise NotSure(file.path)
+        columns = [_comparable(rows.column(name)) for name in names]
+        firsts = pyarrow.array(sorted({key[0] for key in wanted}), columns[0].type)
+        likely = compute.indices_nonzero(compute.is_in(columns[0], value_set=firsts))
+        parts = zip(*(column.take(likely).to_pylist() for column in columns), strict=True)
+        found = {place: key for place, key in zip(likely.to_pylist(), parts, strict=True) if key in wanted}
+        if not found and len(table.files) <= _MOST_FILES_WITH_KEY:
+            continue
+        if len(set(found.values())) < len(found) or there & set(found.values()):
+            raise NotSure("a key twice")
+        there |= set(found.values())
+        mask = pyarrow.array([place not in found for place in range(rows.num_rows)], pyarrow.bool_())
+        staying[file.path] = rows.filter(mask)
+    return _Found(frozenset(there), staying)
+
+
+def _comparable(column: Any) -> Any:
+    """Days and moments as numbers: Python lacks some."""
+    import pyarrow
+    from pyarrow import types
+
+    if types.is_date32(column.type):
+        return column.cast(pyarrow.int32())
+    return column.cast(pyarrow.int64()) if types.is_timestamp(column.type) else column
+
+
+def as_arrow(rows: Sequence[Row], table: PlainTable) -> "pyarrow.Table":
+    """Rows of plain values, in the columns of a table."""
+    import pyarrow
+
+    schema = arrow_schema(table.schema)
+    parts = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pyarrow.array(values, kind) for values, kind in zip(parts, schema.types, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _key_places(target: TableTarget) -> list[int]:
+    keys = {fold(name) for name in target.primary_key}
+    return [place for place, column in enumerate(target.columns) if fold(column.name) in keys]
