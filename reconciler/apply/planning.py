@@ -33,7 +33,7 @@ from reconciler.plan.unchanged import make_unchanged_plan
 from reconciler.project.program.model import Program, empty_program
 from reconciler.project.program.written_names import respelled_columns
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.registry.model import Head, Stored
+from reconciler.registry.model import Head, Readers, Stored
 from reconciler.run.outputs_by_place import known_after_change, outputs_of
 from reconciler.state.applied import AppliedState, read_applied
 from reconciler.state.folders import folder_for, renamed_placements
@@ -134,7 +134,7 @@ def _outputs_back(head: Head | None, applied: Snapshot | None, desired: Snapshot
 
 def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping[str, Sequence[ForeignReader]]:
     """The views of other pipelines that read this one, by folded name of what they read. Most pipelines have none."""
-    if applied is None or target.registry.readers(pipeline) is None:
+    if applied is None or target.registry.document(pipeline, Readers) is None:
         return {}
     from reconciler.materialize.following import find_readers
 

@@ -41,14 +41,14 @@ from reconciler.project.program.model import Program
 from reconciler.project.snapshot.codec import decode_program, encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.entries import BuildResult
-from reconciler.registry.model import Head
+from reconciler.registry.model import Head, Lease
 from reconciler.state.lease import is_free, this_process
 from reconciler.versions.numbering import versions_after
 
 
 def run_is_live(target: Target, pipeline: str) -> bool:
     """Whether a run holds the pipeline now."""
-    lease = target.registry.lease(pipeline)
+    lease = target.registry.document(pipeline, Lease)
     if lease is None or lease.value.command != "run":
         return False
     return not is_free(lease.value, datetime.now(UTC), this_process("apply").host)

@@ -14,11 +14,9 @@
 - Where the environment names no branch, there is no order of commits, and none of this is asked.
 """
 
-import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reconciler.base.errors import RegistryConflict
 from reconciler.base.moments import this_moment
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commits import (
@@ -35,6 +33,7 @@ from reconciler.environment.commits import (
 )
 from reconciler.environment.source import PROJECT_FILE, files_of, read_optional
 from reconciler.environment.target import Target
+from reconciler.registry.changing import change_document
 from reconciler.registry.model import Reached
 
 
@@ -114,7 +113,7 @@ def _known(target: Target, pipeline: str) -> Iterator[tuple[str, str]]:
     stored = target.registry.head(pipeline)
     if stored is not None and stored.value.applied is not None and stored.value.applied.commit:
         yield stored.value.applied.commit.removesuffix(NOT_COMMITTED), "is applied"
-    reached = target.registry.reached(pipeline)
+    reached = target.registry.document(pipeline, Reached)
     if reached is not None:
         yield reached.value.commit, "was checked last"
 
@@ -132,30 +131,25 @@ def remember(target: Target, pipeline: str, files: Mapping[str, str]) -> None:
 
 def reach(target: Target, pipeline: str, commit: str) -> None:
     """Note that a pipeline has come to a commit of the branch, unless somebody has come further meanwhile."""
-    while True:
-        stored = target.registry.reached(pipeline)
-        if stored is not None and (
-            stored.value.commit == commit or age_beside(target.root, commit, stored.value.commit) is Age.OLDER
-        ):
-            return
-        now = Reached(commit, this_moment())
-        try:
-            target.registry.replace_reached(pipeline, stored.token if stored is not None else None, now, str(uuid.uuid4()))
-            return
-        except RegistryConflict:
-            continue
+
+    def reached(now: Reached | None) -> Reached | None:
+        if now is not None and (now.commit == commit or age_beside(target.root, commit, now.commit) is Age.OLDER):
+            return None
+        return Reached(commit, this_moment())
+
+    change_document(target.registry, pipeline, Reached, reached)
 
 
 def passed(target: Target, pipeline: str, commit: str) -> str | None:
     """The commit that was looked at after this one was staged, or None. What is staged notes its own commit (`reach`), so
     any other was looked at since: nobody's git need be asked."""
-    reached = target.registry.reached(pipeline) if required_branches(target, pipeline) else None
+    reached = target.registry.document(pipeline, Reached) if required_branches(target, pipeline) else None
     return reached.value.commit if reached is not None and reached.value.commit != commit else None
 
 
 def overtaken(target: Target, pipeline: str, commit: str) -> str | None:
     """The commit that was looked at last, where it came out of `commit`, or this copy can't tell; None where it did not."""
-    reached = target.registry.reached(pipeline) if required_branches(target, pipeline) else None
+    reached = target.registry.document(pipeline, Reached) if required_branches(target, pipeline) else None
     if reached is None or age_beside(target.root, commit.removesuffix(NOT_COMMITTED), reached.value.commit) is Age.NOT_OLDER:
         return None
     return reached.value.commit

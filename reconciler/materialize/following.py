@@ -13,12 +13,10 @@
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from uuid import uuid4
 
 from reconciler.base.declarations import ForeignRelation
-from reconciler.base.errors import EngineError, RegistryConflict, RegistryError, UpstreamDiffers
+from reconciler.base.errors import EngineError, RegistryError, UpstreamDiffers
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
 from reconciler.delta.removal import table_identity
@@ -33,6 +31,7 @@ from reconciler.project.snapshot.codec import encode_program
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.query.reading import foreign_placements
 from reconciler.query.sources import last_state
+from reconciler.registry.changing import change_document
 from reconciler.registry.model import Head, Readers
 from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
 from reconciler.sql.scopes import ALL_COLUMNS
@@ -219,14 +218,11 @@ def register_reader(target: Target, program: Program) -> None:
 
 
 def _register(target: Target, pipeline: str, reader: str) -> None:
-    while True:
-        stored = target.registry.readers(pipeline)
-        known = stored.value.pipelines if stored is not None else ()
-        if reader in known:
-            return
-        token = stored.token if stored is not None else None
-        with suppress(RegistryConflict):  # another reader came meanwhile
-            target.registry.replace_readers(pipeline, token, Readers(tuple(sorted({*known, reader}))), str(uuid4()))
+    def with_reader(now: Readers | None) -> Readers | None:
+        known = now.pipelines if now is not None else ()
+        return None if reader in known else Readers(tuple(sorted({*known, reader})))
+
+    change_document(target.registry, pipeline, Readers, with_reader)
 
 
 def _keep(target: Target, pipeline: str, record: str) -> None:
@@ -243,7 +239,7 @@ def _keep(target: Target, pipeline: str, record: str) -> None:
 def find_readers(target: Target, pipeline: str, relations: Iterable[str]) -> dict[str, tuple[ForeignReader, ...]]:
     """The views of other pipelines that read this one's relations, as applied, by folded name of what they read. `relations`
     are all that there are: a pipeline of which it can't be told what it reads may read each of them."""
-    stored = target.registry.readers(pipeline)
+    stored = target.registry.document(pipeline, Readers)
     names = sorted(map(fold, relations))
     found: dict[str, list[ForeignReader]] = {}
     for reader in stored.value.pipelines if stored is not None else ():

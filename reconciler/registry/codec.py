@@ -1,44 +1,54 @@
-"""Heads, leases, controls, aliases, readers and commits that were reached to JSON and back.
+"""Heads, and the documents beside them, to JSON and back.
 
 Rules: a document states its format. A newer one than this version knows is an error (G606), never a guess; a document
 that does not have the shape it should is damaged (G602).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
-from reconciler.registry.entry_codec import build_result_from_json, build_result_to_json, entry_from_json, entry_to_json
+from reconciler.base.json_objects import from_json
+from reconciler.registry.entry_codec import build_result_to_json, entry_from_json, entry_to_json
 from reconciler.registry.format import FORMAT, check_format
-from reconciler.registry.home import home_from_json
 from reconciler.registry.intent_codec import intent_from_json, intent_to_json
 from reconciler.registry.model import (
     Aliases,
-    AliasMove,
-    Applied,
-    Approval,
     Controls,
     Head,
     Journal,
     Lease,
-    LeftOutput,
     ObjectVersions,
-    OutputState,
-    Published,
     Reached,
     Readers,
     Refreshed,
-    Seek,
-    Sending,
-    Staged,
     StagedView,
     Value,
     Wish,
 )
-from reconciler.registry.placement_codec import foreign_from_json, foreign_to_json, placement_from_json, placements_to_json
+from reconciler.registry.placement_codec import foreign_to_json, placements_to_json
 from reconciler.registry.placements import ForeignStep
+
+DOCUMENTS: Final[Mapping[type, str]] = {
+    Lease: "lease",
+    Controls: "controls",
+    Aliases: "aliases",
+    Readers: "readers",
+    Reached: "reached",
+}
+"""The documents beside the head, and the names of their folders."""
+
+_DAMAGED: Final[Mapping[type, str]] = {
+    Lease: "the lease in {} is damaged",
+    Controls: "the controls in {} are damaged",
+    Aliases: "the aliases in {} are damaged",
+    Readers: "the readers in {} are damaged",
+    Reached: "the last checked commit in {} is damaged",
+}
+# What every version has written into heads.
+_ALWAYS: Final = frozenset({"pipeline", "epoch", "applied", "published", "positions", "intent", "journal", "last_step"})
 
 
 def head_to_json(head: Head) -> JsonObject:
@@ -103,146 +113,42 @@ def head_from_json(value: JsonObject, where: str) -> Head:
     """The head of a JSON object. Raises RegistryError (G602, G606)."""
     check_format(value, where)
     try:
-        return Head(
-            pipeline=value["pipeline"],
-            epoch=value["epoch"],
-            applied=_applied(value["applied"]) if value["applied"] is not None else None,
-            published=_published(value["published"]) if value["published"] is not None else None,
-            positions=value["positions"],
+        lacking = _ALWAYS - value.keys()
+        if lacking:
+            raise KeyError(*sorted(lacking))
+        return from_json(
+            Head,
+            {key: part for key, part in value.items() if key != "format"},
             intent=intent_from_json(value["intent"]) if value["intent"] is not None else None,
             journal=_journal(value["journal"]) if value["journal"] is not None else None,
-            last_step=value["last_step"],
-            # A head that an older version wrote knows no outputs, and no versions.
-            outputs={key: _output(part) for key, part in value.get("outputs", {}).items()},
+            # A head that an older version wrote knows no versions.
             versions=_versions(value.get("versions", {})),
-            held=value.get("held", {}),
-            staged=_staged(value["staged"]) if "staged" in value else None,
-            refreshed={key: _with_result(Refreshed, one) for key, one in value.get("refreshed", {}).items()},
-            left=tuple(LeftOutput(**{**one, "state": _output(one["state"])}) for one in value.get("left", ())),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
 
 
-def lease_to_json(lease: Lease) -> JsonObject:
-    """The lease as a JSON object with its `format`."""
-    return {"format": FORMAT, **asdict(lease)}
+def _journal(value: JsonObject) -> Journal:
+    entries, versions = tuple(map(entry_from_json, value["entries"])), _versions(value.get("versions", {}))
+    return from_json(Journal, value, entries=entries, versions=versions)
 
 
-def lease_from_json(value: JsonObject, where: str) -> Lease:
-    """The lease of a JSON object. Raises RegistryError (G602, G606)."""
+def document_to_json(document: object) -> JsonObject:
+    """A document beside the head as a JSON object with its `format`. The `wish` of controls is what versions read that know
+    one wish at a time."""
+    wish = {"wish": document.wish.value} if isinstance(document, Controls) else {}
+    return {"format": FORMAT, **wish, **asdict(document)}  # type: ignore[call-overload]
+
+
+def document_from_json(kind: type[Value], value: JsonObject, where: str) -> Value:
+    """A document beside the head, of its JSON object. Raises RegistryError (G602, G606)."""
     check_format(value, where)
+    members = {key: part for key, part in value.items() if key != "format"}
     try:
-        return Lease(**{key: part for key, part in value.items() if key != "format"})
-    except TypeError as error:
-        raise RegistryError("G602", f"the lease in {where} is damaged: {error!r}") from error
-
-
-def controls_to_json(controls: Controls) -> JsonObject:
-    """The controls as a JSON object with their `format`. `wish` is what versions read that know one wish at a time."""
-    return {"format": FORMAT, "wish": controls.wish.value, **asdict(controls)}
-
-
-def controls_from_json(value: JsonObject, where: str) -> Controls:
-    """The controls of a JSON object. Raises RegistryError (G602, G606)."""
-    check_format(value, where)
-    try:
-        wish = Wish(value["wish"])
-        return Controls(
+        if kind is Controls:
+            wish = Wish(members.pop("wish"))
             # A version that knows one wish at a time writes no others.
-            paused=value.get("paused", wish is Wish.PAUSE),
-            stops=value.get("stops", wish is Wish.STOP),
-            forced=value["forced"],
-            connectors=value["connectors"],
-            seeks={key: Seek(**part) for key, part in value["seeks"].items()},
-            by=value["by"],
-            at=value["at"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RegistryError("G602", f"the controls in {where} are damaged: {error!r}") from error
-
-
-def aliases_to_json(aliases: Aliases) -> JsonObject:
-    """The aliases as a JSON object with their `format`."""
-    return {"format": FORMAT, **asdict(aliases)}
-
-
-def aliases_from_json(value: JsonObject, where: str) -> Aliases:
-    """The aliases of a JSON object. Raises RegistryError (G602, G606)."""
-    check_format(value, where)
-    try:
-        numbers = {key: {alias: int(number) for alias, number in of.items()} for key, of in value["numbers"].items()}
-        return Aliases(numbers, tuple(AliasMove(**move) for move in value["moves"]))
+            members = {"paused": wish is Wish.PAUSE, "stops": wish is Wish.STOP, **members}
+        return from_json(kind, members)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise RegistryError("G602", f"the aliases in {where} are damaged: {error!r}") from error
-
-
-def readers_to_json(readers: Readers) -> JsonObject:
-    """The readers as a JSON object with their `format`."""
-    return {"format": FORMAT, "pipelines": list(readers.pipelines)}
-
-
-def readers_from_json(value: JsonObject, where: str) -> Readers:
-    """The readers of a JSON object. Raises RegistryError (G602, G606)."""
-    check_format(value, where)
-    try:
-        return Readers(tuple(sorted(value["pipelines"])))
-    except (KeyError, TypeError) as error:
-        raise RegistryError("G602", f"the readers in {where} are damaged: {error!r}") from error
-
-
-def reached_to_json(reached: Reached) -> JsonObject:
-    """The commit that was reached as a JSON object with its `format`."""
-    return {"format": FORMAT, "commit": reached.commit, "at": reached.at}
-
-
-def reached_from_json(value: JsonObject, where: str) -> Reached:
-    """The commit that was reached of a JSON object. Raises RegistryError (G602, G606)."""
-    check_format(value, where)
-    try:
-        return Reached(commit=value["commit"], at=value["at"])
-    except (KeyError, TypeError) as error:
-        raise RegistryError("G602", f"the last checked commit in {where} is damaged: {error!r}") from error
-
-
-def _output(value: Mapping[str, Any]) -> OutputState:
-    sending = value["sending"]
-    skips = tuple((first, last) for first, last in value.get("skips", ()))
-    return OutputState(**{**value, "sending": None if sending is None else Sending(**sending), "skips": skips})
-
-
-def _applied(value: Mapping[str, Any]) -> Applied:
-    return Applied(**{**value, "approval": Approval(**value["approval"]), "home": home_from_json(value.get("home"))})
-
-
-def _published(value: Mapping[str, Any]) -> Published:
-    relations = {key: placement_from_json(part) for key, part in value["relations"].items()}
-    foreign = foreign_from_json(value.get("foreign", {}))
-    return Published(step=value["step"], at=value["at"], relations=relations, foreign=foreign)
-
-
-def _with_result(kind: Callable[..., Value], value: Mapping[str, Any]) -> Value:
-    return kind(**{**value, "result": build_result_from_json(value["result"])})
-
-
-def _staged(value: Mapping[str, Any]) -> Staged:
-    parts = {
-        "approval": Approval(**value["approval"]),
-        "minted": tuple(value["minted"]),
-        "views": {key: _with_result(StagedView, part) for key, part in value["views"].items()},
-    }
-    return Staged(**{**value, **parts})
-
-
-def _journal(value: Mapping[str, Any]) -> Journal:
-    entries = tuple(map(entry_from_json, value["entries"]))
-    parts = {
-        "approval": Approval(**value["approval"]),
-        "resumes": tuple(value["resumes"]),
-        "entries": entries,
-        "versions": _versions(value.get("versions", {})),
-        "foreign": foreign_from_json(value.get("foreign", {})),
-        "home": home_from_json(value.get("home")),
-        "back": tuple(value.get("back", ())),
-    }
-    return Journal(**{**value, **parts})
+        raise RegistryError("G602", f"{_DAMAGED[kind].format(where)}: {error!r}") from error

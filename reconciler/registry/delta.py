@@ -34,7 +34,7 @@ from reconciler.registry.format import glance_from_json
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 if TYPE_CHECKING:
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
+    from reconciler.registry.model import Head, Stored
 
 Value = TypeVar("Value")
 
@@ -87,70 +87,22 @@ class DeltaRegistry:
             self._index().append([{"pipeline": head.pipeline}], f"pipeline:{head.pipeline}")
         return Stored(written.version, head)
 
-    def lease(self, pipeline: str) -> "Stored[Lease] | None":
-        from reconciler.registry.codec import lease_from_json
-
-        return self._stored(pipeline, "lease", lease_from_json)
-
-    def replace_lease(self, pipeline: str, token: int | None, lease: "Lease", write_id: str) -> "Stored[Lease]":
-        from reconciler.registry.codec import lease_to_json
-
-        return self._replaced(pipeline, "lease", token, lease, lease_to_json, write_id)
-
-    def controls(self, pipeline: str) -> "Stored[Controls] | None":
-        from reconciler.registry.codec import controls_from_json
-
-        return self._stored(pipeline, "controls", controls_from_json)
-
-    def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
-        from reconciler.registry.codec import controls_to_json
-
-        return self._replaced(pipeline, "controls", token, controls, controls_to_json, write_id)
-
-    def aliases(self, pipeline: str) -> "Stored[Aliases] | None":
-        from reconciler.registry.codec import aliases_from_json
-
-        return self._stored(pipeline, "aliases", aliases_from_json)
-
-    def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
-        from reconciler.registry.codec import aliases_to_json
-
-        return self._replaced(pipeline, "aliases", token, aliases, aliases_to_json, write_id)
-
-    def readers(self, pipeline: str) -> "Stored[Readers] | None":
-        from reconciler.registry.codec import readers_from_json
-
-        return self._stored(pipeline, "readers", readers_from_json)
-
-    def replace_readers(self, pipeline: str, token: int | None, readers: "Readers", write_id: str) -> "Stored[Readers]":
-        from reconciler.registry.codec import readers_to_json
-
-        return self._replaced(pipeline, "readers", token, readers, readers_to_json, write_id)
-
-    def reached(self, pipeline: str) -> "Stored[Reached] | None":
-        from reconciler.registry.codec import reached_from_json
-
-        return self._stored(pipeline, "reached", reached_from_json)
-
-    def replace_reached(self, pipeline: str, token: int | None, reached: "Reached", write_id: str) -> "Stored[Reached]":
-        from reconciler.registry.codec import reached_to_json
-
-        return self._replaced(pipeline, "reached", token, reached, reached_to_json, write_id)
-
-    def _stored(self, pipeline: str, name: str, decode: Callable[[JsonObject, str], Value]) -> "Stored[Value] | None":
+    def document(self, pipeline: str, kind: type[Value]) -> "Stored[Value] | None":
+        from reconciler.registry.codec import DOCUMENTS, document_from_json
         from reconciler.registry.model import Stored
 
-        table = self._document(pipeline, name)
+        table = self._document(pipeline, DOCUMENTS[kind])
         document = table.read()
-        return None if document is None else Stored(document.version, decode(document.value, table.location))
+        return (
+            None if document is None else Stored(document.version, document_from_json(kind, document.value, table.location))
+        )
 
-    def _replaced(
-        self, pipeline: str, name: str, token: int | None, value: Value, encode: Callable[[Value], JsonObject], write_id: str
-    ) -> "Stored[Value]":
+    def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> "Stored[Value]":
+        from reconciler.registry.codec import DOCUMENTS, document_to_json
         from reconciler.registry.model import Stored
 
-        written = self._document(pipeline, name).replace(token, encode(value), write_id)
-        return Stored(written.version, value)
+        table = self._document(pipeline, DOCUMENTS[type(document)])
+        return Stored(table.replace(token, document_to_json(document), write_id).version, document)
 
     def report(self, pipeline: str) -> JsonObject | None:
         document = self._document(pipeline, "report").read()

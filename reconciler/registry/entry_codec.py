@@ -4,12 +4,11 @@ A value that does not have the shape it should raises KeyError, TypeError or Val
 that it is damaged. So does a kind of step that this version does not know.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, assert_never
+from typing import assert_never
 
 from reconciler.base.digest import JsonObject
-from reconciler.engine.stored import ColumnType
+from reconciler.base.json_objects import from_json
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.clear_table import ClearTable
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot
@@ -38,7 +37,6 @@ from reconciler.registry.entries import (
     RenameIntent,
     TableIntent,
 )
-from reconciler.registry.placement_codec import failed_calls_from_json
 
 
 def entry_to_json(entry: JournalEntry) -> JsonObject:
@@ -103,18 +101,6 @@ def build_result_to_json(result: BuildResult) -> JsonObject:
     return {key: list(part) if isinstance(part, tuple) else part for key, part in value.items()}
 
 
-def build_result_from_json(value: Mapping[str, Any]) -> BuildResult:
-    """What is known of rows that were built. Versions before this one did not know all of it."""
-    return BuildResult(
-        rows=value.get("rows"),
-        bytes=value.get("bytes"),
-        columns=tuple(ColumnType(**column) for column in value.get("columns", ())),
-        seconds=value.get("seconds"),
-        rows_read=value.get("rows_read"),
-        failed_calls=failed_calls_from_json(value),
-    )
-
-
 def _intent(step: Step, value: JsonObject) -> EntryIntent:
     location = value["location"]
     match step:
@@ -144,7 +130,7 @@ def _intent(step: Step, value: JsonObject) -> EntryIntent:
 
 def _result(step: Step, value: JsonObject) -> EntryResult:
     if isinstance(step, BootstrapView | EvolveTable):
-        return build_result_from_json(value)
+        return from_json(BuildResult, value)
     return CommitResult(value["version"])
 
 

@@ -8,8 +8,9 @@ from typing import Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
+from reconciler.base.json_objects import from_json
 from reconciler.base.names import is_version
-from reconciler.registry.home import home_from_json
+from reconciler.registry.home import Home
 from reconciler.registry.protocol import Glance
 
 FORMAT: Final = 1
@@ -38,7 +39,7 @@ def glance_from_json(value: JsonObject, where: str) -> Glance:
             return Glance(None, None, is_open)
         published = value["published"] or {}
         reads = sorted(name for name in published.get("foreign", ()) if not is_version(name))
-        home = home_from_json(applied.get("home"))
+        home = from_json(Home, applied["home"]) if applied.get("home") is not None else None
         has_staged = value.get("staged") is not None
         places = published.get("relations", {}).values()
         stands = tuple((place["location"], place["version"], place.get("id")) for place in places)

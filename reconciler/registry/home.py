@@ -1,9 +1,7 @@
 """The home of a pipeline: where its project stands on the base branch, as an apply recorded it. It is a module of its
 own, so that a glance at a head can tell it without the rest of the model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +16,3 @@ class Home:
     branches: tuple[str, ...] = ()
     first_apply: bool = False
     base: str = ""
-
-
-def home_from_json(value: Mapping[str, Any] | None) -> Home | None:
-    """The home of its JSON object."""
-    return Home(**{**value, "branches": tuple(value["branches"])}) if value is not None else None

@@ -4,15 +4,15 @@ What is stored is what older versions of reconciler read, too. A value that does
 KeyError, TypeError or ValueError: whoever reads the whole head says that it is damaged.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final, assert_never
+from dataclasses import asdict
+from typing import Final, assert_never
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.json_objects import from_json
 from reconciler.registry.intents import (
     ComputeAgain,
     CopyRows,
     FollowPipelines,
-    Ingest,
     Intent,
     PutBack,
     ReadInputs,
@@ -21,14 +21,8 @@ from reconciler.registry.intents import (
     RunStatement,
     StepWork,
     UnknownWork,
-    Writer,
 )
-from reconciler.registry.placement_codec import (
-    foreign_from_json,
-    foreign_to_json,
-    placement_from_json,
-    placement_to_json,
-)
+from reconciler.registry.placement_codec import foreign_to_json, placement_to_json
 
 _WRITER: Final = "writer"
 _TAKEN_OVER: Final = "taken_over"
@@ -55,7 +49,7 @@ def intent_to_json(intent: Intent) -> JsonObject:
     """An intent as it stands in a head."""
     details = dict(_details(intent.work))
     if intent.writer is not None:
-        details[_WRITER] = {"host": intent.writer.host, "process": intent.writer.process}
+        details[_WRITER] = asdict(intent.writer)
     if intent.taken_over:
         details[_TAKEN_OVER] = True
     kind = kind_of(intent.work)
@@ -65,41 +59,21 @@ def intent_to_json(intent: Intent) -> JsonObject:
 def intent_from_json(value: JsonObject) -> Intent:
     """An intent as it stands in a head."""
     details = dict(value["details"])
-    writer, taken_over = details.pop(_WRITER, None), bool(details.pop(_TAKEN_OVER, False))
-    return Intent(
-        step=value["step"],
-        work=_work(value["kind"], details),
-        at=value["at"],
-        # A head that an older version wrote may not say it.
-        withdrawn=value.get("withdrawn", False),
-        taken_over=taken_over,
-        writer=None if writer is None else Writer(**writer),
-    )
+    beside = {name: details.pop(name) for name in (_WRITER, _TAKEN_OVER) if name in details}
+    members = {name: value[name] for name in ("step", "at", "withdrawn") if name in value}
+    return from_json(Intent, {**members, **beside}, work=_work(value["kind"], details))
 
 
 def _details(work: StepWork) -> JsonObject:
     match work:
-        case ReadInputs():
-            ingests = [{"connector": one.connector, "range": one.range, "position": one.position} for one in work.ingests]
-            return {"ingests": ingests}
-        case RunStatement():
-            return {"sql": work.sql, "table": work.table, "relations": list(work.relations)}
+        case ReadInputs() | RunStatement():
+            return asdict(work)
         case FollowPipelines():
             return {"foreign": foreign_to_json(work.foreign)}
         case RestoreCheckpoint():
-            return {
-                "checkpoint": work.checkpoint,
-                "source": work.source,
-                "step": work.step,
-                "record": work.record,
-                "digest": work.digest,
-                "apply_id": work.apply_id,
-                "by": work.by,
-                "follows": work.follows,
-                "positions": dict(work.positions),
-                "restored": {key: _restored_to_json(one) for key, one in work.restored.items()},
-                **({"foreign": foreign_to_json(work.foreign)} if work.foreign else {}),
-            }
+            value = {**asdict(work), "restored": {key: _restored_to_json(one) for key, one in work.restored.items()}}
+            foreign = {"foreign": foreign_to_json(work.foreign)} if work.foreign else {}
+            return {**{name: part for name, part in value.items() if name != "foreign"}, **foreign}
         case UnknownWork():
             return work.details
         case _:
@@ -109,36 +83,26 @@ def _details(work: StepWork) -> JsonObject:
 def _work(kind: str, details: JsonObject) -> StepWork:
     match kind:
         case "ingest":
-            return ReadInputs(tuple(Ingest(one["connector"], one["range"], one["position"]) for one in details["ingests"]))
+            return from_json(ReadInputs, details)
         case "statement":
-            return RunStatement(details["sql"], details["table"], tuple(details["relations"]))
+            return from_json(RunStatement, details)
         case "follow":
-            return FollowPipelines(foreign_from_json(details["foreign"]))
+            return from_json(FollowPipelines, details)
         case "restore":
             restored = {key: _restored_from_json(one) for key, one in details["restored"].items()}
-            foreign = foreign_from_json(details.get("foreign", {}))
-            return RestoreCheckpoint(**{**details, "restored": restored, "foreign": foreign})
+            return from_json(RestoreCheckpoint, details, restored=restored)
         case _:
             return UnknownWork(kind, details)
 
 
 def _restored_to_json(one: RestoredRelation) -> JsonObject:
-    stands = {"location": one.location, "expected": one.expected}
-    match one:
-        case PutBack():
-            return {**stands, "read": one.read, "placement": placement_to_json(one.placement)}
-        case CopyRows():
-            return {**stands, "source": one.source, "read": one.read}
-        case ComputeAgain():
-            return stands
-        case _:
-            assert_never(one)
+    value = asdict(one)
+    return {**value, "placement": placement_to_json(one.placement)} if isinstance(one, PutBack) else value
 
 
-def _restored_from_json(value: Mapping[str, Any]) -> RestoredRelation:
-    location, expected = value["location"], value["expected"]
+def _restored_from_json(value: JsonObject) -> RestoredRelation:
     if "placement" in value:
-        return PutBack(location, expected, value["read"], placement_from_json(value["placement"]))
+        return from_json(PutBack, value)
     if "source" in value:
-        return CopyRows(location, expected, value["source"], value["read"])
-    return ComputeAgain(location, expected)
+        return from_json(CopyRows, value)
+    return from_json(ComputeAgain, value)

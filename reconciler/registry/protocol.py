@@ -8,12 +8,14 @@ after the other, each with a number that only rises instead of a batch id: they 
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from reconciler.base.digest import JsonObject
     from reconciler.registry.home import Home
-    from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
+    from reconciler.registry.model import Head, Stored
+
+Value = TypeVar("Value")
 
 
 class History(StrEnum):
@@ -132,44 +134,12 @@ class Registry(Protocol):
         """Compare-and-set of the head."""
         ...
 
-    def lease(self, pipeline: str) -> "Stored[Lease] | None":
-        """The lease, or None when nobody ever held one."""
+    def document(self, pipeline: str, kind: type[Value]) -> "Stored[Value] | None":
+        """The document of that kind beside the head (`codec.DOCUMENTS`), or None when nobody ever wrote one."""
         ...
 
-    def replace_lease(self, pipeline: str, token: int | None, lease: "Lease", write_id: str) -> "Stored[Lease]":
-        """Compare-and-set of the lease."""
-        ...
-
-    def controls(self, pipeline: str) -> "Stored[Controls] | None":
-        """What people ask of the pipeline, or None when nobody ever asked."""
-        ...
-
-    def replace_controls(self, pipeline: str, token: int | None, controls: "Controls", write_id: str) -> "Stored[Controls]":
-        """Compare-and-set of the controls."""
-        ...
-
-    def aliases(self, pipeline: str) -> "Stored[Aliases] | None":
-        """The aliases of versions, or None when nobody ever gave one."""
-        ...
-
-    def replace_aliases(self, pipeline: str, token: int | None, aliases: "Aliases", write_id: str) -> "Stored[Aliases]":
-        """Compare-and-set of the aliases."""
-        ...
-
-    def readers(self, pipeline: str) -> "Stored[Readers] | None":
-        """The pipelines that read this one, or None when none ever did."""
-        ...
-
-    def replace_readers(self, pipeline: str, token: int | None, readers: "Readers", write_id: str) -> "Stored[Readers]":
-        """Compare-and-set of the readers."""
-        ...
-
-    def reached(self, pipeline: str) -> "Stored[Reached] | None":
-        """How far the pipeline has come along its branch, or None when nobody ever noted it."""
-        ...
-
-    def replace_reached(self, pipeline: str, token: int | None, reached: "Reached", write_id: str) -> "Stored[Reached]":
-        """Compare-and-set of how far the pipeline has come."""
+    def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> "Stored[Value]":
+        """Compare-and-set of a document beside the head."""
         ...
 
     def report(self, pipeline: str) -> "JsonObject | None":

@@ -24,7 +24,7 @@ from reconciler.project.program.model import Program
 from reconciler.query.reading import sources_for
 from reconciler.registry.entries import BuildIntent, KeptIntent, PublishCopyIntent, PublishKeptIntent
 from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, StepWork
-from reconciler.registry.model import Head
+from reconciler.registry.model import Head, Readers
 from reconciler.registry.placements import ForeignStep, read_of
 from reconciler.registry.protocol import History
 from reconciler.retention.references import version_references
@@ -253,7 +253,7 @@ def _read_by_restore(work: StepWork | None, pipeline: str) -> set[Place]:
 
 def _readers(target: Target, head: Head, now: datetime) -> Iterator[Held]:
     """What pipelines that read this one need of it: what they are computed from, and whatever of their own past stays."""
-    stored = target.registry.readers(head.pipeline)
+    stored = target.registry.document(head.pipeline, Readers)
     for reader in stored.value.pipelines if stored is not None else ():
         other = target.registry.head(reader)
         if other is None or other.value.published is None or other.value.applied is None or not other.value.applied.record:

@@ -11,7 +11,7 @@ from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key, pins_of
 from reconciler.registry.entries import staging_of
-from reconciler.registry.model import Head
+from reconciler.registry.model import Aliases, Head, Readers
 from reconciler.state.refreshed import refreshed_folders
 from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import staged_folders
@@ -40,7 +40,7 @@ def kept_staging_folders(head: Head) -> frozenset[str]:
 
 
 def _aliases(target: Target, head: Head) -> list[tuple[tuple[str, int], str]]:
-    stored = target.registry.aliases(head.pipeline)
+    stored = target.registry.document(head.pipeline, Aliases)
     numbers = stored.value.numbers if stored is not None else {}
     return [((key, number), f"alias {alias}") for key, of in numbers.items() for alias, number in of.items()]
 
@@ -52,7 +52,7 @@ def _staged(head: Head) -> list[tuple[tuple[str, int], str]]:
 
 def _views(target: Target, head: Head, program: Program) -> list[tuple[tuple[str, int], str]]:
     """What queries of views name, of this pipeline and of those that read it."""
-    stored = target.registry.readers(head.pipeline)
+    stored = target.registry.document(head.pipeline, Readers)
     programs = [program]
     for reader in stored.value.pipelines if stored is not None else ():
         other = target.registry.head(reader)

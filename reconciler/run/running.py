@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.environment.session import Session
 from reconciler.environment.target import Target
+from reconciler.registry.model import Lease
 from reconciler.run.forced_stops import watching_for_force
 from reconciler.run.pace import Pace
 from reconciler.run.recovering import replay_intent as replay_intent
@@ -78,7 +79,7 @@ def _run(target: Target, pipeline: str, session: Session, loop: RunLoop, log: Ev
                 outcome = loop.under_lease(lease)
         except LeaseHeld:
             # One who was asked to wait goes on waiting, whoever comes in between; but not for another run.
-            found = target.registry.lease(pipeline)
+            found = target.registry.document(pipeline, Lease)
             if held or former is None or found is None or found.value.command == "run":
                 raise
             outcome = Outcome.HANDED_OVER
@@ -109,7 +110,7 @@ def _wait_for_handover(target: Target, pipeline: str, mine: str, stop: Callable[
     while time.monotonic() < deadline:
         if _is_to_stop(target, pipeline, stop):
             return False
-        found = target.registry.lease(pipeline)
+        found = target.registry.document(pipeline, Lease)
         if found is not None and found.value.holder != mine:
             deadline = time.monotonic() + _HANDOVER_STARTS_WITHIN
             if is_free(found.value, datetime.now(UTC), host):

@@ -44,7 +44,7 @@ def read_status(target: Target, pipeline: str, before: PipelineStatus | None = N
     here = this_process("status").host
     applied = read_applied(target, pipeline)
     head = applied.head.value if applied.head else None
-    found = target.registry.lease(pipeline)
+    found = target.registry.document(pipeline, Lease)
     lease = found.value if found and not is_free(found.value, datetime.now(UTC), here) else None
     if before is not None and before.applied == (head.applied if head else None):
         pending, refusal, changes = before.pending, before.refusal, before.pending_diff

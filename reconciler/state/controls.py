@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reconciler.base.errors import RegistryConflict
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
+from reconciler.registry.changing import change_document
 from reconciler.registry.model import Controls, Seek
 from reconciler.registry.protocol import Registry
 
 
 def read_controls(registry: Registry, pipeline: str) -> Controls:
     """What is asked of a pipeline; of one of which nobody ever asked anything: that it runs."""
-    found = registry.controls(pipeline)
+    found = registry.document(pipeline, Controls)
     return Controls() if found is None else found.value
 
 
@@ -81,14 +81,14 @@ def take_away_seeks(registry: Registry, pipeline: str, done: Mapping[str, Seek])
 
 def _change(registry: Registry, pipeline: str, change: Callable[[Controls], Controls]) -> bool:
     """Whether anything is another now."""
-    while True:
-        found = registry.controls(pipeline)
-        now = Controls() if found is None else found.value
-        changed = change(now)
-        if changed == now:
-            return False
-        try:
-            registry.replace_controls(pipeline, found.token if found else None, changed, str(uuid.uuid4()))
-            return True
-        except RegistryConflict:
-            continue
+    has_changed = False
+
+    def changed(before: Controls | None) -> Controls | None:
+        nonlocal has_changed
+        now = before or Controls()
+        after = change(now)
+        has_changed = after != now
+        return after if has_changed else None
+
+    change_document(registry, pipeline, Controls, changed)
+    return has_changed

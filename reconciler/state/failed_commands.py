@@ -107,7 +107,7 @@ def died(lease: Lease | None) -> FailedCommand | None:
 
 def _let_go_of_the_dead(registry: Registry, pipeline: str) -> None:
     """Take over the lease of a command that died, and let it go. Only a takeover bars a holder who comes back after all."""
-    stored, us = registry.lease(pipeline), this_process("apply")
+    stored, us = registry.document(pipeline, Lease), this_process("apply")
     if stored is not None and died(stored.value) and is_free(stored.value, datetime.now(UTC), us.host):
         # Somebody who was faster has it now, and it is told of him.
         with suppress(LeaseHeld), hold_lease(registry, pipeline, us, wait_seconds=0):

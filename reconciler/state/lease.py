@@ -128,7 +128,7 @@ def is_free(lease: Lease, now: datetime, host: str) -> bool:
 
 def somebody_holds(registry: Registry, pipeline: str) -> bool:
     """Whether a process holds the lease that is not known to be gone."""
-    found = registry.lease(pipeline)
+    found = registry.document(pipeline, Lease)
     return found is not None and not is_free(found.value, _now(), this_host())
 
 
@@ -165,7 +165,7 @@ class HeldLease:
 
     def wanted(self) -> bool:
         """Whether another process asks for the lease. Reads the registry, so that a step boundary sees a fresh answer."""
-        found = self._registry.lease(self._pipeline)
+        found = self._registry.document(self._pipeline, Lease)
         return found is not None and found.value.handover_to is not None
 
     def release(self) -> None:
@@ -193,7 +193,7 @@ class HeldLease:
     def _change(self, *, released: bool) -> None:
         with self._changing:
             for _ in range(10):
-                found = self._registry.lease(self._pipeline)
+                found = self._registry.document(self._pipeline, Lease)
                 if found is None or found.value.holder != self._stored.value.holder:
                     self.lost.set()
                     return
@@ -201,7 +201,7 @@ class HeldLease:
                 deadline, expires = _deadline(self._seconds), _text(_now() + timedelta(seconds=self._seconds))
                 renewed = replace(found.value, expires=expires, released=released)
                 try:
-                    self._stored = self._registry.replace_lease(self._pipeline, found.token, renewed, str(uuid.uuid4()))
+                    self._stored = self._registry.replace_document(self._pipeline, found.token, renewed, str(uuid.uuid4()))
                     self._deadline = deadline
                     return
                 except RegistryConflict:
@@ -246,7 +246,7 @@ def _take(
     begun = time.monotonic()
     told = False
     while True:
-        found = registry.lease(pipeline)
+        found = registry.document(pipeline, Lease)
         now = _now()
         if found is None or found.value.holder in _let_go or is_free(found.value, now, holder.host):
             try:
@@ -263,7 +263,7 @@ def _take(
             continue
         if lease.handover_to is None:
             try:
-                registry.replace_lease(pipeline, found.token, replace(lease, handover_to=holder.id), str(uuid.uuid4()))
+                registry.replace_document(pipeline, found.token, replace(lease, handover_to=holder.id), str(uuid.uuid4()))
             except RegistryConflict:
                 continue
         if not told:
@@ -285,7 +285,7 @@ def _claim(
         since=_text(now),
         expires=_text(now + timedelta(seconds=seconds)),
     )
-    claimed = registry.replace_lease(pipeline, found.token if found else None, lease, str(uuid.uuid4()))
+    claimed = registry.replace_document(pipeline, found.token if found else None, lease, str(uuid.uuid4()))
     if found is not None and not found.value.released:
         _fence(registry, pipeline, epoch, found.value, holder.host)
     return claimed

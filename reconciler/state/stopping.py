@@ -18,6 +18,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import LeaseHeld, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.environment.target import Target
+from reconciler.registry.model import Lease
 from reconciler.registry.protocol import Registry
 from reconciler.state.controls import ask_to_stop, take_away_stop
 from reconciler.state.events import Event, EventLog
@@ -41,7 +42,7 @@ class LiveRun:
 
 def live_run(registry: Registry, pipeline: str) -> LiveRun | None:
     """The live run of a pipeline, if there is one: it holds the lease, or has handed it over and waits."""
-    here, found = this_process("status").host, registry.lease(pipeline)
+    here, found = this_process("status").host, registry.document(pipeline, Lease)
     if found is not None and found.value.command == "run" and not is_free(found.value, datetime.now(UTC), here):
         return LiveRun(found.value.host, found.value.process, found.value.since)
     report = registry.report(pipeline)

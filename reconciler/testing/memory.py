@@ -6,22 +6,9 @@ from typing import Any
 
 from reconciler.base.digest import JsonObject, canonical_json, digest_text
 from reconciler.base.errors import RegistryConflict, RegistryError
-from reconciler.registry.codec import (
-    aliases_from_json,
-    aliases_to_json,
-    controls_from_json,
-    controls_to_json,
-    head_from_json,
-    head_to_json,
-    lease_from_json,
-    lease_to_json,
-    reached_from_json,
-    reached_to_json,
-    readers_from_json,
-    readers_to_json,
-)
+from reconciler.registry.codec import DOCUMENTS, document_from_json, document_to_json, head_from_json, head_to_json
 from reconciler.registry.format import glance_from_json
-from reconciler.registry.model import Aliases, Controls, Head, Lease, Reached, Readers, Stored
+from reconciler.registry.model import Head, Stored, Value
 from reconciler.registry.protocol import HISTORY_COLUMNS, NUMBERS, Glance, History
 
 
@@ -49,44 +36,13 @@ class MemoryRegistry:
         text = canonical_json(head_to_json(head))
         return Stored(self._replace(head.pipeline, "head", token, text, write_id), head)
 
-    def lease(self, pipeline: str) -> Stored[Lease] | None:
-        found = self._documents.get((pipeline, "lease"))
-        return None if found is None else Stored(found[0], lease_from_json(json.loads(found[1]), pipeline))
+    def document(self, pipeline: str, kind: type[Value]) -> Stored[Value] | None:
+        found = self._documents.get((pipeline, DOCUMENTS[kind]))
+        return None if found is None else Stored(found[0], document_from_json(kind, json.loads(found[1]), pipeline))
 
-    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
-        return Stored(self._replace(pipeline, "lease", token, canonical_json(lease_to_json(lease)), write_id), lease)
-
-    def controls(self, pipeline: str) -> Stored[Controls] | None:
-        found = self._documents.get((pipeline, "controls"))
-        return None if found is None else Stored(found[0], controls_from_json(json.loads(found[1]), pipeline))
-
-    def replace_controls(self, pipeline: str, token: int | None, controls: Controls, write_id: str) -> Stored[Controls]:
-        text = canonical_json(controls_to_json(controls))
-        return Stored(self._replace(pipeline, "controls", token, text, write_id), controls)
-
-    def aliases(self, pipeline: str) -> Stored[Aliases] | None:
-        found = self._documents.get((pipeline, "aliases"))
-        return None if found is None else Stored(found[0], aliases_from_json(json.loads(found[1]), pipeline))
-
-    def replace_aliases(self, pipeline: str, token: int | None, aliases: Aliases, write_id: str) -> Stored[Aliases]:
-        text = canonical_json(aliases_to_json(aliases))
-        return Stored(self._replace(pipeline, "aliases", token, text, write_id), aliases)
-
-    def readers(self, pipeline: str) -> Stored[Readers] | None:
-        found = self._documents.get((pipeline, "readers"))
-        return None if found is None else Stored(found[0], readers_from_json(json.loads(found[1]), pipeline))
-
-    def replace_readers(self, pipeline: str, token: int | None, readers: Readers, write_id: str) -> Stored[Readers]:
-        text = canonical_json(readers_to_json(readers))
-        return Stored(self._replace(pipeline, "readers", token, text, write_id), readers)
-
-    def reached(self, pipeline: str) -> Stored[Reached] | None:
-        found = self._documents.get((pipeline, "reached"))
-        return None if found is None else Stored(found[0], reached_from_json(json.loads(found[1]), pipeline))
-
-    def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
-        text = canonical_json(reached_to_json(reached))
-        return Stored(self._replace(pipeline, "reached", token, text, write_id), reached)
+    def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> Stored[Value]:
+        text = canonical_json(document_to_json(document))
+        return Stored(self._replace(pipeline, DOCUMENTS[type(document)], token, text, write_id), document)
 
     def report(self, pipeline: str) -> JsonObject | None:
         found = self._reports.get(pipeline)

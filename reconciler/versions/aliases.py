@@ -7,14 +7,15 @@
 """
 
 import re
-import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
-from reconciler.base.errors import NotFound, ReconcileError, RegistryConflict
+from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.base.moments import this_moment
 from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
+from reconciler.registry.changing import change_document
 from reconciler.registry.model import Aliases, AliasMove
 from reconciler.versions.looking import FoundObject, aliases_of, read_version, version_number
 
@@ -47,29 +48,26 @@ def take_alias_away(target: Target, found: FoundObject, alias: str, by: str) -> 
 
 def alias_moves(target: Target, found: FoundObject) -> tuple[AliasMove, ...]:
     """Every move of an object's aliases, oldest first."""
-    stored = target.registry.aliases(found.pipeline)
+    stored = target.registry.document(found.pipeline, Aliases)
     return tuple(move for move in stored.value.moves if move.object == found.versions.id) if stored is not None else ()
 
 
 def _move(target: Target, found: FoundObject, alias: str, number: int | None, by: str) -> AliasMove:
-    registry, key = target.registry, found.versions.id
-    while True:
-        stored = registry.aliases(found.pipeline)
-        now = stored.value if stored is not None else Aliases()
-        before = now.numbers.get(key, {}).get(alias)
-        move = AliasMove(key, alias, before, number, this_moment(), by)
-        if before == number:
-            return move
-        numbers = {**now.numbers, key: _with(now.numbers.get(key, {}), alias, number)}
-        changed = Aliases({one: dict(of) for one, of in sorted(numbers.items()) if of}, (*now.moves, move))
-        try:
-            registry.replace_aliases(
-                found.pipeline, stored.token if stored is not None else None, changed, str(uuid.uuid4())
-            )
-            return move
-        except RegistryConflict:
-            # Somebody moved another, or this one, meanwhile: what is there now is what is moved.
-            continue
+    key = found.versions.id
+    move = AliasMove(key, alias, None, number, this_moment(), by)
+
+    def moved(now: Aliases | None) -> Aliases | None:
+        nonlocal move
+        known = now or Aliases()
+        # Somebody may have moved it meanwhile: what is there now is what is moved.
+        move = replace(move, before=known.numbers.get(key, {}).get(alias), at=this_moment())
+        if move.before == number:
+            return None
+        numbers = {**known.numbers, key: _with(known.numbers.get(key, {}), alias, number)}
+        return Aliases({one: dict(of) for one, of in sorted(numbers.items()) if of}, (*known.moves, move))
+
+    change_document(target.registry, found.pipeline, Aliases, moved)
+    return move
 
 
 def _with(known: Mapping[str, int], alias: str, number: int | None) -> dict[str, int]:

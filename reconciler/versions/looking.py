@@ -16,7 +16,7 @@ from reconciler.base.names import did_you_mean, fold
 from reconciler.environment.target import Target
 from reconciler.project.manifest.spark_values import shown_decisive
 from reconciler.project.snapshot.objects import KINDS, object_key
-from reconciler.registry.model import Head, ObjectVersions
+from reconciler.registry.model import Aliases, Head, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.sql.shown_definitions import without_connectors
 from reconciler.state.histories import published_rows
@@ -240,7 +240,7 @@ def number_of(target: Target, found: FoundObject, version: str) -> int | None:
 
 def aliases_of(target: Target, found: FoundObject) -> Mapping[str, int]:
     """The aliases of an object's versions (folded), and the numbers that they stand for."""
-    stored = target.registry.aliases(found.pipeline)
+    stored = target.registry.document(found.pipeline, Aliases)
     return stored.value.numbers.get(found.versions.id, {}) if stored is not None else {}
 
 

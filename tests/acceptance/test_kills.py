@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from reconciler.engine.protocol import Engine
+from reconciler.registry.model import Lease
 from tests.acceptance.shop import contents, copy_of, open_shop, state, stored_rows
 from tests.acceptance.test_crashes import APPLY_BOUNDARIES, INSERT, STEP_BOUNDARIES
 
@@ -40,7 +41,7 @@ def _killed_apply_ends_the_same(
     root = copy_of(baseline, tmp_path / "shop")
     killed = reconcile(root, "apply", "shop", crash_at=boundary)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    lease = open_shop(root, engine).target.registry.lease("shop")
+    lease = open_shop(root, engine).target.registry.document("shop", Lease)
     assert lease is not None
     assert not lease.value.released
 

@@ -314,19 +314,19 @@ def test_an_apply_takes_over_from_a_process_that_died(baseline: Path, tmp_path: 
     root = copy_of(baseline, tmp_path / "shop")
     registry = Project.open(root, engine=spark_engine).target.registry
     mine = this_process("apply")
-    found = registry.lease("shop")
+    found = registry.document("shop", Lease)
     assert found is not None
     later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     dead = Lease("dead", "apply", mine.host, "999999999:1", found.value.epoch + 1, "2026-01-01", later)
-    registry.replace_lease("shop", found.token, dead, "dead")
+    registry.replace_document("shop", found.token, dead, "dead")
     open_shop(root, spark_engine).apply()
-    registry.replace_lease("shop", _token(registry), replace(dead, host="elsewhere", released=False), "dead2")
+    registry.replace_document("shop", _token(registry), replace(dead, host="elsewhere", released=False), "dead2")
     with pytest.raises(LeaseHeld), hold_lease(registry, "shop", mine):
         pytest.fail("a lease that is alive elsewhere was taken")
 
 
 def _token(registry: object) -> int:
-    found = registry.lease("shop")  # type: ignore[attr-defined]
+    found = registry.document("shop", Lease)  # type: ignore[attr-defined]
     assert found is not None
     return int(found.token)
 

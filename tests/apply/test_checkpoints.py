@@ -237,14 +237,14 @@ def test_a_restore_whose_process_was_taken_over_is_put_back(shop: Path, boundary
         open_project(shop).observed(boundary=crash_at(name, int(occurrence))).restore("good")
     assert list_applies(Project.open(shop).target, ["shop"]) == applies, "what is not in force yet is not told"
     registry = Project.open(shop).target.registry
-    head, lease = registry.head("shop"), registry.lease("shop")
+    head, lease = registry.head("shop"), registry.document("shop", Lease)
     assert head is not None
     assert head.value.intent is not None
     assert lease is not None
     intent = replace(head.value.intent, writer=Writer("elsewhere", "1:1"))
     registry.replace_head(head.token, replace(head.value, intent=intent), "w1")
     expired: Lease = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host="elsewhere")
-    registry.replace_lease("shop", lease.token, expired, "w2")
+    registry.replace_document("shop", lease.token, expired, "w2")
     open_project(shop).run_once()
     assert everything(shop) == before
     assert rows_of(shop, "c") == [(9,)]

@@ -21,7 +21,7 @@ from reconciler.engine.protocol import Built, TableBuild, ViewBuild
 from reconciler.environment.progress import Progress
 from reconciler.environment.session import Session
 from reconciler.query.reading import functions_for, published_place, sources_for
-from reconciler.registry.model import Head
+from reconciler.registry.model import Head, Lease
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
@@ -205,7 +205,7 @@ def running(root: Path) -> Iterator[list[BaseException]]:
 
 
 def is_held(root: Path) -> bool:
-    lease = opened(root).target.registry.lease("shop")
+    lease = opened(root).target.registry.document("shop", Lease)
     return lease is not None and lease.value.command == "run" and not lease.value.released
 
 
@@ -405,7 +405,7 @@ def test_a_view_that_cannot_be_built_leaves_everything_as_it_was_and_the_run_alo
     with running(shop) as failures:
         with pytest.raises(EngineError):
             apply(shop, Hooked(refuse))
-        lease = opened(shop).target.registry.lease("shop")
+        lease = opened(shop).target.registry.document("shop", Lease)
         assert lease is not None
         assert (lease.value.command, lease.value.handover_to) == ("run", None)
     assert failures == []

@@ -10,7 +10,7 @@ from reconciler.base.errors import ApprovalRequired
 from reconciler.environment.commits import Age, age_beside
 from reconciler.environment.merged import reach
 from reconciler.registry.delta import DeltaRegistry
-from reconciler.registry.model import Reached, Stored
+from reconciler.registry.model import Reached, Stored, Value
 from reconciler.service.project import Project
 from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
@@ -20,7 +20,7 @@ from tests.engine.delta_writer import DeltaWriter
 
 
 def reached(cell: Cell, pipeline: str = "shop") -> str | None:
-    found = cell.project().target.registry.reached(pipeline)
+    found = cell.project().target.registry.document(pipeline, Reached)
     return found.value.commit if found is not None else None
 
 
@@ -143,10 +143,12 @@ def test_nothing_to_do_is_not_said_beside_a_journal_that_was_opened_meanwhile(ce
     class Late(DeltaRegistry):
         """The other one opens its journal, and dies, before a commit is noted."""
 
-        def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
+        def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> Stored[Value]:
+            if not isinstance(document, Reached):
+                return super().replace_document(pipeline, token, document, write_id)
             with pytest.raises(Crash):
                 older.pipeline(pipeline).observed(boundary=At("", lambda: None, crash="commit_snapshot:intended")).apply()
-            return super().replace_reached(pipeline, token, reached, write_id)
+            return super().replace_document(pipeline, token, document, write_id)
 
     target: Any = newer.target
     object.__setattr__(target, "registry", Late(target.warehouse))
@@ -189,11 +191,11 @@ class Slow(DeltaRegistry):
         super().__init__(warehouse)
         self.newer: str | None = newer
 
-    def replace_reached(self, pipeline: str, token: int | None, reached: Reached, write_id: str) -> Stored[Reached]:
-        if self.newer is not None:
-            super().replace_reached(pipeline, token, Reached(self.newer, "now"), "another")
+    def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> Stored[Value]:
+        if self.newer is not None and isinstance(document, Reached):
+            super().replace_document(pipeline, token, Reached(self.newer, "now"), "another")
             self.newer = None
-        return super().replace_reached(pipeline, token, reached, write_id)
+        return super().replace_document(pipeline, token, document, write_id)
 
 
 def test_of_two_at_once_the_newer_one_stays(cell: Cell) -> None:

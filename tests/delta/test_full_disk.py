@@ -134,7 +134,7 @@ def test_copies_that_find_no_room_say_so(disk: SmallDisk, tmp_path: Path) -> Non
 
 def test_what_people_ask_for_is_refused_and_not_tried_for_ever(disk: SmallDisk) -> None:
     registry = DeltaRegistry(str(disk.root))
-    registry.replace_controls("shop", None, Controls(), "w0")
+    registry.replace_document("shop", None, Controls(), "w0")
     disk.fill()
     with pytest.raises(RegistryError) as caught:
         pause(registry, "shop", "somebody")

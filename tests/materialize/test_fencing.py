@@ -29,6 +29,7 @@ from reconciler.engine.protocol import Ingestion, Written
 from reconciler.engine.stored import Transaction as Ours
 from reconciler.materialize.withdrawing import ingest_transaction
 from reconciler.registry.intents import Writer
+from reconciler.registry.model import Lease
 from reconciler.service.project import Project
 from reconciler.state.lease import Holder, hold_lease
 from reconciler.testing.recording import RecordingEngine
@@ -219,11 +220,11 @@ def test_a_dead_drivers_step_that_is_refused_is_barred_as_its_jvm_may_live_a_mom
 def test_who_dies_while_taking_over_does_not_vouch_for_the_one_before(root: Path, undisturbed: dict[str, Any]) -> None:
     registry = Project.open(root).target.registry
     with stopped(root, "table:before", "unguarded") as driver:
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
         # It took the lease, and was gone before it wrote the head.
         gone = replace(found.value, holder="gone", process="999999999:1", epoch=found.value.epoch + 1)
-        registry.replace_lease("shop", found.token, gone, "gone")
+        registry.replace_document("shop", found.token, gone, "gone")
         open_project(root).run_once()
         assert everything(root) == undisturbed["one"]
         assert ends_with(driver).startswith("G60")
@@ -249,10 +250,10 @@ def test_a_statement_of_a_driver_that_was_taken_over_has_not_happened(root: Path
     assert head.value.intent is not None
     intent = replace(head.value.intent, writer=Writer(elsewhere.host, elsewhere.process))
     registry.replace_head(head.token, replace(head.value, intent=intent), "elsewhere")
-    lease = registry.lease("shop")
+    lease = registry.document("shop", Lease)
     assert lease is not None
     expired = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host=elsewhere.host)
-    registry.replace_lease("shop", lease.token, expired, "expired")
+    registry.replace_document("shop", lease.token, expired, "expired")
     told: list[str] = []
     open_project(root).observed(tell=told.append).execute("INSERT INTO b VALUES (5, 'after')")
     assert any("another process took it over" in message for message in told)
@@ -313,9 +314,9 @@ def test_a_lease_that_is_late_is_renewed_when_nobody_took_it(tmp_path: Path) -> 
         held._stop.set()
         time.sleep(0.3)
         held.check()
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
-        registry.replace_lease("shop", found.token, replace(found.value, holder="other"), "w")
+        registry.replace_document("shop", found.token, replace(found.value, holder="other"), "w")
         held.check()
         time.sleep(0.3)
         with pytest.raises(ReconcileError) as caught:

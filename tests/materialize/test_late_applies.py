@@ -18,7 +18,7 @@ from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.materialize.apply_effects import Builder, Effects, builds_of
 from reconciler.materialize.taking_back import take_back
 from reconciler.registry.entries import EntryState, JournalEntry
-from reconciler.registry.model import Head, Journal, Stored
+from reconciler.registry.model import Head, Journal, Lease, Stored
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.journal import OpenJournal
@@ -188,7 +188,7 @@ def test_a_build_that_comes_late_writes_into_a_folder_that_nobody_else_uses(shop
 
 def expire_lease(root: Path) -> None:
     registry = opened(root).target.registry
-    lease = registry.lease("shop")
+    lease = registry.document("shop", Lease)
     assert lease is not None
     past = (datetime.now(UTC) - timedelta(seconds=5)).isoformat(timespec="milliseconds")
-    registry.replace_lease("shop", lease.token, replace(lease.value, expires=past), "expired")
+    registry.replace_document("shop", lease.token, replace(lease.value, expires=past), "expired")

@@ -14,7 +14,7 @@ from reconciler.delta.documents import DocumentTable
 from reconciler.delta.opening import join_location, open_table
 from reconciler.engine.protocol import ColumnType
 from reconciler.plan.operations.clear_table import ClearTable
-from reconciler.registry.codec import controls_from_json, controls_to_json, head_from_json, head_to_json
+from reconciler.registry.codec import document_from_json, document_to_json, head_from_json, head_to_json
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.entries import EntryState, JournalEntry, TableIntent
 from reconciler.registry.intents import Intent, ReadInputs
@@ -113,7 +113,7 @@ def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Registry:
 def test_a_new_registry_knows_nothing(registry: Registry) -> None:
     assert registry.pipelines() == ()
     assert registry.head("shop") is None
-    assert registry.lease("shop") is None
+    assert registry.document("shop", Lease) is None
     assert registry.history(History.APPLIES, "shop") == ()
 
 
@@ -149,11 +149,11 @@ def test_a_write_whose_answer_was_lost_succeeds_when_repeated(registry: Registry
 
 
 def test_a_lease_is_compared_and_set_like_a_head(registry: Registry) -> None:
-    first = registry.replace_lease("shop", None, LEASE, "w1")
-    registry.replace_lease("shop", first.token, replace(LEASE, released=True), "w2")
+    first = registry.replace_document("shop", None, LEASE, "w1")
+    registry.replace_document("shop", first.token, replace(LEASE, released=True), "w2")
     with pytest.raises(RegistryConflict):
-        registry.replace_lease("shop", first.token, LEASE, "w3")
-    found = registry.lease("shop")
+        registry.replace_document("shop", first.token, LEASE, "w3")
+    found = registry.document("shop", Lease)
     assert found is not None
     assert found.value.released
 
@@ -356,13 +356,13 @@ CONTROLS = Controls(
 
 
 def test_controls_are_replaced_by_who_saw_them(registry: Registry) -> None:
-    assert registry.controls("shop") is None
-    first = registry.replace_controls("shop", None, Controls(), "one")
-    second = registry.replace_controls("shop", first.token, CONTROLS, "two")
-    assert registry.controls("shop") == second
+    assert registry.document("shop", Controls) is None
+    first = registry.replace_document("shop", None, Controls(), "one")
+    second = registry.replace_document("shop", first.token, CONTROLS, "two")
+    assert registry.document("shop", Controls) == second
     assert second.value == CONTROLS
     with pytest.raises(RegistryConflict):
-        registry.replace_controls("shop", first.token, Controls(), "three")
+        registry.replace_document("shop", first.token, Controls(), "three")
 
 
 @pytest.mark.parametrize(
@@ -371,40 +371,40 @@ def test_controls_are_replaced_by_who_saw_them(registry: Registry) -> None:
 )
 def test_controls_of_a_version_that_knew_one_wish_at_a_time_are_read(wish: str, expected: Controls) -> None:
     stored = {"format": 1, "wish": wish, "forced": False, "connectors": {}, "seeks": {}, "by": "", "at": ""}
-    assert controls_from_json(stored, "here") == expected
-    assert controls_to_json(expected)["wish"] == wish
+    assert document_from_json(Controls, stored, "here") == expected
+    assert document_to_json(expected)["wish"] == wish
 
 
 def test_aliases_are_replaced_by_who_saw_them(registry: Registry) -> None:
-    assert registry.aliases("shop") is None
+    assert registry.document("shop", Aliases) is None
     aliases = Aliases({"view:v": {"stable": 2}}, (AliasMove("view:v", "stable", None, 2, "2025-01-01", "somebody"),))
-    first = registry.replace_aliases("shop", None, aliases, "w1")
-    assert registry.aliases("shop") == Stored(first.token, aliases)
-    second = registry.replace_aliases("shop", first.token, Aliases(), "w2")
+    first = registry.replace_document("shop", None, aliases, "w1")
+    assert registry.document("shop", Aliases) == Stored(first.token, aliases)
+    second = registry.replace_document("shop", first.token, Aliases(), "w2")
     with pytest.raises(RegistryConflict):
-        registry.replace_aliases("shop", first.token, aliases, "w3")
-    assert registry.aliases("shop") == second
-    assert registry.replace_aliases("shop", first.token, Aliases(), "w2").token == second.token
+        registry.replace_document("shop", first.token, aliases, "w3")
+    assert registry.document("shop", Aliases) == second
+    assert registry.replace_document("shop", first.token, Aliases(), "w2").token == second.token
 
 
 def test_readers_are_replaced_by_who_saw_them(registry: Registry) -> None:
-    assert registry.readers("shop") is None
-    first = registry.replace_readers("shop", None, Readers(("bonus",)), "w1")
-    assert registry.readers("shop") == Stored(first.token, Readers(("bonus",)))
-    second = registry.replace_readers("shop", first.token, Readers(("bonus", "marks")), "w2")
+    assert registry.document("shop", Readers) is None
+    first = registry.replace_document("shop", None, Readers(("bonus",)), "w1")
+    assert registry.document("shop", Readers) == Stored(first.token, Readers(("bonus",)))
+    second = registry.replace_document("shop", first.token, Readers(("bonus", "marks")), "w2")
     with pytest.raises(RegistryConflict):
-        registry.replace_readers("shop", first.token, Readers(()), "w3")
-    assert registry.readers("shop") == second
+        registry.replace_document("shop", first.token, Readers(()), "w3")
+    assert registry.document("shop", Readers) == second
 
 
 def test_what_is_reached_is_replaced_by_who_saw_it(registry: Registry) -> None:
-    assert registry.reached("shop") is None
-    first = registry.replace_reached("shop", None, Reached("a" * 40, "2025-01-01"), "w1")
-    assert registry.reached("shop") == Stored(first.token, Reached("a" * 40, "2025-01-01"))
-    second = registry.replace_reached("shop", first.token, Reached("b" * 40, "2025-01-02"), "w2")
+    assert registry.document("shop", Reached) is None
+    first = registry.replace_document("shop", None, Reached("a" * 40, "2025-01-01"), "w1")
+    assert registry.document("shop", Reached) == Stored(first.token, Reached("a" * 40, "2025-01-01"))
+    second = registry.replace_document("shop", first.token, Reached("b" * 40, "2025-01-02"), "w2")
     with pytest.raises(RegistryConflict):
-        registry.replace_reached("shop", first.token, Reached("c" * 40, "2025-01-03"), "w3")
-    assert registry.reached("shop") == second
+        registry.replace_document("shop", first.token, Reached("c" * 40, "2025-01-03"), "w3")
+    assert registry.document("shop", Reached) == second
     assert registry.pipelines() == ()
 
 

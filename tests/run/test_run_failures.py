@@ -15,6 +15,7 @@ from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Available, Check, Emission, Emitted, unchecked
 from reconciler.environment.session import Session
+from reconciler.registry.model import Controls, Stored, Value
 from reconciler.registry.protocol import Registry
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
@@ -82,7 +83,7 @@ def test_with_once_everything_else_is_done_then_the_failure_is_raised(tmp_path: 
 
 
 class Unreachable:
-    """A registry that can't be reached a few times, when it is asked for `fails`."""
+    """A registry that can't be reached a few times, when it is asked for `fails` (controls, or a method)."""
 
     def __init__(self, registry: Registry, times: int, fails: str = "controls") -> None:
         self._registry = registry
@@ -90,10 +91,19 @@ class Unreachable:
         self.times = times
 
     def __getattr__(self, name: str) -> Any:
-        if name == self._fails and self.times > 0:
+        if name == self._fails:
+            self._fail()
+        return getattr(self._registry, name)
+
+    def document(self, pipeline: str, kind: type[Value]) -> Stored[Value] | None:
+        if kind is Controls and self._fails == "controls":
+            self._fail()
+        return self._registry.document(pipeline, kind)
+
+    def _fail(self) -> None:
+        if self.times > 0:
             self.times -= 1
             raise RegistryError("G602", "the registry can't be reached")
-        return getattr(self._registry, name)
 
 
 def test_a_registry_that_can_not_be_reached_holds_a_live_run_up_and_does_not_end_it(root: Path) -> None:

@@ -33,8 +33,8 @@ def hold_elsewhere(target: Target, seconds: float) -> None:
     now = datetime.now(UTC)
     expires = (now + timedelta(seconds=seconds)).isoformat()
     lease = Lease("somebody", "run", "elsewhere", "1:1", 1, now.isoformat(), expires)
-    held = target.registry.lease("shop")
-    target.registry.replace_lease("shop", held.token if held else None, lease, "elsewhere")
+    held = target.registry.document("shop", Lease)
+    target.registry.replace_document("shop", held.token if held else None, lease, "elsewhere")
 
 
 # The order of things.

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ApprovalRequired, EngineError, ReconcileError, RegistryError
+from reconciler.registry.model import Lease
 from reconciler.registry.protocol import Registry
 from reconciler.service.pipeline import Pipeline
 from reconciler.state.events import Event
@@ -164,11 +165,11 @@ def test_a_command_that_was_killed_is_told(command: str, root: Path) -> None:
     opened(root).run_once()
     registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process(command)):
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
-    dead = registry.lease("shop")
+    dead = registry.document("shop", Lease)
     assert dead is not None
-    registry.replace_lease("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
+    registry.replace_document("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
     told = status(root)
     assert told.state.value == "Failed"
     assert f"`reconcile {command}` on {found.value.host} died; it began at " in told.detail
@@ -182,15 +183,15 @@ def test_a_command_that_was_killed_is_told_no_more_once_one_succeeds_that_has_no
 ) -> None:
     registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process(command)):
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
-    dead = registry.lease("shop")
+    dead = registry.document("shop", Lease)
     assert dead is not None
-    registry.replace_lease("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
+    registry.replace_document("shop", dead.token, replace(found.value, process="999999999:1"), "a test")
     assert state(root) == "Failed"
     assert opened(root).apply().did_nothing
     assert state(root) == "Stopped"
-    after, head = registry.lease("shop"), registry.head("shop")
+    after, head = registry.document("shop", Lease), registry.head("shop")
     assert after is not None
     assert head is not None
     assert after.value.epoch == head.value.epoch > dead.value.epoch, "who comes back after all writes nothing"
@@ -200,7 +201,7 @@ def test_a_command_that_has_nothing_to_do_leaves_who_is_at_work_alone(root: Path
     registry = opened(root).target.registry
     with hold_lease(registry, "shop", this_process("apply")) as held:
         assert opened(root).apply().did_nothing
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
         assert found.value.epoch == held.epoch
         held.check()

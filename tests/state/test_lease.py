@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from reconciler.base.errors import LeaseHeld, RegistryConflict, RegistryError
-from reconciler.registry.model import Head, Lease, Stored
+from reconciler.registry.model import Head, Lease, Stored, Value
 from reconciler.state.lease import HeldLease, Holder, hold_lease, is_alive, is_free, this_process
 from reconciler.testing.memory import MemoryRegistry
 
@@ -34,7 +34,7 @@ def test_a_lease_is_free_again_after_the_body() -> None:
 def test_the_second_is_told_who_holds_it_since_when() -> None:
     registry = MemoryRegistry()
     with hold(registry, ELSEWHERE) as held:
-        lease = registry.lease("shop")
+        lease = registry.document("shop", Lease)
         assert lease is not None
         with pytest.raises(LeaseHeld) as caught, hold(registry, this_process("apply")):
             pytest.fail("two holders")
@@ -48,7 +48,7 @@ def test_a_lease_is_released_when_the_body_fails() -> None:
     registry = MemoryRegistry()
     with pytest.raises(ZeroDivisionError), hold(registry, ELSEWHERE):
         _ = 1 / 0
-    lease = registry.lease("shop")
+    lease = registry.document("shop", Lease)
     assert lease is not None
     assert lease.value.released
 
@@ -72,10 +72,10 @@ class RefusingRegistry(MemoryRegistry):
 
     full = False
 
-    def replace_lease(self, pipeline: str, token: int | None, lease: Lease, write_id: str) -> Stored[Lease]:
-        if self.full:
+    def replace_document(self, pipeline: str, token: int | None, document: Value, write_id: str) -> Stored[Value]:
+        if self.full and isinstance(document, Lease):
             raise RegistryError("G603", "no space left on device")
-        return super().replace_lease(pipeline, token, lease, write_id)
+        return super().replace_document(pipeline, token, document, write_id)
 
 
 def test_what_this_process_let_go_is_free_to_it_though_that_could_not_be_written() -> None:
@@ -83,7 +83,7 @@ def test_what_this_process_let_go_is_free_to_it_though_that_could_not_be_written
     with hold(registry, this_process("apply")):
         registry.full = True
     registry.full = False
-    found = registry.lease("shop")
+    found = registry.document("shop", Lease)
     assert found is not None
     assert not found.value.released
     with hold(registry, this_process("apply")) as held:
@@ -97,7 +97,7 @@ def test_an_expired_lease_is_free_everywhere() -> None:
 def test_taking_over_fences_the_head_against_the_former_holder() -> None:
     registry = MemoryRegistry()
     stored = registry.replace_head(None, Head("shop"), "w1")
-    registry.replace_lease("shop", None, Lease("dead", "apply", "h", "1:1", 4, "", _in(-1)), "w2")
+    registry.replace_document("shop", None, Lease("dead", "apply", "h", "1:1", 4, "", _in(-1)), "w2")
     with hold(registry, this_process("apply")) as held:
         assert held.epoch == 5
         with pytest.raises(RegistryConflict):
@@ -125,11 +125,11 @@ def test_a_lease_is_renewed_while_it_is_held() -> None:
 def test_a_holder_whose_lease_was_taken_notices_and_leaves_it_alone() -> None:
     registry = MemoryRegistry()
     with hold(registry, ELSEWHERE, seconds=0.15) as held:
-        found = registry.lease("shop")
+        found = registry.document("shop", Lease)
         assert found is not None
-        registry.replace_lease("shop", found.token, replace(found.value, holder="thief"), "w")
+        registry.replace_document("shop", found.token, replace(found.value, holder="thief"), "w")
         assert held.lost.wait(5)
-    found = registry.lease("shop")
+    found = registry.document("shop", Lease)
     assert found is not None
     assert found.value.holder == "thief"
     assert not found.value.released
@@ -141,10 +141,10 @@ def test_who_writes_after_a_takeover_is_told_of_it() -> None:
 
     def write_late() -> None:
         with hold(registry, ELSEWHERE, seconds=0.2) as held:
-            found = registry.lease("shop")
+            found = registry.document("shop", Lease)
             assert found is not None
             lease, token = replace(found.value, holder="thief", epoch=2), found.token
-            registry.replace_lease("shop", token, lease, "w2")
+            registry.replace_document("shop", token, lease, "w2")
             registry.replace_head(stored.token, Head("shop", epoch=2), "w3")
             held.lost.wait(5)
             registry.replace_head(stored.token, Head("shop", epoch=1), "late")
@@ -166,7 +166,7 @@ def test_a_live_run_hands_over_at_its_next_boundary() -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    while registry.lease("shop") is None:
+    while registry.document("shop", Lease) is None:
         time.sleep(0.01)
     with hold(registry, this_process("apply")):
         order.append("applying")

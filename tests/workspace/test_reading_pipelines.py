@@ -18,6 +18,7 @@ from reconciler.materialize.following import ForeignStates, newer_steps
 from reconciler.plan.text_form import render_text
 from reconciler.project.program.model import Program
 from reconciler.registry.codec import head_to_json
+from reconciler.registry.model import Readers
 from reconciler.registry.protocol import Registry
 from reconciler.state.step_history import read_step
 from reconciler.workspace.foreign import read_applied_state
@@ -293,7 +294,7 @@ def test_a_checkpoint_can_be_taken_over_with_what_it_reads(pair: Pair) -> None:
     pair.pipeline("grades").checkpoint("then")
     pair.project.new_pipeline("marks").restore("then", "grades")
     assert pair.rows("everybody", "marks") == pair.rows("everybody")
-    readers = pair.project.target.registry.readers("sales")
+    readers = pair.project.target.registry.document("sales", Readers)
     assert readers is not None
     assert readers.value.pipelines == ("grades", "marks")
 

@@ -104,14 +104,14 @@ def test_a_restore_that_was_put_back_leaves_no_version(shop: Path) -> None:
     with pytest.raises(Crash):
         twin.observed(boundary=crash_at("history:recorded")).restore("other", "shop", replaces=True)
     registry = target_of(shop).registry
-    head, lease = registry.head("twin"), registry.lease("twin")
+    head, lease = registry.head("twin"), registry.document("twin", Lease)
     assert head is not None
     assert head.value.intent is not None
     assert lease is not None
     intent = replace(head.value.intent, writer=Writer("elsewhere", "1:1"))
     registry.replace_head(head.token, replace(head.value, intent=intent), "w1")
     expired: Lease = replace(lease.value, released=False, expires="2026-01-01T00:00:00+00:00", host="elsewhere")
-    registry.replace_lease("twin", lease.token, expired, "w2")
+    registry.replace_document("twin", lease.token, expired, "w2")
     twin.run_once()
     assert active(shop, "twin") == numbers()
 

@@ -1,0 +1,56 @@
+"""JSON objects to dataclasses, by the types of their members.
+
+A member whose type is a dataclass, an enum, or a tuple or mapping of these is read as that; any other value is taken as it
+is. A member that is missing has its default. A value that does not have the shape it should raises AttributeError,
+KeyError, TypeError or ValueError: whoever reads the whole document says that it is damaged.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Value = TypeVar("Value")
+_Reader: TypeAlias = Callable[[Any], Any]
+
+
+def from_json(kind: Callable[..., Value], value: Mapping[str, Any], **read: Any) -> Value:
+    """The dataclass `kind` of its JSON object. `read` are members that the caller has read, in place of those there."""
+    readers = _members(kind).items()
+    members = {name: reader(value[name]) for name, reader in readers if name in value and name not in read}
+    return kind(**{**value, **members, **read})
+
+
+@cache
+def _members(kind: Any) -> Mapping[str, _Reader]:
+    """The readers of a dataclass's members, but for those that are taken as they are."""
+    types = get_type_hints(kind)
+    readers = {member.name: _reader(types[member.name]) for member in fields(kind)}
+    return {name: reader for name, reader in readers.items() if reader is not None}
+
+
+def _reader(kind: Any) -> _Reader | None:
+    """What reads values of a type; None: they are taken as they are."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return lambda value: from_json(kind, value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        return _tuple_reader(arguments)
+    if origin is Mapping:
+        inner = _reader(arguments[1])
+        return None if inner is None else lambda value: {key: inner(member) for key, member in value.items()}
+    if origin in (Union, UnionType) and len(arguments) == 2 and NoneType in arguments:
+        (known,) = (_reader(argument) for argument in arguments if argument is not NoneType)
+        return None if known is None else lambda value: None if value is None else known(value)
+    return None
+
+
+def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
+    inner = _reader(arguments[0])
+    if arguments[1:] != (...,) or inner is None:
+        return tuple
+    return lambda value: tuple(map(inner, value))
