@@ -1,12 +1,12 @@
-"""JSON objects to dataclasses, by the types of their members.
+"""Dataclasses to JSON objects and back, by the types of their members.
 
 A member whose type is a dataclass, an enum, or a tuple or mapping of these is read as that; any other value is taken as it
 is. A member that is missing has its default. A value that does not have the shape it should raises AttributeError,
 KeyError, TypeError or ValueError: whoever reads the whole document says that it is damaged.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -16,11 +16,38 @@ Value = TypeVar("Value")
 _Reader: TypeAlias = Callable[[Any], Any]
 
 
+def to_json(value: Any, always: Collection[str] = ()) -> dict[str, Any]:
+    """The JSON object of a dataclass. Members with their default are left out, but for those of `always`, and so are members
+    that take no part in equality."""
+    return {
+        member.name: plain(getattr(value, member.name))
+        for member in fields(value)
+        if member.compare and (member.name in always or getattr(value, member.name) != _default(member))
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value of a member as JSON has it."""
+    match value:
+        case Enum():
+            return value.value
+        case tuple() | list():
+            return [plain(item) for item in value]
+        case Mapping():
+            return {key: plain(item) for key, item in value.items()}
+        case _:
+            return to_json(value) if is_dataclass(value) else value
+
+
 def from_json(kind: Callable[..., Value], value: Mapping[str, Any], **read: Any) -> Value:
     """The dataclass `kind` of its JSON object. `read` are members that the caller has read, in place of those there."""
     readers = _members(kind).items()
     members = {name: reader(value[name]) for name, reader in readers if name in value and name not in read}
     return kind(**{**value, **members, **read})
+
+
+def _default(member: Field[Any]) -> Any:
+    return member.default if member.default_factory is MISSING else member.default_factory()
 
 
 @cache

@@ -6,10 +6,10 @@ Everything that the plan says is in it, whatever its size. Members are only ever
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from enum import Enum
 from typing import Any, get_args
 
 from reconciler.base.digest import JsonObject
+from reconciler.base.json_objects import plain
 from reconciler.base.secrets.redaction import masked_as_set, masked_in_code
 from reconciler.diff.causes import (
     Cause,
@@ -120,7 +120,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             for one in plan.judgements
         ],
         "queries": [_query(difference) for difference in plan.queries],
-        "impact": _plain(asdict(impact)) if impact is not None else None,
+        "impact": plain(asdict(impact)) if impact is not None else None,
         "approval_diff": approval_diff(plan.diff),
         "follows": plan.follows,
         "applied_digest": plan.applied_digest,
@@ -167,7 +167,7 @@ def cause_to_json(cause: Cause) -> dict[str, Any]:
             case Path(names=path, passed_over=passed_over):
                 value |= {"path": list(path), **({"passed_over": passed_over} if passed_over else {})}
             case _:
-                value[name] = cause_to_json(member) if name == "origin" and member is not None else _plain(member)
+                value[name] = cause_to_json(member) if name == "origin" and member is not None else plain(member)
     match cause:
         case ColumnAdded(column=column, default=str(default)):
             [value["default"]] = masked_as_set(column, default)
@@ -195,15 +195,3 @@ def hazard_to_json(hazard: Hazard) -> dict[str, Any]:
 def _query(difference: QueryDifference) -> JsonObject:
     applied, desired = masked_in_code(difference.applied, difference.desired)
     return asdict(replace(difference, applied=applied, desired=desired))
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case Enum():
-            return value.value
-        case tuple() | list():
-            return [_plain(item) for item in value]
-        case Mapping():
-            return {key: _plain(item) for key, item in value.items()}
-        case _:
-            return value

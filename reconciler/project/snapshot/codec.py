@@ -14,34 +14,28 @@ stored of a program is its content: `moves`, which only say how it came to be, a
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from reconciler.base.cache import Cache
 from reconciler.base.declarations import (
-    DEFAULT_CHECKPOINT_INTERVAL,
-    FIRST_SPARK,
-    BootstrapPolicy,
-    ColumnDeclaration,
     ConnectorDeclaration,
-    Evolution,
     ForeignRelation,
     FunctionDeclaration,
-    Held,
     Manifest,
-    ParameterDeclaration,
-    Pin,
     PythonBody,
-    Retention,
     Settings,
     SqlBody,
     TableDeclaration,
     ViewDeclaration,
-    ViewKind,
 )
 from reconciler.base.digest import JsonObject
+from reconciler.base.json_objects import from_json, to_json
 from reconciler.project.program.compile import compile_program
 from reconciler.project.program.model import Program
 from reconciler.project.program.settings import comparable_value, recorded_environment, sealed_environment
+
+# Of settings what is stored even where it has its default: programs are named by the digest of what is stored of them.
+_ALWAYS: Final = ("description", "owner", "tags", "bootstrap_policy", "workers", "spark", "descriptions")
 
 
 def encode_program(program: Program) -> list[dict[str, Any]]:
@@ -71,9 +65,7 @@ def encode_program(program: Program) -> list[dict[str, Any]]:
         {"kind": "function", "name": key, "definition": _function(function.declaration)}
         for key, function in sorted(program.functions.items())
     ]
-    objects += [
-        {"kind": "foreign", "name": key, "definition": _foreign(one)} for key, one in sorted(program.foreign.items())
-    ]
+    objects += [{"kind": "foreign", "name": key, "definition": to_json(one)} for key, one in sorted(program.foreign.items())]
     return sorted(objects, key=lambda item: (item["kind"], item["name"]))
 
 
@@ -111,32 +103,12 @@ def decode_manifest(objects: Iterable[Mapping[str, Any]]) -> Manifest:
         by_kind[item["kind"]].append(item["definition"])
     (settings,) = by_kind["settings"]
     return Manifest(
-        settings=Settings(
-            **{
-                **settings,
-                "tags": tuple(settings["tags"]),
-                "bootstrap_policy": BootstrapPolicy(settings["bootstrap_policy"]),
-                "evolution": Evolution(settings.get("evolution", Evolution.CLEAR)),
-                "table_evolution": {key: Evolution(one) for key, one in settings.get("table_evolution", {}).items()},
-                "protected": tuple(settings.get("protected", ())),
-                "used_by": {relation: tuple(readers) for relation, readers in settings.get("used_by", {}).items()},
-                "pins": {relation: Pin(**pin) for relation, pin in settings.get("pins", {}).items()},
-                "function_pins": {name: Pin(**pin) for name, pin in settings.get("function_pins", {}).items()},
-                "maintained": {view: tuple(numbers) for view, numbers in settings.get("maintained", {}).items()},
-                "held": {key: Held(**held) for key, held in settings.get("held", {}).items()},
-                "traded": tuple(tuple((source, target) for source, target in trade) for trade in settings.get("traded", ())),
-                "retention": Retention(**settings.get("retention", {})),
-                "relation_retention": {
-                    relation: Retention(**one) for relation, one in settings.get("relation_retention", {}).items()
-                },
-                **_read_environment(settings),
-            }
-        ),
-        tables=tuple(_read_table(definition) for definition in by_kind["table"]),
-        views=tuple(_read_view(definition) for definition in by_kind["view"]),
-        connectors=tuple(ConnectorDeclaration(**definition) for definition in by_kind["connector"]),
+        settings=from_json(Settings, {**settings, **_read_environment(settings)}),
+        tables=tuple(from_json(TableDeclaration, definition) for definition in by_kind["table"]),
+        views=tuple(from_json(ViewDeclaration, one, functions=_read_calls(one)) for one in by_kind["view"]),
+        connectors=tuple(from_json(ConnectorDeclaration, definition) for definition in by_kind["connector"]),
         functions=tuple(_read_function(definition) for definition in by_kind["function"]),
-        foreign=tuple(_read_foreign(definition) for definition in by_kind["foreign"]),
+        foreign=tuple(from_json(ForeignRelation, definition) for definition in by_kind["foreign"]),
     )
 
 
@@ -153,167 +125,39 @@ def _read_environment(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
-    optional = {
-        "evolution": settings.evolution.value if settings.evolution is not Evolution.CLEAR else None,
-        "table_evolution": {key: one.value for key, one in settings.table_evolution.items()},
-        "protected": list(settings.protected),
-        "memory": settings.memory,
-        "driver_memory": settings.driver_memory,
-        "checkpoint_interval_seconds": (
-            settings.checkpoint_interval_seconds
-            if settings.checkpoint_interval_seconds != DEFAULT_CHECKPOINT_INTERVAL
-            else None
-        ),
-        "version_reads": settings.version_reads,
-        "used_by": {relation: list(readers) for relation, readers in settings.used_by.items()},
-        "pins": {relation: _pin(pin) for relation, pin in settings.pins.items()},
-        "function_pins": {function: _pin(pin) for function, pin in settings.function_pins.items()},
-        "maintained": {view: list(numbers) for view, numbers in settings.maintained.items()},
-        "traded": [[list(pair) for pair in trade] for trade in settings.traded],
-        "held": {key: {"number": one.number, "written": one.written} for key, one in sorted(settings.held.items())},
-        "retention": _retention(settings.retention),
-        "relation_retention": {relation: _retention(one) for relation, one in settings.relation_retention.items()},
-        "spark_version": settings.spark_version if settings.spark_version != FIRST_SPARK else None,
-        "sealed": dict(sorted(settings.sealed.items())),
-    }
-    return {
-        "name": settings.name,
-        "description": settings.description,
-        "owner": settings.owner,
-        "tags": list(settings.tags),
-        "bootstrap_policy": settings.bootstrap_policy.value,
-        "workers": settings.workers,
-        "spark": dict(settings.spark),
-        "descriptions": dict(settings.descriptions),
-        **{key: value for key, value in optional.items() if value},
-        # Nothing in it is something else than nothing known of it.
-        **({} if settings.environment is None else {"environment": dict(sorted(settings.environment.items()))}),
-    }
-
-
-def _retention(retention: Retention) -> dict[str, int]:
-    return {key: value for key, value in asdict(retention).items() if value is not None}
-
-
-def _pin(pin: Pin) -> dict[str, Any]:
-    return {"number": pin.number, **({} if pin.written is None else {"written": pin.written})}
-
-
-def _column(column: ColumnDeclaration) -> dict[str, Any]:
-    optional = {"default": column.default, "lateness": column.lateness, "comment": column.comment}
-    return {
-        "name": column.name,
-        "type": column.type,
-        "nullable": column.nullable,
-        **{key: value for key, value in optional.items() if value is not None},
-    }
+    held = {key: asdict(one) for key, one in settings.held.items()}
+    return {**to_json(settings, _ALWAYS), **({"held": held} if held else {})}
 
 
 def _table(table: TableDeclaration) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "columns": [_column(column) for column in table.columns],
-        "primary_key": list(table.primary_key),
-        "materialized": table.materialized,
-        "append_only": table.append_only,
-        "sql": table.sql,
-    }
+    return {**to_json(table), "columns": [to_json(column, ("nullable",)) for column in table.columns]}
 
 
 def _view(view: ViewDeclaration) -> dict[str, Any]:
-    return {
-        "name": view.name,
-        "kind": view.kind.value,
-        "column_names": list(view.column_names),
-        "query": view.query,
-        "sql": view.sql,
-        **({"functions": dict(view.functions)} if view.functions else {}),
-    }
+    return {**to_json(view), **_calls(view)}
 
 
 def _function(function: FunctionDeclaration) -> dict[str, Any]:
-    match function.body:
+    parameters = [asdict(parameter) for parameter in function.parameters]
+    body = function.body
+    match body:
         case SqlBody():
-            body: dict[str, Any] = {"language": "sql", "expression": function.body.expression}
+            written = {"language": "sql", **to_json(body)}
         case PythonBody():
-            body = {
-                "language": "python",
-                "module": function.body.module,
-                "sources": dict(sorted(function.body.sources.items())),
-                "requirements": list(function.body.requirements),
-                "python": function.body.python,
-                **({"gives_null_on_error": True} if function.body.gives_null_on_error else {}),
-            }
+            written = {"language": "python", **to_json(body, ("requirements", "python"))}
         case _:
-            assert_never(function.body)
-    return {
-        "name": function.name,
-        "parameters": [asdict(parameter) for parameter in function.parameters],
-        "returns": function.returns,
-        "body": body,
-        "deterministic": function.deterministic,
-        "sql": function.sql,
-        **({} if function.returns_nullable else {"returns_nullable": False}),
-        **({"description": function.description} if function.description else {}),
-        **({"functions": dict(function.functions)} if function.functions else {}),
-    }
+            assert_never(body)
+    return {**to_json(function), "parameters": parameters, "body": written, **_calls(function)}
 
 
-def _foreign(relation: ForeignRelation) -> dict[str, Any]:
-    return {
-        "pipeline": relation.pipeline,
-        "name": relation.name,
-        "kind": relation.kind,
-        "columns": [list(column) for column in relation.columns],
-        "meaning": relation.meaning,
-        "record": relation.record,
-        **({"names_are_data": True} if relation.names_are_data else {}),
-        **({"version": relation.version} if relation.version is not None else {}),
-        **({"is_own": True} if relation.is_own else {}),
-    }
-
-
-def _read_foreign(definition: Mapping[str, Any]) -> ForeignRelation:
-    columns = tuple((name, kind) for name, kind in definition["columns"])
-    return ForeignRelation(**{**definition, "columns": columns})
+def _calls(declaration: ViewDeclaration | FunctionDeclaration) -> dict[str, Any]:
+    return {"functions": dict(declaration.functions)} if declaration.functions else {}
 
 
 def _read_function(definition: Mapping[str, Any]) -> FunctionDeclaration:
-    body = definition["body"]
-    return FunctionDeclaration(
-        **{
-            **definition,
-            "parameters": tuple(ParameterDeclaration(**parameter) for parameter in definition["parameters"]),
-            "body": SqlBody(body["expression"]) if body["language"] == "sql" else _read_python(body),
-            "functions": _read_calls(definition),
-        }
-    )
-
-
-def _read_python(body: Mapping[str, Any]) -> PythonBody:
-    given = {name: value for name, value in body.items() if name != "language"}
-    return PythonBody(**{**given, "requirements": tuple(body["requirements"])})
-
-
-def _read_table(definition: Mapping[str, Any]) -> TableDeclaration:
-    return TableDeclaration(
-        **{
-            **definition,
-            "columns": tuple(ColumnDeclaration(**column) for column in definition["columns"]),
-            "primary_key": tuple(definition["primary_key"]),
-        }
-    )
-
-
-def _read_view(definition: Mapping[str, Any]) -> ViewDeclaration:
-    return ViewDeclaration(
-        **{
-            **definition,
-            "kind": ViewKind(definition["kind"]),
-            "column_names": tuple(definition["column_names"]),
-            "functions": _read_calls(definition),
-        }
-    )
+    body = {name: value for name, value in definition["body"].items() if name != "language"}
+    read = from_json(SqlBody if definition["body"]["language"] == "sql" else PythonBody, body)
+    return from_json(FunctionDeclaration, definition, body=read, functions=_read_calls(definition))
 
 
 def _read_calls(definition: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
