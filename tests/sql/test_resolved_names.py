@@ -86,7 +86,7 @@ READS = {
 DECIDING = {
     # A comparison is no name of a field
     "SELECT struct(z = f) AS v FROM t": "t.z",
-    "SELECT `struct`(1 AS n, z == f).col2 AS v FROM t": "t.z",
+    "SELECT `struct`(1, z == f).col2 AS v FROM t": "t.z",
     # A field of a structure has a name for the items after it
     "SELECT (SELECT max(h) FROM (SELECT s.x.f, f + 1 AS h FROM s)) AS m FROM t": "s.x",
     # After the select list, what it gives goes before a relation of that name
