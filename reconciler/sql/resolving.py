@@ -138,12 +138,12 @@ class Resolver:
         self.bring(len(columns), node)
         for source in sources:
             self.reads.everything(source)
-        dropped = self._dropped(inner, sources, columns)
         is_known = is_shaped and all(source.columns is not None for source in sources)
-        if not is_known or inner.args.get("replace") or inner.args.get("rename"):
+        kept = self._less_dropped(inner, sources, columns)
+        if not is_known or kept is None or inner.args.get("replace") or inner.args.get("rename"):
             self.beyond()
             return None
-        return [column for column in columns if column.name is None or fold(column.name) not in dropped]
+        return kept
 
     def _outer_star(self, node: exp.Column, scope: Scope) -> None:
         """What `a.*` reads where `a` is no source of its own block: one of a block around it, or the fields of a column."""
@@ -154,19 +154,41 @@ class Resolver:
         else:
             self.column_named(node.table, node, scope)
 
-    def _dropped(self, star: exp.Expr, sources: list[Source], columns: list[Output]) -> set[str]:
-        """What EXCEPT leaves out."""
-        dropped: set[str] = set()
+    def _less_dropped(self, star: exp.Expr, sources: list[Source], columns: list[Output]) -> list[Output] | None:
+        """The columns without those that EXCEPT leaves out; None where it is not known which these are."""
+        names: set[str] = set()
+        of_sources: set[int] = set()
+        is_known = True
         for one in star.args.get("except_") or ():
-            dropped.add(fold(one.name))
             if isinstance(one, exp.Column) and len(one.parts) > 1:
-                self.beyond()
+                found = self._column_of_one(one, sources)
+                of_sources.add(id(found))
+                is_known = is_known and found is not None
+                continue
+            names.add(fold(one.name))
             if not any(fold(one.name) in source.by_key or source.is_open for source in sources):
                 hint = did_you_mean(one.name, names_of(sources))
                 self.problem("S221", f"EXCEPT names {one.name!r}, which is not a column here", self.place(one), hint)
-        if dropped and not dropped <= {fold(column.name) for column in columns if column.name is not None}:
+        if names and not names <= {fold(column.name) for column in columns if column.name is not None}:
             self.beyond()
-        return dropped
+        if not is_known or len(of_sources & {*map(id, columns)}) < len(of_sources):
+            return None
+        return [
+            column
+            for column in columns
+            if id(column) not in of_sources and (column.name is None or fold(column.name) not in names)
+        ]
+
+    def _column_of_one(self, node: exp.Column, sources: list[Source]) -> Output | None:
+        """The column that `a.x` surely is: of the one source with that name, and no field of a structure."""
+        head = node.parts[0].name
+        owners = [source for source in sources if source.name == fold(head)]
+        if len(node.parts) > 2 or len(owners) != 1:
+            return None
+        found = owners[0].by_key.get(fold(node.name))
+        if found is None and not owners[0].is_open and not any(fold(head) in source.by_key for source in sources):
+            self._unknown_in(owners[0], head, node.parts[1])
+        return found
 
     def column(self, node: exp.Column, scope: Scope) -> Value:
         """What a column reference means."""

@@ -59,6 +59,11 @@ COLUMNS = {
     "SELECT * FROM a LEFT SEMI JOIN c USING (y)": "y x p",
     "SELECT * FROM a LEFT ANTI JOIN c USING (Y, x)": "y x p",
     "SELECT * FROM u LEFT SEMI JOIN (SELECT c FROM u) w USING (c) JOIN b ON true": "c id k x q",
+    # EXCEPT leaves out a column of one of them
+    "SELECT * EXCEPT (a.x) FROM a": "y p",
+    "SELECT * EXCEPT (a.x) FROM a JOIN b ON a.x = b.x": "y p x q",
+    "SELECT c.*, b.* EXCEPT (b.x, q) FROM b JOIN c ON b.x = c.x": "y x r",
+    "SELECT * EXCEPT (a.x, r, c.y) FROM a JOIN b ON a.x = b.x JOIN c ON b.x = c.x": "y p x q x",
     # Two relations of one name
     "SELECT n.* FROM t AS n JOIN u AS n ON true": "id z f id k c",
     "SELECT n.k FROM t AS n JOIN u AS n ON true": "k",
@@ -66,6 +71,13 @@ COLUMNS = {
     "SELECT posexplode(array(1)) AS (i, v) FROM t": "i v",
     "SELECT * FROM range(3)": "id",
 }
+
+# EXCEPT leaves out a field of a structure, or one side of what is joined.
+LEFT_OUT = (
+    "SELECT * EXCEPT (x.f) FROM s",
+    "SELECT * EXCEPT (s.x.f) FROM s",
+    "SELECT * EXCEPT (a.x) FROM a JOIN b USING (x)",
+)
 
 # query → what it reads
 READS = {
@@ -126,6 +138,16 @@ def test_each_column_descends_from_those_of_its_name(query: str) -> None:
         assert {column for _, column in one.sources} <= {one.name.lower()}
 
 
+@pytest.mark.parametrize("query", LEFT_OUT)
+def test_what_of_it_is_left_out_is_sparks_to_say(query: str) -> None:
+    assert (_analysed(query).columns, _analysed(query).lineage) == ((), None)
+
+
+def test_a_relation_lacks_what_is_left_out() -> None:
+    analysis = analyse_query("SELECT * EXCEPT (a.q) FROM a JOIN b USING (x)", None, RELATIONS)
+    assert [one.message for one in analysis.diagnostics] == ["a has no column 'q'"]
+
+
 @pytest.mark.parametrize("query", READS)
 def test_reads(query: str) -> None:
     assert " ".join(sorted(map(".".join, _read(_analysed(query))))) == READS[query]
@@ -164,6 +186,11 @@ def session(spark_engine: Engine) -> Iterator[Any]:
 @pytest.mark.spark
 def test_spark_has_these_columns(session: Any) -> None:
     assert {query: " ".join(session.sql(query).columns) for query in COLUMNS} == COLUMNS
+
+
+@pytest.mark.spark
+def test_spark_takes_what_is_left_out(session: Any) -> None:
+    assert [session.sql(query).columns for query in LEFT_OUT] == [["x", "id"], ["x", "id"], ["y", "p", "q"]]
 
 
 @pytest.mark.spark
