@@ -64,7 +64,7 @@ def nothing_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark_engine() -> Iterator[Engine]:
-    """The engine on Spark. Its JVM starts with the first call that needs it."""
+    """The engine on Spark, which does by itself what is small. Its JVM starts with the first call that needs it."""
     from reconciler.engine.spark.engine import spark_engine as new_engine
 
     engine = new_engine(_SETTINGS)

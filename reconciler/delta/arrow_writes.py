@@ -135,6 +135,26 @@ def needs_features(schema: JsonObject) -> bool:
     return '"timestamp_ntz"' in json.dumps(schema)
 
 
+def all_nullable(schema: JsonObject) -> JsonObject:
+    """Delta's schema such that NULL may stand everywhere, as Spark gives it to tables that it makes of rows."""
+    found: JsonObject = _nullable(schema)
+    return found
+
+
+def _nullable(kind: Any) -> Any:
+    if not isinstance(kind, dict):
+        return kind
+    match kind["type"]:
+        case "struct":
+            fields = [{**field, "type": _nullable(field["type"]), "nullable": True} for field in kind["fields"]]
+            return {**kind, "fields": fields}
+        case "array":
+            return {**kind, "elementType": _nullable(kind["elementType"]), "containsNull": True}
+        case _:
+            parts = {name: _nullable(kind[name]) for name in ("keyType", "valueType")}
+            return {**kind, **parts, "valueContainsNull": True}
+
+
 class _Write:
     """One commit to a table; None: there is none yet."""
 

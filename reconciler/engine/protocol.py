@@ -211,7 +211,8 @@ class Written:
     """What a write did. `version` is the table's Delta version that holds it; `rows` those read, inserted or deleted;
     `reused` says that the table had this transaction already and nothing was written. `rejected` counts the records that
     went to the dead letters, `unmatched` the deletes that found no row. `unknown` says of fields that no column takes in how
-    many rows they came; `missing` are the fields that columns take and that a header or schema lacked."""
+    many rows they came; `missing` are the fields that columns take and that a header or schema lacked. `without_spark`: this
+    process did it by itself, since there was little to do."""
 
     version: int
     rows: int
@@ -220,6 +221,7 @@ class Written:
     unmatched: int = 0
     unknown: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    without_spark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +255,14 @@ class Emission:
 @dataclass(frozen=True, slots=True)
 class Emitted:
     """What an emission wrote: rows that came and rows that went. `reused`: the sink had it already. `dropped` counts rows
-    that went and are still there for whoever reads the sink: it can't be told of them."""
+    that went and are still there for whoever reads the sink: it can't be told of them. `without_spark`: this process did it
+    by itself, since there was little to do."""
 
     inserted: int
     deleted: int
     reused: bool = False
     dropped: int = 0
+    without_spark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Engine
 from tests.engine.emissions import Sink, Versions, Views
 from tests.engine.engines import DeltaStorage
 from tests.engine.kafka_reading import Connector, three_partitions
 from tests.kafka.broker import Broker
+
+
+@pytest.fixture(scope="session")
+def spark_engine(spark_engine: EngineBySize) -> Engine:
+    """All that is asked of it here is done by Spark, however little it is."""
+    return spark_engine.spark
+
+
+@pytest.fixture(scope="session")
+def engine_by_size(spark_engine: Engine) -> Engine:
+    """As the product has it: what is small is done without Spark."""
+    return EngineBySize(spark_engine, dict)
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Outputs to Delta tables on Spark: the contract of sinks, and what only Spark's values show."""
+"""Outputs to Delta tables on Spark: the contract of sinks, and what only Spark's values show, also where little is to be
+written."""
 
 import json
 import shutil
@@ -10,7 +11,7 @@ import pytest
 
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Engine, TableTarget, ViewBuild
-from tests.engine.emissions import Meanwhile, Versions
+from tests.engine.emissions import Meanwhile, Versions, Views
 from tests.engine.emit_contract import EmitContract
 from tests.engine.engines import DeltaStorage
 
@@ -27,6 +28,15 @@ class TestSparkEngine(EmitContract):
     def view(self, made: TableTarget, tmp_path: Path) -> TableTarget:
         """A copy of it."""
         return replace(made, location=str(shutil.copytree(made.location, tmp_path / "v")))
+
+
+@pytest.fixture(params=["spark", "by size"])
+def versions(request: pytest.FixtureRequest, views: Views, engine_by_size: Engine, tmp_path: Path) -> Versions:
+    """Emitted by Spark, and by whoever does what is small."""
+    made = Versions(views, tmp_path)
+    if request.param == "by size":
+        made.engine = engine_by_size
+    return made
 
 
 def test_values_are_equal_as_spark_groups_them(versions: Versions) -> None:

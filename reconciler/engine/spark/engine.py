@@ -12,12 +12,14 @@ from pyspark.sql import SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
+from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import (
     Available,
     Built,
     Check,
     Emission,
     Emitted,
+    Engine,
     Ingestion,
     Rows,
     Selection,
@@ -110,7 +112,11 @@ def spark_engine(
     settings: Mapping[str, str] | Callable[[], Mapping[str, str]] | None = None,
     needs_s3: bool = False,
     lives_long: bool = False,
-) -> SparkEngine:
+) -> Engine:
     """An engine whose Spark starts with these settings (`spark.master` …) when it is first needed; a function that gives
-    them is asked then, and not before."""
-    return SparkEngine(lambda: start(settings() if callable(settings) else settings, needs_s3, lives_long))
+    them is asked then, and when there is something small to do without it."""
+
+    def given() -> Mapping[str, str]:
+        return (settings() if callable(settings) else settings) or {}
+
+    return EngineBySize(SparkEngine(lambda: start(given(), needs_s3, lives_long)), given)

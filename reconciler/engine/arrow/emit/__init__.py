@@ -1,0 +1,15 @@
+"""Writing small changes of a view through an output connector, in this process. One module a transport, as in
+`engine.spark.emit`; what these promise, these do."""
+
+from reconciler.engine.arrow.emit import delta_table
+from reconciler.engine.protocol import Check, Emission, Emitted
+
+
+def emit(emission: Emission, check: Check) -> Emitted | None:
+    """Write one emission; None: nothing was written, and it is for Spark to do. What `check` raises goes through. Raises
+    EngineError for what Spark would refuse with the same words."""
+    match emission.settings["transport"]["name"]:
+        case "delta_table_output":
+            return delta_table.emit(emission, check)
+        case _:
+            return None

@@ -1,0 +1,127 @@
+"""Which rows are equal, as Spark groups them: NULLs are equal, so are NaNs and both zeros; maps are equal by their entries,
+in any order, at any depth (`engine.spark.comparable` says the same for Spark).
+
+Rows are told apart by numbers: equal ones have the same. Values of lists, structs and maps go through Python, as numbers
+and bytes, never as dates or moments, which lack years there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NOT_A_NUMBER: Final = "NaN"
+"""No double is equal to a text."""
+
+
+def row_ids(tables: "Sequence[pa.Table]") -> "list[pa.Array]":
+    """Of each table the number of each row. Their columns are matched by position, and have the same types."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    names = tables[0].column_names
+    rows = pa.concat_tables([table.rename_columns(names) for table in tables])
+    ids = pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
+    for column in rows.columns:
+        codes = _codes(column.combine_chunks() if column.num_chunks != 1 else column.chunk(0))
+        several = compute.add(compute.multiply(ids, rows.num_rows), codes)
+        ids = compute.dictionary_encode(several).indices.cast(pa.int64())
+    found, start = [], 0
+    for table in tables:
+        found.append(ids.slice(start, table.num_rows))
+        start += table.num_rows
+    return found
+
+
+def as_grouped(values: Any) -> Any:
+    """Values as they come out of Spark's grouping: of both zeros it makes the one without a sign. A column with a map it
+    leaves as it is."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    kind = values.type
+    if _has_map(kind):
+        return values
+    if types.is_floating(kind):
+        return compute.add(values, pa.scalar(0.0, kind))
+    if types.is_list(kind):
+        parts = as_grouped(values.values)
+        return pa.ListArray.from_arrays(values.offsets, parts, type=kind, mask=values.is_null())
+    if types.is_struct(kind):
+        parts = [as_grouped(values.field(index)) for index in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+    return values
+
+
+def _codes(values: Any) -> Any:
+    """Numbers below the count of values, equal for equal ones."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    kind = values.type
+    if types.is_nested(kind):
+        known: dict[Hashable, int] = {}
+        told = _teller(kind)
+        plain = values.cast(_plain(kind))
+        return pa.array([known.setdefault(told(one), len(known)) for one in plain.to_pylist()], pa.int64())
+    if types.is_floating(kind):
+        same = compute.if_else(compute.is_nan(values), pa.scalar(float("nan"), kind), as_grouped(values))
+        values = same.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    return compute.dictionary_encode(values, null_encoding="encode").indices.cast(pa.int64())
+
+
+def _plain(kind: "pa.DataType") -> "pa.DataType":
+    """The type with moments and days as numbers, and texts as bytes."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        return pa.int64()
+    if types.is_date(kind):
+        return pa.int32()
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    if types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
+    return kind
+
+
+def _teller(kind: "pa.DataType") -> Callable[[Any], Hashable]:
+    """What makes of a value of a nested type something that is equal for equal ones."""
+    from pyarrow import types
+
+    if types.is_floating(kind):
+        return lambda value: _NOT_A_NUMBER if value is not None and value != value else value
+    if types.is_list(kind):
+        of_part = _teller(kind.value_type)
+        return lambda value: None if value is None else tuple(of_part(one) for one in value)
+    if types.is_map(kind):
+        of_key, of_item = _teller(kind.key_type), _teller(kind.item_type)
+
+        def of_map(value: Any) -> Hashable:
+            if value is None:
+                return None
+            return frozenset(Counter((of_key(key), of_item(item)) for key, item in value).items())
+
+        return of_map
+    if types.is_struct(kind):
+        parts = [(field.name, _teller(field.type)) for field in kind]
+        return lambda value: None if value is None else tuple(told(value[name]) for name, told in parts)
+    return _as_it_is
+
+
+def _as_it_is(value: Any) -> Hashable:
+    found: Hashable = value
+    return found
+
+
+def _has_map(kind: "pa.DataType") -> bool:
+    from pyarrow import types
+
+    return types.is_map(kind) or any(_has_map(kind.field(index).type) for index in range(kind.num_fields))

@@ -1,0 +1,99 @@
+"""An engine that has Spark, and does by itself what is small (`engine.arrow`).
+
+Whether a call is small is told before it begins, from what is known without reading rows: Delta's log says how many there
+are. What is not surely the same as Spark's is Spark's: what is done here keeps to lists of what is known, and lets
+everything else be, before anything is written. So either way gives the same rows, counts and messages; what a call returns
+says which it took.
+
+- The settings of Spark are asked, too: where one is set that may have a say in what is written, Spark writes. So it does in
+  a process that `spark-submit` started, whose settings are told elsewhere.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from reconciler.base.digest import JsonObject
+from reconciler.engine.protocol import (
+    Available,
+    Built,
+    Check,
+    Emission,
+    Emitted,
+    Engine,
+    Ingestion,
+    Rows,
+    Selection,
+    Statement,
+    TableBuild,
+    Vacuum,
+    ViewBuild,
+    Written,
+    unchecked,
+)
+from reconciler.project.manifest.known_spark_settings import is_neutral
+
+Settings = Callable[[], Mapping[str, str]]
+
+_HOW_SPARK_WORKS: Final = (
+    "spark.databricks.delta.delta.log.",
+    "spark.driver.",
+    "spark.executor.",
+    "spark.sql.adaptive.",
+    "spark.sql.codegen.",
+    "spark.sql.session.timeZone",
+)
+"""Settings that are not neutral for queries, and have no say in what a write of rows writes that are there: these begin so.
+The time zone is UTC, whatever is set."""
+
+
+class EngineBySize:
+    """See the module. `spark` does what is not small, and starts with what `settings` gives."""
+
+    def __init__(self, spark: Engine, settings: Settings) -> None:
+        self.spark = spark
+        self._settings = settings
+        self._is_closed = False
+
+    def build_view(self, build: ViewBuild) -> Built:
+        return self.spark.build_view(build)
+
+    def build_table(self, build: TableBuild) -> Built:
+        return self.spark.build_table(build)
+
+    def discover(self, connector: str, settings: JsonObject, position: JsonObject | None) -> Available | None:
+        return self.spark.discover(connector, settings, position)
+
+    def ingest(self, ingestion: Ingestion) -> Written:
+        return self.spark.ingest(ingestion)
+
+    def execute(self, statement: Statement) -> Written:
+        return self.spark.execute(statement)
+
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
+        if self._may_do_it():
+            from reconciler.engine.arrow.emit import emit
+
+            done = emit(emission, check)
+            if done is not None:
+                return done
+        return self.spark.emit(emission, check)
+
+    def select(self, selection: Selection) -> Rows:
+        return self.spark.select(selection)
+
+    def vacuum(self, vacuum: Vacuum) -> None:
+        self.spark.vacuum(vacuum)
+
+    def remove(self, location: str) -> None:
+        self.spark.remove(location)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self.spark.close()
+
+    def _may_do_it(self) -> bool:
+        """Whether nothing is set that may have a say."""
+        if self._is_closed or "PYSPARK_GATEWAY_PORT" in os.environ:
+            return False
+        return all(is_neutral(name) or name.startswith(_HOW_SPARK_WORKS) for name in self._settings())

@@ -1,0 +1,199 @@
+"""Small emissions to Delta tables without Spark: the contract of sinks, on tables of the disk, where no JVM runs."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from reconciler.base.errors import EngineError
+from reconciler.delta.arrow_rows import plain_table
+from reconciler.delta.tables import create_table
+from reconciler.engine.arrow.emit import changes
+from reconciler.engine.by_size import EngineBySize
+from reconciler.engine.protocol import Check, Emission, Emitted, Engine, TableTarget, Transaction, unchecked
+from reconciler.testing.recording import RecordingEngine
+from reconciler.testing.tables import MemoryWriter
+from tests.engine.contract import Storage
+from tests.engine.emissions import Meanwhile
+from tests.engine.emit_contract import COLUMNS, EmitContract, emission
+from tests.engine.engines import DeltaStorage
+
+
+class Spark(RecordingEngine):
+    """Where Spark would be asked."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryWriter())
+        self.asked: list[Emission] = []
+
+    def emit(self, emission: Emission, check: Check = unchecked) -> Emitted:
+        self.asked.append(emission)
+        raise EngineError("X716", "left to Spark")
+
+
+VERSIONS: tuple[list[tuple[int | None, str | None]], ...] = (
+    [(1, "a"), (1, "a"), (1, "a"), (2, "b"), (3, None)],
+    [(2, "b"), (3, None)],
+    [(2, "b"), (3, None), (None, None), (None, None), (3, None)],
+)
+
+
+def table_of(*values: tuple[int | None, str | None]) -> pa.Table:
+    kinds = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    return pa.table({name: [row[at] for row in values] for at, name in enumerate(kinds.names)}, schema=kinds)
+
+
+class TestWithoutSpark(EmitContract):
+    @pytest.fixture
+    def storage(self) -> DeltaStorage:
+        return DeltaStorage()
+
+    @pytest.fixture
+    def engine(self) -> EngineBySize:
+        return EngineBySize(Spark(), dict)
+
+    @pytest.fixture
+    def view(self, engine: Engine, storage: Storage, tmp_path: Path) -> TableTarget:
+        target = TableTarget("v", str(tmp_path / "v"), COLUMNS)
+        create_table(target.location, COLUMNS, Transaction("create", 1))
+        for rows in VERSIONS:
+            write_deltalake(target.location, table_of(*rows), mode="overwrite")
+        return target
+
+    @pytest.fixture
+    def spark(self, engine: EngineBySize) -> Spark:
+        assert isinstance(engine.spark, Spark)
+        return engine.spark
+
+    def test_it_says_so(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        sink = tmp_path / "sink"
+        made = [engine.emit(emission(view, sink, None, 1)), engine.emit(emission(view, sink, 1, 3, 2))]
+        repeated = engine.emit(emission(view, sink, 1, 3, 2))
+        assert [one.without_spark for one in (*made, repeated)] == [True, True, True]
+
+    @pytest.mark.parametrize("name", ["MOST_ROWS", "MOST_BYTES"])
+    def test_what_is_large_is_left_to_spark(
+        self, engine: Engine, spark: Spark, view: TableTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        """The view, the difference, and a table from which rows have to go."""
+        sink = tmp_path / "sink"
+        for serial in range(1, 9):
+            engine.emit(emission(view, sink, None, 1, serial))
+        size = {"MOST_ROWS": 39, "MOST_BYTES": plain_table(str(sink)).bytes - 1}[name]  # type: ignore[union-attr]
+        monkeypatch.setattr(changes, name, size)
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, sink, 1, 2, 9))
+        assert engine.emit(emission(view, sink, 2, 3, 9)).inserted == 3, "nothing has to be looked for"
+        monkeypatch.setattr(changes, name, 2)
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, sink, 2, 3, 10))
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "other", None, 1))
+        assert len(spark.asked) == 3
+
+    @pytest.mark.parametrize(
+        "config",
+        [{"mode": "error_if_exists"}, {"fs.s3a.access.key": "x"}, {"aws_region": "x"}, {"unheard": "of"}],
+    )
+    def test_options_are_left_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path, config: dict[str, Any]
+    ) -> None:
+        create_table(str(tmp_path / "sink"), COLUMNS, Transaction("create", 1))
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "sink", None, 1, **config))
+
+    @pytest.mark.parametrize("name", ["a b", "a%20b", "a#b", "ä", "a/../b", "a'b"])
+    def test_odd_places_are_left_to_spark(self, engine: Engine, view: TableTarget, tmp_path: Path, name: str) -> None:
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / name, None, 1))
+
+    def test_a_folder_that_holds_something_is_left_to_spark(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        (tmp_path / "sink").mkdir()
+        engine.emit(emission(view, tmp_path / "sink", None, 1))
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "file").write_text("")
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "other", None, 1))
+        (tmp_path / "file").write_text("")
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "file", None, 1))
+
+    def test_a_sink_that_is_not_surely_understood_is_left_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        DeltaTable(str(sink)).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, sink, 1, 2, 2))
+
+    def test_a_table_that_was_there_with_other_columns_is_left_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        write_deltalake(str(sink), pa.table({"other": [1]}))
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, sink, None, 1))
+        engine.emit(emission(view, sink, None, 1, mode="truncate"))
+        assert len(DeltaStorage().rows(str(sink))) == 5
+
+    def test_columns_in_another_order_and_letter_case(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        sink = tmp_path / "sink"
+        write_deltalake(str(sink), pa.table({"NAME": ["x"], "Id": [7]}))
+        engine.emit(emission(view, sink, None, 1))
+        engine.emit(emission(view, sink, 1, 2, 2))
+        assert DeltaStorage().rows(str(sink)) == [("b", 2), ("x", 7), (None, 3)]
+
+    def test_who_writes_meanwhile_is_told_to_spark(
+        self, engine: Engine, spark: Spark, view: TableTarget, tmp_path: Path
+    ) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 1))
+        meanwhile = Meanwhile()
+        meanwhile.act = lambda: write_deltalake(str(sink), table_of((9, "z")), mode="append")
+        made = replace(emission(view, sink, 1, 2, 2), warehouses=meanwhile)
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(made)
+        assert spark.asked == [made]
+        assert DeltaTable(str(sink)).version() == 1
+        assert len(list(sink.glob("*.parquet"))) == 2, "what was written for it is gone"
+
+    @pytest.mark.parametrize(
+        ("settings", "does"),
+        [
+            ({"spark.master": "local[2]", "spark.driver.memory": "4g"}, True),
+            ({"spark.databricks.delta.properties.defaults.enableChangeDataFeed": "true"}, False),
+            ({"spark.delta.logStore.file.impl": "somebody.Else"}, False),
+            ({"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}, False),
+            ({"unheard": "of"}, False),
+        ],
+    )
+    def test_settings_that_may_have_a_say_are_left_to_spark(
+        self, view: TableTarget, tmp_path: Path, settings: dict[str, str], does: bool
+    ) -> None:
+        engine = EngineBySize(Spark(), lambda: settings)
+        if does:
+            assert engine.emit(emission(view, tmp_path / "sink", None, 1)).without_spark
+            return
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "sink", None, 1))
+
+    def test_a_process_of_spark_submit_leaves_all_to_spark(
+        self, engine: Engine, view: TableTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+        with pytest.raises(EngineError, match="left to Spark"):
+            engine.emit(emission(view, tmp_path / "sink", None, 1))
+
+    def test_rows_are_taken_out_of_the_files_that_hold_them(self, engine: Engine, view: TableTarget, tmp_path: Path) -> None:
+        sink = tmp_path / "sink"
+        engine.emit(emission(view, sink, None, 2))
+        engine.emit(emission(view, sink, None, 1, 2))
+        before = set(sink.glob("*.parquet"))
+        engine.emit(emission(view, sink, 1, 2, 3))
+        after = {sink / path for path in DeltaTable(str(sink)).get_add_actions()["path"].to_pylist()}
+        assert (len(before & after), len(after - before)) == (1, 1)
+        assert DeltaStorage().rows(str(sink)) == [(2, "b"), (2, "b"), (3, None), (3, None)]
