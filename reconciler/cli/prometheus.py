@@ -48,6 +48,8 @@ METRICS: Final[Mapping[str, Metric]] = {
     "reconcile_connector_dropped_total": Metric(
         "counter", "Deleted rows that an output can't send, since its format has no deletes."
     ),
+    "reconcile_connector_batches_total": Metric("counter", "Batches that the connector has moved."),
+    "reconcile_connector_batches_without_spark_total": Metric("counter", "Of these, those that were written without Spark."),
     "reconcile_connector_backlog": Metric(
         "gauge", "The lag: what is not read yet, by part of the input (for Kafka, by partition)."
     ),
@@ -100,6 +102,8 @@ def _of_connector(labels: Mapping[str, str], connector: ConnectorStatus) -> Iter
     yield Sample("reconcile_connector_rejected_total", labels, connector.rejected)
     yield Sample("reconcile_connector_unmatched_total", labels, connector.unmatched)
     yield Sample("reconcile_connector_dropped_total", labels, connector.dropped)
+    yield Sample("reconcile_connector_batches_total", labels, connector.batches)
+    yield Sample("reconcile_connector_batches_without_spark_total", labels, connector.without_spark)
     yield Sample("reconcile_connector_failing", labels, float(connector.activity == Activity.FAILING.value))
     for part, waiting in sorted(connector.backlog.items()):
         yield Sample("reconcile_connector_backlog", {**labels, "part": part}, waiting)

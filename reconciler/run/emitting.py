@@ -49,7 +49,8 @@ class Place(StrEnum):
 @dataclass(frozen=True, slots=True)
 class EmissionResult:
     """What became of one output's emission: the rows that came and went, or why it failed. `step` is the published step
-    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, of which it can't be told."""
+    that it brings the sink to; `reused`: the sink had it already; `dropped`: rows that went, of which it can't be told;
+    `without_spark`: there was so little that no Spark was asked."""
 
     connector: str
     step: int
@@ -59,6 +60,7 @@ class EmissionResult:
     error: EngineError | None = None
     seconds: float = 0.0
     dropped: int = 0
+    without_spark: bool = False
 
 
 def random_id() -> str:
@@ -129,6 +131,7 @@ def emit_pinned(
                 emitted.reused,
                 seconds=session.clock() - started,
                 dropped=emitted.dropped,
+                without_spark=emitted.without_spark,
             )
         )
     return replace(head, outputs=outputs), tuple(results)

@@ -166,6 +166,8 @@ class Moving:
                 rows = {"inserted": result.inserted, "deleted": result.deleted}
                 if result.dropped:
                     rows["dropped"] = result.dropped
+                if result.without_spark:
+                    rows["without_spark"] = 1
                 self._report.moved(key, result.seconds, rows=result.inserted + result.deleted, **rows)
                 self._report.add_phase("emit", result.seconds)
                 self._log.record(Event.EMITTED, result.connector, result.step, rows)

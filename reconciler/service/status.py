@@ -199,7 +199,7 @@ def _connector(
     position = head.positions.get(key)
     if output is not None:
         position = output.told()
-    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped")
+    counts = ("rows", "inserted", "deleted", "rejected", "unmatched", "dropped", "batches", "without_spark")
     return ConnectorStatus(
         name=connector.qualified_name,
         direction=connector.direction.value,

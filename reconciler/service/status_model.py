@@ -26,10 +26,11 @@ class RelationStatus:
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
     """A connector, how far it has read, what it does and why; and what the last run told of it. `rows` and the other counts
-    are those of all runs; `backlog` is what was left by part of the input when it was last looked at. `unknown_fields` says
-    in how many rows fields came that no column takes, `missing_fields` which fields a header or schema lacked;
-    `skipped_files` are those that somebody had it go on without, `files_read_once` those of them that it had read before:
-    their rows are there, and whatever changes in them is passed over."""
+    are those of all runs; of the `batches` that it moved, `without_spark` were written without Spark. `backlog` is what was
+    left by part of the input when it was last looked at. `unknown_fields` says in how many rows fields came that no column
+    takes, `missing_fields` which fields a header or schema lacked; `skipped_files` are those that somebody had it go on
+    without, `files_read_once` those of them that it had read before: their rows are there, and whatever changes in them is
+    passed over."""
 
     name: str
     direction: str
@@ -44,6 +45,8 @@ class ConnectorStatus:
     rejected: int = 0
     unmatched: int = 0
     dropped: int = 0
+    batches: int = 0
+    without_spark: int = 0
     rows_per_second: float = 0.0
     backlog: Mapping[str, int] = field(default_factory=dict)
     unknown_fields: Mapping[str, int] = field(default_factory=dict)

@@ -42,6 +42,7 @@ def emit(emission: Emission, check: Check) -> Emitted | None:
     sink = plain_table(location)
     if sink is None:
         if os.path.lexists(location) and (not os.path.isdir(location) or os.listdir(location)):
+            # Something that a new table might stand in the way of.
             return None
         last = -1
     else:
