@@ -89,7 +89,7 @@ def carry_out(target: Target, work: OpenJournal, session: Session, beside: Prebu
         session.report(Progress(int(entry.id), total, words, done=False))
         result = effects.run(step, intent)
         if isinstance(step, BootstrapView) and isinstance(result, BuildResult):
-            require_recorded_types(target.registry, head, journal.versions, program, step.view, result.columns)
+            require_recorded_types(target.registry, head, journal.versions, program, step.relation, result.columns)
         detail = ""
         match intent, result:
             case KeptIntent(), BuildResult():
@@ -98,7 +98,7 @@ def carry_out(target: Target, work: OpenJournal, session: Session, beside: Prebu
                 published = head.published.step if head.published else None
                 detail = in_built_rows(result) + beside.describe(intent.folder, published)
                 if isinstance(step, BootstrapView):
-                    detail += describe_promotion(head.staged, step.view, intent.staging)
+                    detail += describe_promotion(head.staged, step.relation, intent.staging)
         session.report(Progress(int(entry.id), total, words, done=True, detail=detail))
         done.append(words)
         return result

@@ -240,7 +240,7 @@ def _require_vacant(target: Target, plan: Plan, applied: AppliedState) -> None:
     if head is None:
         require_apart(target, plan.pipeline)
     published = head.published.relations if head and head.published else {}
-    renames = ((step.applied, step.desired) for step in plan.steps if isinstance(step, RenameRelation))
+    renames = ((step.applied, step.relation) for step in plan.steps if isinstance(step, RenameRelation))
     ours = renamed_placements(published, renames)
     if head is not None and (head.journal is not None or head.intent is not None):
         # An apply or a restore under way has made some of them; it knows which.

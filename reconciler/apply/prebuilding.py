@@ -93,17 +93,17 @@ class Prebuilding:
             words = step.describe()
             if building.has_staged(step):
                 continue
-            kept = kept_rows.find(step.view, building) if isinstance(step, BootstrapView) else None
+            kept = kept_rows.find(step.relation, building) if isinstance(step, BootstrapView) else None
             if kept is not None:
                 # It is looked for again under the lease: by then what it reads may have moved.
                 if kept.location is None:
-                    building.take_kept(_relation(step), kept.version, kept.step)
+                    building.take_kept(step.relation, kept.version, kept.step)
                 else:
-                    building.take_copied(_relation(step), kept.location, kept.version, kept.step)
+                    building.take_copied(step.relation, kept.location, kept.version, kept.step)
                 continue
             self._session.report(Progress(number, len(steps), words, done=False))
             building.choose(step)
-            folder = building.staged_folder(_relation(step))
+            folder = building.staged_folder(step.relation)
             self._chosen.append(folder)
             result = building.build(step)
             self._session.boundary(f"prebuild:{EFFECTED}")
@@ -132,10 +132,6 @@ class Prebuilding:
                     remove(self._session.engine, place)
                 remove_if_empty(place.rpartition("/")[0])
         self._chosen.clear()
-
-
-def _relation(step: BootstrapView | EvolveTable) -> str:
-    return step.table if isinstance(step, EvolveTable) else step.view
 
 
 @contextmanager

@@ -174,18 +174,18 @@ def _build(target: Target, found: _Approved, session: Session, builder: str, cho
     assert found.applied.snapshot is not None
     settled = versions_after(target.registry, head, found.applied.snapshot.program, found.desired, found.plan.diff)
     for number, step in enumerate(steps, start=1):
-        key = fold(step.view)
+        key = fold(step.relation)
         if building.has_staged(step):
             views[key] = before[key]
             continue
         session.boundary(f"stage_view:{BEFORE}")
         words = step.describe()
         session.report(Progress(number, len(steps), words, done=False))
-        staging, location = building.choose(step), building.folder(step.view)
-        chosen.add(building.staged_folder(step.view))
+        staging, location = building.choose(step), building.folder(step.relation)
+        chosen.add(building.staged_folder(step.relation))
         with places_told(target, program.name):
             result = building.build(step)
-        require_recorded_types(target.registry, head, settled, program, step.view, result.columns)
+        require_recorded_types(target.registry, head, settled, program, step.relation, result.columns)
         session.boundary(f"stage_view:{EFFECTED}")
         views[key] = StagedView(location, staging, builder, result)
         session.report(Progress(number, len(steps), words, done=True, detail=_detail(result, published.step)))

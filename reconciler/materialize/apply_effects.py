@@ -129,13 +129,13 @@ class Effects:
         self._built = {**staged, **builder.built}
         # What is dropped is known by the name that it had before this apply.
         self._applied_placements = planned.placements
-        self._bootstraps = {fold(step.view): step for step in planned.steps if isinstance(step, BootstrapView)}
+        self._bootstraps = {fold(step.relation): step for step in planned.steps if isinstance(step, BootstrapView)}
         self._building = Building(engine, warehouse, planned, builder.name, builder.clock)
         for entry in journal.entries:
             match entry.step, entry.intent:
-                case EvolveTable(table=relation) | BootstrapView(view=relation), BuildIntent() as built:
+                case EvolveTable(relation=relation) | BootstrapView(relation=relation), BuildIntent() as built:
                     self._building.keep(relation, built.staging, _rows(entry.result))
-                case BootstrapView(view=relation), KeptIntent() as kept:
+                case BootstrapView(relation=relation), KeptIntent() as kept:
                     if kept.staging is not None:
                         self._building.keep(relation, kept.staging, _rows(entry.result))
                     self._take_kept(relation, kept)
@@ -144,24 +144,22 @@ class Effects:
         """What the step's intent records."""
         match step:
             case CreateTable() | ClearTable() | ExtendTable():
-                return TableIntent(self._folder(step.table), self._found(step.table))
+                return TableIntent(self._folder(step.relation), self._found(step.relation))
             case BootstrapView():
-                location = self._folder(step.view)
+                location = self._folder(step.relation)
                 if self._building.has_staged(step):
-                    return BuildIntent(location, self._building.staged(step.view))
-                kept = self._kept_rows.find(step.view, self._building) if self._kept_rows is not None else None
+                    return BuildIntent(location, self._building.staged(step.relation))
+                kept = self._kept_rows.find(step.relation, self._building) if self._kept_rows is not None else None
                 if kept is None:
                     return BuildIntent(location, self._building.choose(step))
-                return self._take_kept(step.view, KeptIntent(location, kept))
+                return self._take_kept(step.relation, KeptIntent(location, kept))
             case EvolveTable():
-                read = self._building.placements[fold(step.table)].version
-                return BuildIntent(self._folder(step.table), self._building.choose(step), read)
-            case PublishTable():
-                return self._publication(step.table)
-            case PublishView():
-                return self._publication(step.view)
+                read = self._building.placements[fold(step.relation)].version
+                return BuildIntent(self._folder(step.relation), self._building.choose(step), read)
+            case PublishTable() | PublishView():
+                return self._publication(step.relation)
             case RenameRelation():
-                return RenameIntent(self._folder(step.desired))
+                return RenameIntent(self._folder(step.relation))
             case DropRelation():
                 location = folder_for(self._desired.name, step.relation, self._applied_placements)
                 identity = table_identity(join_location(self._warehouse, location))
@@ -178,11 +176,9 @@ class Effects:
             case BootstrapView() if isinstance(intent, KeptIntent):
                 if self._kept_rows is None or self._kept_rows.are_there(intent.kept, intent.location):
                     return intent
-                self._building.drop_kept(step.view)
+                self._building.drop_kept(step.relation)
                 return self.pin(step)
-            case BootstrapView() if not self._building.is_complete(step.view):
-                return self.pin(step)
-            case EvolveTable() if not self._building.is_complete(step.table):
+            case BootstrapView() | EvolveTable() if not self._building.is_complete(step.relation):
                 return self.pin(step)
             case _:
                 return intent
@@ -201,7 +197,7 @@ class Effects:
                 return CommitResult(self._publish_built(step, intent))
             case PublishKeptIntent() | PublishCopyIntent():
                 assert isinstance(step, PublishView)
-                return CommitResult(self._publish_kept(step.view, intent))
+                return CommitResult(self._publish_kept(step.relation, intent))
             case RenameIntent():
                 return None
             case DropIntent():
@@ -236,10 +232,10 @@ class Effects:
         location = self._absolute(intent)
         if isinstance(step, ExtendTable):
             wanted = {fold(name) for name in step.columns}
-            columns = tuple(c for c in table_columns(self._table(step.table)) if fold(c.name) in wanted)
+            columns = tuple(c for c in table_columns(self._table(step.relation)) if fold(c.name) in wanted)
             return extend_table(location, columns, intent.expected, self._transaction)
         assert isinstance(step, CreateTable | ClearTable)
-        columns = table_columns(self._table(step.table))
+        columns = table_columns(self._table(step.relation))
         if intent.expected is None:
             return create_table(location, columns, self._transaction)
         return clear_table(location, columns, intent.expected, self._transaction)
@@ -256,11 +252,11 @@ class Effects:
 
     def _publish_built(self, step: Step, intent: PublishIntent) -> int:
         if isinstance(step, PublishTable):
-            return self._publish(intent, table_columns(self._table(step.table)))
+            return self._publish(intent, table_columns(self._table(step.relation)))
         assert isinstance(step, PublishView)
-        if self._building.takes_staged(step.view) and not self._building.is_complete(step.view):
+        if self._building.takes_staged(step.relation) and not self._building.is_complete(step.relation):
             # Somebody took its files since they were pinned.
-            return self._publish_anew(step.view, intent)
+            return self._publish_anew(step.relation, intent)
         return self._publish(intent)
 
     def _publish(self, intent: PublishIntent, columns: tuple[ColumnType, ...] = ()) -> int:
@@ -326,24 +322,23 @@ def placements_after(desired: Program, journal: Journal, before: Mapping[str, Pl
         for key, placement in renamed_placements(before, journal_renames(journal)).items()
         if key not in dropped
     }
-    built = {fold(e.step.view): e.result for e in journal.entries if isinstance(e.step, BootstrapView)}
-    built |= {fold(e.step.table): e.result for e in journal.entries if isinstance(e.step, EvolveTable)}
+    built = {fold(e.step.relation): e.result for e in journal.entries if isinstance(e.step, BootstrapView | EvolveTable)}
     for entry in journal.entries:
         if not isinstance(entry.result, CommitResult) or entry.intent is None:
             continue
         location, version = entry.intent.location, entry.result.version
         match entry.step:
             case CreateTable() | ClearTable():
-                key = fold(entry.step.table)
+                key = fold(entry.step.relation)
                 after[key] = Placement(location, version, 0, table_columns(desired.tables[key]), bytes=0)
             case ExtendTable():
-                key = fold(entry.step.table)
+                key = fold(entry.step.relation)
                 after[key] = replace(after[key], version=version, columns=table_columns(desired.tables[key]))
             case PublishTable():
-                key = fold(entry.step.table)
+                key = fold(entry.step.relation)
                 after[key] = _placement(location, version, built[key], table_columns(desired.tables[key]))
             case PublishView():
-                key = fold(entry.step.view)
+                key = fold(entry.step.relation)
                 after[key] = _placement(location, version, built[key])
     return dict(sorted(after.items()))
 

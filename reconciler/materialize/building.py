@@ -96,13 +96,13 @@ class Building:
         self._builder = builder
         self._clock = clock
         steps = planned.steps
-        renames = [(step.applied, step.desired) for step in steps if isinstance(step, RenameRelation)]
+        renames = [(step.applied, step.relation) for step in steps if isinstance(step, RenameRelation)]
         self._placements = renamed_placements(planned.placements, renames)
         self._foreign_steps = planned.foreign
         self._foreign = foreign_placements(planned.foreign)
-        self._emptied = {fold(step.table) for step in steps if isinstance(step, CreateTable | ClearTable)}
-        self._builds = {fold(_relation(step)) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
-        self._extended = {fold(step.table): step.columns for step in steps if isinstance(step, ExtendTable)}
+        self._emptied = {fold(step.relation) for step in steps if isinstance(step, CreateTable | ClearTable)}
+        self._builds = {fold(step.relation) for step in steps if isinstance(step, BootstrapView | EvolveTable)}
+        self._extended = {fold(step.relation): step.columns for step in steps if isinstance(step, ExtendTable)}
         self._staged: dict[str, str] = {}
         self._kept: dict[str, tuple[int, int]] = {}
         self._copied: dict[str, Copied] = {}
@@ -127,7 +127,7 @@ class Building:
 
     def choose(self, step: BuildStep) -> str:
         """Choose the staging folder of a step, below its relation's folder. What it reads must have been chosen before."""
-        relation, contents = _relation(step), repr(self._build_of(step, staging="")) + self._tables_of_others()
+        relation, contents = step.relation, repr(self._build_of(step, staging="")) + self._tables_of_others()
         before = self._staged_before.get(fold(relation)) if isinstance(step, BootstrapView) else None
         if before is not None and before.location == self.folder(relation):
             same = staging_folder(self._desired.name, before.builder, contents) == before.staging
@@ -148,10 +148,10 @@ class Building:
 
     def has_staged(self, step: BuildStep) -> bool:
         """Whether rows that were staged before are those that this step gives; then their folder is chosen."""
-        if not isinstance(step, BootstrapView) or fold(step.view) not in self._staged_before:
+        if not isinstance(step, BootstrapView) or fold(step.relation) not in self._staged_before:
             return False
         self.choose(step)
-        return self.takes_staged(step.view)
+        return self.takes_staged(step.relation)
 
     def keep(self, relation: str, staging: str, rows: int | None = None) -> str:
         """Take the staging folder that was chosen for a relation before, and the rows that are known to be there."""
@@ -216,11 +216,11 @@ class Building:
 
     def build(self, step: BuildStep) -> BuildResult:
         """Build into the staging folder that was chosen, unless it is complete; what is to be known of the result."""
-        relation = _relation(step)
+        relation = step.relation
         if self.takes_staged(relation):
             return self._staged_before[fold(relation)].result
         started = self._clock()
-        wanted = self._build_of(step, self._absolute(_relation(step)))
+        wanted = self._build_of(step, self._absolute(step.relation))
         if isinstance(wanted, TableBuild):
             written = self._engine.build_table(wanted)
             return BuildResult(written.rows, written.bytes)
@@ -234,17 +234,17 @@ class Building:
 
     def _build_of(self, step: BuildStep, staging: str) -> TableBuild | ViewBuild:
         if isinstance(step, EvolveTable):
-            placement = self._placements[fold(step.table)]
+            placement = self._placements[fold(step.relation)]
             return TableBuild(
-                table=step.table,
+                table=step.relation,
                 source=StoredSource(
-                    step.applied, join_location(self._warehouse, self.folder(step.table)), placement.version
+                    step.applied, join_location(self._warehouse, self.folder(step.relation)), placement.version
                 ),
-                columns=declared_columns(self._desired.tables[fold(step.table)]),
+                columns=declared_columns(self._desired.tables[fold(step.relation)]),
                 taken_from=tuple(column.source for column in step.columns),
                 staging=staging,
             )
-        return view_build(self._desired, self._desired.views[fold(step.view)], self._place(), staging)
+        return view_build(self._desired, self._desired.views[fold(step.relation)], self._place(), staging)
 
     def _rows_read(self, key: str) -> int | None:
         """The rows of all that the view is computed from; None when those of some are not known."""
@@ -287,7 +287,3 @@ class Building:
 
     def _absolute(self, relation: str) -> str:
         return join_location(self._warehouse, self.folder(relation), self.staged(relation))
-
-
-def _relation(step: BuildStep) -> str:
-    return step.table if isinstance(step, EvolveTable) else step.view

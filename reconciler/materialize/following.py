@@ -116,7 +116,7 @@ def pin_apply(
     if desired is None or not desired.foreign:
         return PinnedApply(steps, {})
     before = head.published.foreign if head is not None and head.published is not None else {}
-    computed = [fold(step.view) for step in steps if isinstance(step, BootstrapView)]
+    computed = [fold(step.relation) for step in steps if isinstance(step, BootstrapView)]
     reads = StoredReads(desired)
     read = {fold(name) for key in computed for name in reads.of(key) if fold(name) in desired.foreign}
     known = foreign_placements(before)

@@ -129,9 +129,9 @@ class _Known:
         self._measures = measures
         self._renamed = _renamed(plan)
         self._moved_away = set(self._renamed.values()) - set(self._renamed)
-        self._emptied = {fold(step.table) for step in plan.steps if isinstance(step, CreateTable | ClearTable)}
-        self._evolved = {fold(step.table) for step in plan.steps if isinstance(step, EvolveTable)}
-        self._bootstrapped = {fold(step.view) for step in plan.steps if isinstance(step, BootstrapView)}
+        self._emptied = {fold(step.relation) for step in plan.steps if isinstance(step, CreateTable | ClearTable)}
+        self._evolved = {fold(step.relation) for step in plan.steps if isinstance(step, EvolveTable)}
+        self._bootstrapped = {fold(step.relation) for step in plan.steps if isinstance(step, BootstrapView)}
         built = [self._measure(key) for key in sorted(applied.views)]
         self._times = sorted(measure.seconds for measure in built if measure.seconds is not None)
         self._rates = sorted(rate for measure in built if (rate := _rate(measure)) is not None)
@@ -184,9 +184,9 @@ def _rate(measure: Measure) -> float | None:
 
 
 def _view_impact(step: BootstrapView, outputs: Mapping[str, list[OutputImpact]], known: _Known) -> ViewImpact:
-    key = fold(step.view)
+    key = fold(step.relation)
     reads = tuple(known.read(name) for name in step.reads)
-    return ViewImpact(step.view, reads, known.before(key).rows, tuple(outputs.get(key, ())), known.seconds(key, reads))
+    return ViewImpact(step.relation, reads, known.before(key).rows, tuple(outputs.get(key, ())), known.seconds(key, reads))
 
 
 def _outputs(plan: Plan, desired: Program) -> dict[str, list[OutputImpact]]:
@@ -212,9 +212,9 @@ def _table_impacts(plan: Plan, applied: Program, measures: Measures) -> tuple[Ta
     for step in plan.steps:
         match step:
             case ClearTable():
-                fates[renamed.get(fold(step.table), fold(step.table))] = (step.table, "cleared")
+                fates[renamed.get(fold(step.relation), fold(step.relation))] = (step.relation, "cleared")
             case EvolveTable():
-                fates[fold(step.applied)] = (step.table, "evolved")
+                fates[fold(step.applied)] = (step.relation, "evolved")
     found = [
         TableImpact(name, fate, measures.get(key, Measure()).rows, measures.get(key, Measure()).bytes)
         for key, (name, fate) in fates.items()

@@ -91,7 +91,7 @@ def with_followers(steps: tuple[Step, ...], desired: Program, moved: frozenset[s
     `moved` are the keys of their relations that stand elsewhere now. Stored views that read one of them are computed as
     well, changed or not, and so are those that read such a view: what an apply publishes agrees with itself.
     """
-    computed = {fold(step.view) for step in steps if isinstance(step, BootstrapView)}
+    computed = {fold(step.relation) for step in steps if isinstance(step, BootstrapView)}
     changed = set(moved)
     followers: list[Step] = []
     reads = StoredReads(desired)
@@ -156,13 +156,13 @@ def _sources(change: RelationChange, old: Table, table: Table) -> tuple[ColumnSo
 def _renames(diff: Diff, applied: Program, desired: Program) -> tuple[RenameRelation, ...]:
     """Relations that are stored before and after, under different names; sorted by the new one."""
     found = [
-        RenameRelation(_name(applied, fold(change.renamed_from)), change.name, change.kind)
+        RenameRelation(change.name, _name(applied, fold(change.renamed_from)), change.kind)
         for change in diff.relations
         if change.renamed_from is not None
         and _is_stored(applied, fold(change.renamed_from))
         and _is_stored(desired, fold(change.name))
     ]
-    return tuple(sorted(found, key=lambda rename: fold(rename.desired)))
+    return tuple(sorted(found, key=lambda rename: fold(rename.relation)))
 
 
 def _is_stored(program: Program, key: str) -> bool:

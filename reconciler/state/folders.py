@@ -54,7 +54,7 @@ def renamed_placements(placements: Mapping[str, Placement], renames: Iterable[tu
 def journal_renames(journal: Journal) -> tuple[tuple[str, str], ...]:
     """The renames among the steps of a journal."""
     steps = [entry.step for entry in journal.entries]
-    return tuple((step.applied, step.desired) for step in steps if isinstance(step, RenameRelation))
+    return tuple((step.applied, step.relation) for step in steps if isinstance(step, RenameRelation))
 
 
 def dead_letters_location(target: Target, pipeline: str) -> str:

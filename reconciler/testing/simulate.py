@@ -145,16 +145,16 @@ class _Simulation:
 
     def __init__(self, plan: Plan, applied: StoredState, desired: Program, foreign: Mapping[str, Contents]) -> None:
         self._plan, self._applied, self._desired, self._foreign = plan, applied, desired, foreign
-        renamed = {fold(one.applied): fold(one.desired) for one in plan.steps if isinstance(one, RenameRelation)}
+        renamed = {fold(one.applied): fold(one.relation) for one in plan.steps if isinstance(one, RenameRelation)}
         self._stored = {renamed.get(key, key): one for key, one in applied.relations.items()}
         self._definitions = definitions_after(plan.diff, applied.definitions, applied.names_are_data, desired)
         self._staged: dict[str, tuple[Contents, frozenset[str]]] = {}
         self._folders: dict[str, str] = {}
         self._seen: list[type[Step]] = []
-        self._emptied = {fold(one.table) for one in plan.steps if isinstance(one, CreateTable | ClearTable)}
-        self._extended = {fold(one.table) for one in plan.steps if isinstance(one, ExtendTable)}
-        self._to_stage = {fold(one.view) for one in plan.steps if isinstance(one, BootstrapView)} | {
-            fold(one.table) for one in plan.steps if isinstance(one, EvolveTable)
+        self._emptied = {fold(one.relation) for one in plan.steps if isinstance(one, CreateTable | ClearTable)}
+        self._extended = {fold(one.relation) for one in plan.steps if isinstance(one, ExtendTable)}
+        self._to_stage = {fold(one.relation) for one in plan.steps if isinstance(one, BootstrapView)} | {
+            fold(one.relation) for one in plan.steps if isinstance(one, EvolveTable)
         }
 
     def take(self, step: Step, coming: tuple[Step, ...]) -> None:
@@ -166,12 +166,12 @@ class _Simulation:
             raise IllegalStep(f"{step} can be seen before all is staged")
         match step:
             case CreateTable():
-                self._create(step.table)
+                self._create(step.relation)
             case ClearTable():
                 self._require_no_view_switched(step)
-                table, old = self._table(step.table), self._standing(step.table)
+                table, old = self._table(step.relation), self._standing(step.relation)
                 cleared = StoredRelation(table.name, RelationKind.TABLE, old.folder, _empty(table), _types(table))
-                self._stored[fold(step.table)] = cleared
+                self._stored[fold(step.relation)] = cleared
             case EvolveTable():
                 self._evolve(step)
             case ExtendTable():
@@ -181,9 +181,9 @@ class _Simulation:
                 self._bootstrap(step)
             case PublishTable():
                 self._require_no_view_switched(step)
-                self._publish(step.table, RelationKind.TABLE)
+                self._publish(step.relation, RelationKind.TABLE)
             case PublishView():
-                self._publish(step.view, RelationKind.VIEW)
+                self._publish(step.relation, RelationKind.VIEW)
             case RenameRelation():
                 self._rename(step)
             case DropRelation():
@@ -211,33 +211,33 @@ class _Simulation:
         self._stored[key] = StoredRelation(table.name, RelationKind.TABLE, self._folder(key), _empty(table), _types(table))
 
     def _evolve(self, step: EvolveTable) -> None:
-        table, old = self._table(step.table), self._standing(step.table)
+        table, old = self._table(step.relation), self._standing(step.relation)
         if fold(old.name) != fold(step.applied) or old.kind is not RelationKind.TABLE:
-            raise IllegalStep(f"{step.table} does not go on from a table {step.applied}")
+            raise IllegalStep(f"{step.relation} does not go on from a table {step.applied}")
         if [(c.name, c.type) for c in step.columns] != [(c.name, c.type) for c in table.columns]:
-            raise IllegalStep(f"{step.table} is evolved to other columns than it declares")
+            raise IllegalStep(f"{step.relation} is evolved to other columns than it declares")
         known = dict(old.contents.columns)
         for column in step.columns:
             if column.source is not None and fold(column.source) not in known:
                 raise IllegalStep(f"{step.applied} has no column {column.source}")
         terms = [(fold(c.name), _NULL if c.source is None else known[fold(c.source)]) for c in step.columns]
-        self._staged[fold(step.table)] = Contents(old.contents.rows, tuple(terms)), frozenset()
+        self._staged[fold(step.relation)] = Contents(old.contents.rows, tuple(terms)), frozenset()
 
     def _extend(self, step: ExtendTable) -> None:
-        table, old = self._table(step.table), self._standing(step.table)
+        table, old = self._table(step.relation), self._standing(step.relation)
         contents = _extended(old.contents, step.columns)
-        self._stored[fold(step.table)] = replace(old, name=table.name, contents=contents, types=_types(table))
+        self._stored[fold(step.relation)] = replace(old, name=table.name, contents=contents, types=_types(table))
 
     def _bootstrap(self, step: BootstrapView) -> None:
-        view = self._desired.views.get(fold(step.view))
+        view = self._desired.views.get(fold(step.relation))
         if view is None or not view.is_stored:
-            raise IllegalStep(f"{step.view} is no stored view")
+            raise IllegalStep(f"{step.relation} is no stored view")
         evaluation = Evaluation(self._desired, self._definitions, self._at_bootstrap, self._foreign)
         contents, read = evaluation.evaluate(view, self._plan.digest)
         if tuple(sorted(read)) != tuple(sorted(map(fold, step.reads))):
-            raise IllegalStep(f"{step.view} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
+            raise IllegalStep(f"{step.relation} is computed from {sorted(read)}, its step names {sorted(step.reads)}")
         folders = frozenset(self._folder(one) for one in read if one not in self._desired.foreign)
-        self._staged[fold(step.view)] = contents, folders
+        self._staged[fold(step.relation)] = contents, folders
 
     def _at_bootstrap(self, key: str) -> Contents:
         """What a view is computed from: see `steps`."""
@@ -250,7 +250,9 @@ class _Simulation:
         if key not in self._stored:
             raise IllegalStep(f"{key} is read, and nothing is stored there")
         if key in self._extended:
-            names = next(one.columns for one in self._plan.steps if isinstance(one, ExtendTable) and fold(one.table) == key)
+            names = next(
+                one.columns for one in self._plan.steps if isinstance(one, ExtendTable) and fold(one.relation) == key
+            )
             return _extended(self._stored[key].contents, names)
         return self._stored[key].contents
 
@@ -268,10 +270,10 @@ class _Simulation:
     def _rename(self, step: RenameRelation) -> None:
         if DropRelation in self._seen:
             raise IllegalStep(f"{step} comes after a drop")
-        relation = self._desired.relation(step.desired)
+        relation = self._desired.relation(step.relation)
         if fold(step.applied) not in self._applied.relations or relation is None:
-            raise IllegalStep(f"{step.applied} can't be renamed to {step.desired}")
-        self._stored[fold(step.desired)] = replace(self._standing(step.desired), name=relation.name)
+            raise IllegalStep(f"{step.applied} can't be renamed to {step.relation}")
+        self._stored[fold(step.relation)] = replace(self._standing(step.relation), name=relation.name)
 
     def _drop(self, step: DropRelation, coming: tuple[Step, ...]) -> None:
         key = fold(step.relation)
@@ -280,8 +282,8 @@ class _Simulation:
             raise IllegalStep(f"{step.relation} is dropped, and desired keeps it")
         old = self._standing(step.relation)
         for later in coming:
-            if isinstance(later, PublishView) and old.folder in self._reads_of(later.view):
-                raise IllegalStep(f"{step.relation} is dropped before its reader {later.view} has switched")
+            if isinstance(later, PublishView) and old.folder in self._reads_of(later.relation):
+                raise IllegalStep(f"{step.relation} is dropped before its reader {later.relation} has switched")
         del self._stored[key]
 
     def _reads_of(self, view: str) -> frozenset[str]:

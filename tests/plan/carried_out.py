@@ -66,7 +66,7 @@ def snapshot_of(files: Mapping[str, str]) -> Snapshot | None:
 
 def tables_after(plan: Plan, applied: Tables, desired: Program) -> Tables:
     """The tables once the plan's steps are done."""
-    renamed = {fold(step.desired): fold(step.applied) for step in plan.steps if isinstance(step, RenameRelation)}
+    renamed = {fold(step.relation): fold(step.applied) for step in plan.steps if isinstance(step, RenameRelation)}
     found: dict[str, Table] = {}
     for key, table in desired.tables.items():
         columns = tuple((fold(column.name), column.type) for column in table.columns)
@@ -74,12 +74,12 @@ def tables_after(plan: Plan, applied: Tables, desired: Program) -> Tables:
         rows = applied[renamed.get(key, key)].rows if renamed.get(key, key) in applied else ()
         for step in plan.steps:
             match step:
-                case CreateTable() | ClearTable() if fold(step.table) == key:
+                case CreateTable() | ClearTable() if fold(step.relation) == key:
                     rows = ()
-                case EvolveTable() if fold(step.table) == key:
+                case EvolveTable() if fold(step.relation) == key:
                     old = [name for name, _ in applied[renamed.get(key, key)].columns]
                     places = [None if one.source is None else old.index(fold(one.source)) for one in step.columns]
-                case ExtendTable() if fold(step.table) == key:
+                case ExtendTable() if fold(step.relation) == key:
                     places = [*range(len(columns) - len(step.columns)), *[None] * len(step.columns)]
                 case _:
                     pass
@@ -150,8 +150,8 @@ def _compared(
 ) -> Iterator[str]:
     plan = make_plan("shop", "dev", applied, desired, Policies(BootstrapPolicy.ALLOW))
     one, other = applied.program, desired.program
-    renamed = {fold(step.desired): fold(step.applied) for step in plan.steps if isinstance(step, RenameRelation)}
-    anew = {fold(step.view) for step in plan.steps if isinstance(step, BootstrapView)}
+    renamed = {fold(step.relation): fold(step.applied) for step in plan.steps if isinstance(step, RenameRelation)}
+    anew = {fold(step.relation) for step in plan.steps if isinstance(step, BootstrapView)}
     left = [key for key in other.order if key in other.views and other.views[key].is_stored and key not in anew]
     rows = {table.name: Table(table.columns, rows_of(chance, table)) for table in before.tables}
     now = tables_after(plan, rows, other)

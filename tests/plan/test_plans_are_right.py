@@ -80,10 +80,10 @@ def stored_views(program: Program) -> list[str]:
 
 def carry_out(plan: Plan, applied: Stored, desired: Program) -> Stored:
     """What is stored after the plan's steps, as `plan.steps` describes them."""
-    renamed = {fold(step.applied): fold(step.desired) for step in plan.steps if isinstance(step, RenameRelation)}
+    renamed = {fold(step.applied): fold(step.relation) for step in plan.steps if isinstance(step, RenameRelation)}
     stored = {renamed.get(key, key): one for key, one in applied.items()}
-    emptied = {fold(step.table) for step in plan.steps if isinstance(step, CreateTable | ClearTable)}
-    extended = {fold(step.table): step.columns for step in plan.steps if isinstance(step, ExtendTable)}
+    emptied = {fold(step.relation) for step in plan.steps if isinstance(step, CreateTable | ClearTable)}
+    extended = {fold(step.relation): step.columns for step in plan.steps if isinstance(step, ExtendTable)}
     staged: Stored = {}
 
     def place(key: str) -> Rows:
@@ -99,24 +99,26 @@ def carry_out(plan: Plan, applied: Stored, desired: Program) -> Stored:
     for step in plan.steps:
         match step:
             case CreateTable():
-                assert fold(step.table) not in stored
-                stored[fold(step.table)] = empty(fold(step.table))
+                assert fold(step.relation) not in stored
+                stored[fold(step.relation)] = empty(fold(step.relation))
             case ClearTable():
-                assert fold(step.table) in stored
-                stored[fold(step.table)] = empty(fold(step.table))
+                assert fold(step.relation) in stored
+                stored[fold(step.relation)] = empty(fold(step.relation))
             case EvolveTable():
-                old = stored[fold(step.table)]
+                old = stored[fold(step.relation)]
                 places = [None if c.source is None else old.columns.index(fold(c.source)) for c in step.columns]
                 rows = tuple(tuple(None if at is None else row[at] for at in places) for row in old.rows)
-                staged[fold(step.table)] = Rows(tuple(fold(column.name) for column in step.columns), rows)
+                staged[fold(step.relation)] = Rows(tuple(fold(column.name) for column in step.columns), rows)
             case ExtendTable():
-                stored[fold(step.table)] = longer(stored[fold(step.table)], step.columns)
+                stored[fold(step.relation)] = longer(stored[fold(step.relation)], step.columns)
             case BootstrapView():
-                staged[fold(step.view)] = compute(desired, fold(step.view), {fold(r): place(fold(r)) for r in step.reads})
+                staged[fold(step.relation)] = compute(
+                    desired, fold(step.relation), {fold(r): place(fold(r)) for r in step.reads}
+                )
             case PublishTable():
-                stored[fold(step.table)] = staged.pop(fold(step.table))
+                stored[fold(step.relation)] = staged.pop(fold(step.relation))
             case PublishView():
-                stored[fold(step.view)] = staged.pop(fold(step.view))
+                stored[fold(step.relation)] = staged.pop(fold(step.relation))
             case DropRelation():
                 del stored[fold(step.relation)]
             case RenameRelation() | CommitSnapshot():

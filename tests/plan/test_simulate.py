@@ -192,7 +192,7 @@ def test_the_order_of_steps_matters() -> None:
             steps = (*plan.steps[:index], pair[1], pair[0], *plan.steps[index + 2 :])
             if kinds == (EvolveTable, BootstrapView):
                 assert isinstance(pair[1], BootstrapView)
-                if pair[0].table not in pair[1].reads:  # type: ignore[union-attr]
+                if pair[0].relation not in pair[1].reads:  # type: ignore[union-attr]
                     continue
             assert not is_right(replace(plan, steps=steps), applied, desired, other), pair
             swapped.add(kinds)

@@ -129,7 +129,7 @@ def test_columns_come_from_what_they_were_called() -> None:
         "{evolution: evolve, moved: [{from: t, to: u}, {from: t.c, to: u.b2}]}",
     )
     (evolve,) = [step for step in found.steps if isinstance(step, EvolveTable)]
-    assert (evolve.table, evolve.applied) == ("u", "t")
+    assert (evolve.relation, evolve.applied) == ("u", "t")
     assert [(one.name, one.type, one.source) for one in evolve.columns] == [
         ("b", "BIGINT", "b"),
         ("B2", "INT", "c"),

@@ -42,7 +42,7 @@ def planned(pair: Pair) -> Plan:
 
 
 def built(plan: Plan) -> list[str]:
-    return [step.view for step in plan.steps if isinstance(step, BootstrapView)]
+    return [step.relation for step in plan.steps if isinstance(step, BootstrapView)]
 
 
 # What sales says at first, in between and in the end, and what it says to have moved.

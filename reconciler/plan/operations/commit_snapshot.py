@@ -1,13 +1,13 @@
 """Switch readers and make the desired snapshot the applied one, in one commit. Always the last step."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from reconciler.base.digest import JsonObject
+from reconciler.plan.operations.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
-class CommitSnapshot:
+class CommitSnapshot(Operation):
     """See the module. It is about no relation by itself, but about all."""
 
     KIND: ClassVar[str] = "commit_snapshot"
@@ -21,12 +21,3 @@ class CommitSnapshot:
     def describe(self) -> str:
         """As an imperative, for people."""
         return "switch readers and commit the snapshot"
-
-    def to_json(self) -> dict[str, Any]:
-        """{kind}."""
-        return {"kind": self.KIND}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> Self:
-        """The step of its JSON object."""
-        return cls()

@@ -1,15 +1,15 @@
 """Remove the stored data of a removed table or view, or of a view that is no longer materialized."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from reconciler.base.digest import JsonObject
 from reconciler.diff.model import RelationKind
+from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
-class DropRelation:
+class DropRelation(Operation):
     """See the module."""
 
     KIND: ClassVar[str] = "drop_relation"
@@ -17,17 +17,8 @@ class DropRelation:
     IS_SEEN: ClassVar[bool] = True
 
     relation: str
-    kind: RelationKind
+    relation_kind: RelationKind
 
     def describe(self) -> str:
         """As an imperative, for people."""
-        return f"drop the data of {self.kind.value} {self.relation}"
-
-    def to_json(self) -> dict[str, Any]:
-        """{kind, relation, relation_kind}."""
-        return {"kind": self.KIND, "relation": self.relation, "relation_kind": self.kind.value}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> Self:
-        """The step of its JSON object."""
-        return cls(value["relation"], RelationKind(value["relation_kind"]))
+        return f"drop the data of {self.relation_kind.value} {self.relation}"

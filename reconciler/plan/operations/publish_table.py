@@ -1,36 +1,22 @@
 """Make the evolved rows the contents of the table's permanent path, columns and rows in one commit."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from reconciler.base.digest import JsonObject
+from reconciler.plan.operations.operation import Operation
 from reconciler.plan.operations.summary import Summary
 
 
 @dataclass(frozen=True, slots=True)
-class PublishTable:
+class PublishTable(Operation):
     """See the module."""
 
     KIND: ClassVar[str] = "publish_table"
     SUMMARY: ClassVar[Summary] = Summary("publish", "table", "tables")
     IS_SEEN: ClassVar[bool] = True
 
-    table: str
-
-    @property
-    def relation(self) -> str:
-        """The relation that it is about."""
-        return self.table
+    relation: str
 
     def describe(self) -> str:
         """As an imperative, for people."""
-        return f"publish table {self.table}"
-
-    def to_json(self) -> dict[str, Any]:
-        """{kind, relation}."""
-        return {"kind": self.KIND, "relation": self.table}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> Self:
-        """The step of its JSON object."""
-        return cls(value["relation"])
+        return f"publish table {self.relation}"
