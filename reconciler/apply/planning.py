@@ -143,13 +143,8 @@ def _readers(target: Target, pipeline: str, applied: Snapshot | None) -> Mapping
 
 def policies_for(target: Target, bootstrap: list[BootstrapPolicy], homes: Homes) -> Policies:
     """The policies in force for what has these bootstrap policies on its two sides, and is under these homes."""
-    policy, origin, approve_first_apply = what_is_asked(target, homes)
-    return Policies(
-        bootstrap=stricter(bootstrap),
-        approve_first_apply=approve_first_apply,
-        policy=policy,
-        origin=origin,
-    )
+    policy, approve_first_apply = what_is_asked(target, homes)
+    return Policies(bootstrap=stricter(bootstrap), approve_first_apply=approve_first_apply, policy=policy)
 
 
 @dataclass(frozen=True, slots=True)

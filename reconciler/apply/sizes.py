@@ -6,19 +6,10 @@ For apply they are measured only where policy would act upon one; elsewhere nobo
 from reconciler.apply.impact import impact_of
 from reconciler.environment.target import Target
 from reconciler.plan.hazards.large import find_impact_hazards
-from reconciler.plan.impact import Impact
-from reconciler.plan.model import Hazard, Judgement, Plan
-from reconciler.plan.policy import judge, may_stop
-from reconciler.project.manifest.verdicts import Limits
+from reconciler.plan.model import Hazard, Plan
+from reconciler.plan.policy import may_stop
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.state.applied import AppliedState
-
-
-def judge_impact(plan: Plan, impact: Impact) -> tuple[Judgement, ...]:
-    """The hazards of a plan's impact and what policy does about them, for whoever shows both."""
-    policy = plan.policies.policy
-    limits = policy.limits if policy is not None else Limits()
-    return judge(find_impact_hazards(impact, limits), policy, plan.pipeline)
 
 
 def measure_hazards(target: Target, plan: Plan, applied: AppliedState, desired: Snapshot | None) -> tuple[Hazard, ...]:

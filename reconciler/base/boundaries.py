@@ -13,37 +13,14 @@ from typing import TypeAlias
 Boundary: TypeAlias = Callable[[str], None]
 
 BEFORE, INTENDED, EFFECTED, RECORDED = "before", "intended", "effected", "recorded"
-POINTS = (BEFORE, INTENDED, EFFECTED, RECORDED)
-
-
-class Crash(BaseException):
-    """A crash in one process: no `except Exception` on the way may take it for an error that it can handle."""
 
 
 def no_boundary(name: str) -> None:
     """The boundary of production."""
 
 
-def crash_at(name: str, occurrence: int = 1) -> Boundary:
-    """Raise Crash at the n-th occurrence of a name."""
-    return _at(name, occurrence, _raise)
-
-
-def kill_at(name: str, occurrence: int = 1) -> Boundary:
-    """Kill this process, as `kill -9` does, at the n-th occurrence of a name."""
-    return _at(name, occurrence, lambda reached: os.kill(os.getpid(), signal.SIGKILL))
-
-
-def boundary_from_environment(environment: Mapping[str, str]) -> Boundary:
-    """The boundary of a command: `kill_at` what RECONCILE_CRASH_AT names, else none."""
-    rule = environment.get("RECONCILE_CRASH_AT")
-    if not rule:
-        return no_boundary
-    name, _, occurrence = rule.partition("#")
-    return kill_at(name, int(occurrence or "1"))
-
-
-def _at(name: str, occurrence: int, stop: Callable[[str], None]) -> Boundary:
+def stop_at(name: str, occurrence: int, stop: Callable[[str], None]) -> Boundary:
+    """Call `stop` at the n-th occurrence of a name."""
     reached = 0
 
     def boundary(current: str) -> None:
@@ -56,5 +33,10 @@ def _at(name: str, occurrence: int, stop: Callable[[str], None]) -> Boundary:
     return boundary
 
 
-def _raise(name: str) -> None:
-    raise Crash(name)
+def boundary_from_environment(environment: Mapping[str, str]) -> Boundary:
+    """The boundary of a command: kill this process, as `kill -9` does, at what RECONCILE_CRASH_AT names, else none."""
+    rule = environment.get("RECONCILE_CRASH_AT")
+    if not rule:
+        return no_boundary
+    name, _, occurrence = rule.partition("#")
+    return stop_at(name, int(occurrence or "1"), lambda reached: os.kill(os.getpid(), signal.SIGKILL))

@@ -19,7 +19,6 @@ from reconciler.environment.homes import Homes
 from reconciler.environment.repository import LOCAL, Repository, open_repository
 from reconciler.environment.source import read_optional
 from reconciler.environment.target import Target
-from reconciler.plan.model import PolicyOrigin
 from reconciler.project.manifest.verdicts import POLICY_FILE, Policy
 
 _REMOTES = "refs/remotes/"
@@ -27,23 +26,17 @@ _MISNAMED = re.compile(r"\.?polic(y|ies)\.ya?ml", re.IGNORECASE)
 _OURS = re.compile(r"^[\"']?apiVersion[\"']?\s*:\s*[\"']?reconciler/", re.MULTILINE)
 
 
-def policy_in_force(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
-    """The policy, None when the base branch has none, and where it was read. Raises ManifestInvalid, and ReconcileError
-    (A581, U813, U816)."""
-    policy, origin, _ = what_is_asked(target, homes)
-    return policy, origin
-
-
-def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, PolicyOrigin, bool]:
-    """`policy_in_force`, and whether even a first apply needs an approval; git is asked once for both."""
+def what_is_asked(target: Target, homes: Homes) -> tuple[Policy | None, bool]:
+    """The policy in force, None when the base branch has none, and whether even a first apply needs an approval; git is
+    asked once for both. Raises ManifestInvalid, and ReconcileError (A581, U813, U816)."""
     root = target.root.resolve()
     repository = open_repository(root)
     if repository is None:
-        return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
+        return _of_working_tree(root), asks_for_first_apply(target, None, homes)
     with repository:
         if repository.has_no_commit:
-            return *_of_working_tree(root), asks_for_first_apply(target, None, homes)
-        return *_of_base_branch(target, root, repository, homes), asks_for_first_apply(target, repository, homes)
+            return _of_working_tree(root), asks_for_first_apply(target, None, homes)
+        return _of_base_branch(target, root, repository, homes), asks_for_first_apply(target, repository, homes)
 
 
 def _require_no_other_name(root: Path) -> None:
@@ -52,14 +45,14 @@ def _require_no_other_name(root: Path) -> None:
         raise ManifestInvalid(misnamed)
 
 
-def _of_working_tree(root: Path) -> tuple[Policy | None, PolicyOrigin]:
+def _of_working_tree(root: Path) -> Policy | None:
     text = read_optional(root / POLICY_FILE, root)
     if text is None:
         _require_no_other_name(root)
-    return _parsed(text, POLICY_FILE), PolicyOrigin("", "")
+    return _parsed(text, POLICY_FILE)
 
 
-def _of_base_branch(target: Target, root: Path, repository: Repository, homes: Homes) -> tuple[Policy | None, PolicyOrigin]:
+def _of_base_branch(target: Target, root: Path, repository: Repository, homes: Homes) -> Policy | None:
     reference, folder = base_of(repository, target, homes)
     commit = commit_at(repository, reference)
     if commit is None:
@@ -69,7 +62,7 @@ def _of_base_branch(target: Target, root: Path, repository: Repository, homes: H
     if text is None:
         _require_no_other_name(root)
     shown = reference.removeprefix(LOCAL).removeprefix(_REMOTES)
-    return _parsed(text, f"{shown}:{POLICY_FILE}"), PolicyOrigin(shown, commit, differs_here=_differs(root, text))
+    return _parsed(text, f"{shown}:{POLICY_FILE}")
 
 
 def validate_policy(root: Path) -> tuple[Diagnostic, ...]:
@@ -103,11 +96,3 @@ def _parsed(text: str | None, file: str) -> Policy | None:
     if read.policy is None:
         raise ManifestInvalid(errors_among(read.diagnostics))
     return read.policy
-
-
-def _differs(root: Path, text: str | None) -> bool:
-    """Whether the working tree's file is another. One that can't be read is, and harms nobody."""
-    try:
-        return read_optional(root / POLICY_FILE, root) != text
-    except ReconcileError:
-        return True

@@ -5,7 +5,7 @@ approval names. It holds nothing that varies by itself (row counts, positions, t
 plan on every machine.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from reconciler.base.declarations import BootstrapPolicy
@@ -73,25 +73,14 @@ class QueryDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyOrigin:
-    """Where policy.yaml was read: the reference (`origin/main`) and the commit that it stood for; both are empty outside
-    of git. `differs_here`: the file of the working tree is another, and not in force."""
-
-    reference: str
-    commit: str
-    differs_here: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Policies:
     """The policies in force, all of them part of the plan's digest. `approve_first_apply`: a first apply needs an approval,
     whatever the pipeline says of itself. `policy` is that of policy.yaml, None when there is no such file; of its rules the
-    digest covers those that speak of the pipeline. `origin` says where it was read, and decides nothing."""
+    digest covers those that speak of the pipeline."""
 
     bootstrap: BootstrapPolicy
     approve_first_apply: bool = False
     policy: Policy | None = None
-    origin: PolicyOrigin | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ connector wants it to go on as it would have, not before its history is read. Ou
 they run or are paused by their user; a paused one lags and catches up.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -58,9 +58,9 @@ def has_ended(position: JsonObject | None) -> bool:
     return position is not None and bool(position.get("end_of_input"))
 
 
-def find_connector(program: Program, name: str, directions: Collection[Direction] = tuple(Direction)) -> Connector:
+def find_connector(program: Program, name: str) -> Connector:
     """The connector `relation.name`, or the only one of that bare name. Raises NotFound (A511)."""
-    known = [connector for _, connector in _connectors(program) if connector.direction in directions]
+    known = [connector for _, connector in _connectors(program)]
     wanted = fold(name)
     found = [one for one in known if wanted == fold(one.qualified_name)]
     found = found or [one for one in known if wanted == fold(one.qualified_name.partition(".")[2])]

@@ -6,7 +6,6 @@ Diagnostic without place that says what was expected. Whether the relations exis
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.invisible import first_invisible
@@ -33,11 +32,9 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO table [(columns)] source. `columns` is empty when none are named."""
+    """INSERT INTO table [(columns)] source."""
 
     table: str
-    columns: tuple[str, ...]
-    source_sql: str
     relations: tuple[str, ...]
 
 
@@ -46,11 +43,7 @@ class Delete:
     """DELETE FROM table [WHERE condition]. `relations` are those that the condition reads besides the table."""
 
     table: str
-    condition_sql: str | None
     relations: tuple[str, ...]
-
-
-Change: TypeAlias = Insert | Delete
 
 
 def _tokens(sql: str) -> list[Token]:
@@ -128,24 +121,20 @@ def _insert(sql: str, tokens: list[Token]) -> Insert | Diagnostic:
     index += 1
     if (problem := _after_table(tokens, index)) is not None:
         return problem
-    columns: list[str] = []
     if index + 1 < len(tokens) and tokens[index].is_symbol("(") and _is_column_list(tokens, index):
         index += 1
         while True:
-            column = _name(tokens, index)
-            if column is None:
+            if _name(tokens, index) is None:
                 return _refused(f"expected a column's name, found {shown(tokens[index])}")
-            columns.append(column)
             index += 2
             if tokens[index - 1].is_symbol(")"):
                 break
     if index >= len(tokens):
         return _refused("the INSERT has no rows")
-    source = sql[tokens[index].start : tokens[-1].end]
-    relations = _relations(source)
+    relations = _relations(sql[tokens[index].start : tokens[-1].end])
     if isinstance(relations, Problem):
         return _not_allowed(relations) if relations.code == "S216" else _refused(relations.message, relations.hint)
-    return Insert(table, tuple(columns), source, relations)
+    return Insert(table, relations)
 
 
 def _is_column_list(tokens: list[Token], index: int) -> bool:
@@ -170,7 +159,7 @@ def _delete(sql: str, tokens: list[Token]) -> Delete | Diagnostic:
     if (problem := _after_table(tokens, 3)) is not None:
         return problem
     if len(tokens) == 3:
-        return Delete(table, None, ())
+        return Delete(table, ())
     if not tokens[3].is_word("WHERE"):
         return _refused(f"expected WHERE after the table, found {shown(tokens[3])}")
     if len(tokens) == 4:
@@ -179,7 +168,7 @@ def _delete(sql: str, tokens: list[Token]) -> Delete | Diagnostic:
     relations = _relations(f"SELECT 1 FROM {tokens[2].text} WHERE {condition}")
     if isinstance(relations, Problem):
         return _not_allowed(relations) if relations.code == "S216" else _refused(relations.message, relations.hint)
-    return Delete(table, condition, tuple(name for name in relations if fold(name) != fold(table)))
+    return Delete(table, tuple(name for name in relations if fold(name) != fold(table)))
 
 
 def _relations(query: str) -> tuple[str, ...] | Problem:

@@ -16,7 +16,7 @@ A file or a query of which nothing is right is told of by its first problems, an
 What the registry holds is under no limit: it was taken before.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 MAXIMUM_TOKENS: Final = 40_000
@@ -70,11 +70,6 @@ class Brought:
 def weight(types: Collection[str | None]) -> int:
     """What columns of these types count."""
     return len(types) + sum(len(kind) // _OF_A_COLUMN for kind in types if kind is not None)
-
-
-def weight_of(columns: Iterable[tuple[str, str | None]]) -> int:
-    """What columns count, by their names with types."""
-    return weight([kind for _, kind in columns])
 
 
 _OF_A_COLUMN: Final = 100

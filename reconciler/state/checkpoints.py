@@ -27,7 +27,6 @@ from reconciler.registry.placements import ForeignStep, Placement, foreign_key, 
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
 
 LISTED: Final = 100
-CAUSES: Final = ("periodic", "stop", "named")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 

@@ -6,5 +6,6 @@ The product never imports it.
   tests as Spark. `tables` are its tables, `recording_sinks` its outputs, `records` reads its inputs, `literals` judges the
   values of statements.
 - `memory`: a registry in memory, under the same contract as the one on Delta.
+- `crashes`: a process that dies at a boundary, as far as one process can.
 - `simulate`: a plan carried out on a model of what is stored.
 """

@@ -51,13 +51,6 @@ class FoundForeign:
     refused: Mapping[str, Diagnostic]
 
 
-@dataclass(frozen=True, slots=True)
-class _Circle(Diagnostic):
-    """That pipelines read each other; `members` in the order in which they do."""
-
-    members: tuple[str, ...] = ()
-
-
 def look_up(visit: Visit, manifest: Manifest, keys: Iterable[str]) -> FoundForeign:
     """What is known of other pipelines' relations, and of versions, that a manifest's queries name."""
     relations: list[ForeignRelation] = []

@@ -14,7 +14,6 @@ from reconciler.base.digest import digest_json
 from reconciler.base.errors import NotFound, RegistryError
 from reconciler.base.names import fold
 from reconciler.environment.target import Target
-from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.looking import ObjectVersion, find_in_head, list_versions, read_version, version_number
@@ -90,9 +89,3 @@ def _relation(key: str, version: ObjectVersion, *, is_own: bool) -> ForeignRelat
         version=version.summary.number,
         is_own=is_own,
     )
-
-
-def versions_read(program: Program) -> tuple[tuple[str, str, int], ...]:
-    """The versions that a program's views read: (pipeline, name, number), sorted. Their rows have to be kept."""
-    read = (one for one in program.foreign.values() if one.version is not None)
-    return tuple(sorted((one.pipeline, one.name, one.version or 0) for one in read))

@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from reconciler.base.boundaries import Crash
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
 from reconciler.environment.session import Session
@@ -21,6 +20,7 @@ from reconciler.environment.target import open_target
 from reconciler.registry.model import Controls
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
+from reconciler.testing.crashes import Crash
 
 EFFECTS = ("build_view", "ingest", "emit", "remove")
 WRITES = ("replace_head", "replace_document", "replace_report", "write_snapshot", "record", "append")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
+from reconciler.testing.crashes import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
 from tests.cells import mostly_slow
 from tests.engine.delta_writer import DeltaWriter

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import ReconcileError, RegistryError
 from reconciler.run.reporting import Reporter
 from reconciler.state.lease import this_process
+from reconciler.testing.crashes import Crash
 from reconciler.testing.memory import MemoryRegistry
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with

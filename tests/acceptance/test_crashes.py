@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import ManifestInvalid
 from reconciler.engine.protocol import Engine
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from tests.acceptance.shop import (
     AFTER,
     EVOLVE,

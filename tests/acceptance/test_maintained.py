@@ -10,8 +10,8 @@ import pytest
 
 from reconciler import Project
 from reconciler.apply.rolling_back import roll_back
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.environment.session import Session
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import rollback_of

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.engine.protocol import ViewBuild
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.test_versions_with_functions import bodies
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once

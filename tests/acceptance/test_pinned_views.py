@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import POINTS, Crash, crash_at
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.acceptance.versioned_shop import VersionedShop, made_once

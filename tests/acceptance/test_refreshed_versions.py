@@ -8,9 +8,9 @@ import pytest
 
 from reconciler import Project
 from reconciler.apply.refreshing import refresh_version
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.protocol import Selection, StoredSource
 from reconciler.environment.session import Session
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.versions.looking import versioned_name
 from tests.acceptance.killed import kill
 from tests.acceptance.shop import stored_rows

@@ -11,12 +11,12 @@ import pytest
 
 from reconciler import Project
 from reconciler.apply.rolling_back import plan_rollback
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.protocol import Emission, ViewBuild
 from reconciler.plan.lock import render_section
 from reconciler.plan.markdown_form import render_markdown
 from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.looking import versioned_name
 from reconciler.versions.rollbacks import rollback_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.engine.protocol import Engine
+from reconciler.testing.crashes import Crash, crash_at
 from tests.acceptance.command_line import CommandLine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.test_kept_rows import jobs

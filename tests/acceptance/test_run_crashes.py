@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reconciler.base.boundaries import Crash
 from reconciler.base.errors import EngineError, RegistryError
 from reconciler.engine.protocol import Engine
 from reconciler.registry.protocol import History
+from reconciler.testing.crashes import Crash
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.recording_sinks import Sinks
 from tests.acceptance.faults import EFFECTS, WRITES, Fault, Faults, Style, run_with

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.base.boundaries import no_boundary
 from reconciler.base.errors import EngineError, LeaseHeld, NotFound, ReconcileError
 from reconciler.engine.protocol import Engine
 from reconciler.engine.spark.installation import installation
@@ -20,6 +20,7 @@ from reconciler.registry.model import Lease
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.crashes import Crash, crash_at
 from tests.acceptance.shop import AFTER, BEFORE, copy_of, open_shop, stored_rows, write_shop
 
 pytestmark = pytest.mark.spark

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
+from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import EngineError
 from reconciler.engine.protocol import ViewBuild
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.protocol import History
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_rows, write_shop
 from tests.acceptance.versioned_shop import READS, VersionedShop, once_at

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import POINTS
+from reconciler.testing.crashes import POINTS
 from tests.acceptance.killed import kill
 from tests.acceptance.shop import stored_rows
 from tests.acceptance.versioned_shop import READS, VersionedShop

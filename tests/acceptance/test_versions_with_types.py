@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler import Project
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.engine.protocol import ColumnType
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.tables import Contents
 from tests.acceptance.versioned_shop import READS, VersionedShop, made_once
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.errors import ApprovalRequired, EngineError, NotFound, PlanRejected, ReconcileError
 from reconciler.cli.main import run
@@ -21,6 +20,7 @@ from reconciler.registry.protocol import History
 from reconciler.retention.facts import _checkpoints
 from reconciler.service.project import Project
 from reconciler.state.checkpoints import LISTED, find_checkpoint, list_checkpoints, write_checkpoint
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.versions.history import list_applies
 from tests.cells import mostly_slow
 from tests.shops.recorded import (

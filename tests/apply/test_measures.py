@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.apply.applying import apply_pipeline
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.delta.tables import statistics
 from reconciler.environment.session import Session
@@ -15,6 +14,7 @@ from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reconciler.apply.applying import ApplyResult, apply_pipeline
-from reconciler.base.boundaries import POINTS, Boundary, Crash, crash_at, no_boundary
+from reconciler.base.boundaries import Boundary, no_boundary
 from reconciler.base.errors import ApprovalRequired, EngineError, LeaseHeld, ManifestInvalid, ReconcileError
 from reconciler.base.names import fold
 from reconciler.delta.opening import join_location
@@ -27,6 +27,7 @@ from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents
 from tests.engine.delta_writer import DeltaWriter

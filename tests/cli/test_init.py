@@ -13,11 +13,11 @@ import pytest
 import yaml
 from click.shell_completion import ShellComplete
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.schema_files import schema_names, schemas_of_files
 from reconciler.cli.main import cli, run
 from reconciler.project.manifest.project import read_project
 from reconciler.service.new_repository import begin, name_of
+from reconciler.testing.crashes import Crash, crash_at
 from tests.github.host import WORKFLOW, read
 from tests.small_disk import small_disk
 

@@ -16,7 +16,7 @@ from reconciler.environment.bases import branches_under, required_branches
 from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.commits import commit_of
 from reconciler.environment.homes import Homes
-from reconciler.environment.policies import policy_in_force
+from reconciler.environment.policies import what_is_asked
 from reconciler.environment.repository import MAXIMUM_FILE, open_repository
 from reconciler.environment.source import files_of
 from reconciler.state.applied import read_applied
@@ -29,7 +29,7 @@ ALLOWS = DENIES.replace("deny", "allow")
 
 
 def denies(cell: Cell) -> bool:
-    policy = policy_in_force(cell.project().target, Homes())[0]
+    policy = what_is_asked(cell.project().target, Homes())[0]
     return policy is not None and policy.rules[0].verdict.value == "deny"
 
 

@@ -10,7 +10,7 @@ from reconciler.base.errors import ApprovalRequired, ReconcileError, RegistryErr
 from reconciler.environment.bases import required_branches
 from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.homes import Homes, homes_beside, homes_of
-from reconciler.environment.policies import policy_in_force
+from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
 from reconciler.registry.home import Home
 from reconciler.registry.protocol import Glance
@@ -213,7 +213,7 @@ def second_project(cell: Cell, warehouse: str = "../../warehouse") -> None:
 
 def verdict_on(cell: Cell, pipeline: str) -> str:
     target = cell.project().target
-    policy, _ = policy_in_force(target, homes_of(target, pipeline))
+    policy, _ = what_is_asked(target, homes_of(target, pipeline))
     assert policy is not None
     return policy.rules[0].verdict.value
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash
 from reconciler.base.errors import ApprovalRequired
 from reconciler.environment.commits import Age, age_beside
 from reconciler.environment.merged import reach
 from reconciler.registry.delta import DeltaRegistry
 from reconciler.registry.model import Reached, Stored, Value
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash
 from reconciler.testing.recording import RecordingEngine
 from tests.consent.cell import Cell
 from tests.consent.places import on_side

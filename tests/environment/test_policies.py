@@ -10,9 +10,8 @@ from reconciler.base.errors import ManifestInvalid, ReconcileError
 from reconciler.environment.bases import home_now
 from reconciler.environment.commit_authors import authors_since
 from reconciler.environment.homes import Homes
-from reconciler.environment.policies import policy_in_force, validate_policy
+from reconciler.environment.policies import validate_policy, what_is_asked
 from reconciler.environment.target import Target
-from reconciler.plan.model import PolicyOrigin
 from reconciler.project.manifest.project import Environment
 from reconciler.project.manifest.verdicts import Policy, Rule, Verdict
 from reconciler.registry.home import Home
@@ -73,51 +72,51 @@ def clone(repository: Repository, to: Path, *options: str) -> Repository:
 
 def code_of(target: Target) -> str:
     with pytest.raises(ReconcileError) as caught:
-        policy_in_force(target, Homes())
+        what_is_asked(target, Homes())
     return caught.value.code
 
 
 def test_the_base_branch_wins_over_the_pull_requests_file(repository: Repository) -> None:
-    base = repository.commit({"policy.yaml": text("deny")})
+    repository.commit({"policy.yaml": text("deny")})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_a_pull_request_that_deletes_the_file_is_under_it(repository: Repository) -> None:
-    base = repository.commit({"policy.yaml": text("deny")})
+    repository.commit({"policy.yaml": text("deny")})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": None})
-    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_a_file_that_only_the_pull_request_has_is_not_in_force(repository: Repository) -> None:
-    base = repository.commit({})
+    repository.commit({})
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target, Homes()) == (None, PolicyOrigin("main", base, differs_here=True))
+    assert what_is_asked(repository.target, Homes())[0] is None
 
 
 def test_what_is_not_committed_is_not_in_force(repository: Repository) -> None:
-    base = repository.commit({"policy.yaml": text("deny")})
+    repository.commit({"policy.yaml": text("deny")})
     (repository.root / "policy.yaml").write_text("not: [yaml")
-    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("main", base, differs_here=True))
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_a_merged_change_is_in_force_at_once(repository: Repository) -> None:
     repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.target, Homes())[0] == DENY
+    assert what_is_asked(repository.target, Homes())[0] == DENY
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target, Homes())[0] == ALLOW
+    assert what_is_asked(repository.target, Homes())[0] == ALLOW
 
 
 def test_a_repository_of_other_branches_goes_by_what_is_checked_out(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "r", branch="trunk")
-    base = repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.target, Homes()) == (DENY, PolicyOrigin("HEAD", base))
+    repository.commit({"policy.yaml": text("deny")})
+    assert what_is_asked(repository.target, Homes())[0] == DENY
     repository.git("branch", "master")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.target, Homes())[1].reference == "master"
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_the_environments_branch_is_the_base(repository: Repository) -> None:
@@ -125,9 +124,9 @@ def test_the_environments_branch_is_the_base(repository: Repository) -> None:
     repository.commit({"policy.yaml": text("allow"), "reconcile.yaml": project})
     repository.git("branch", "prod")
     repository.commit({"policy.yaml": text("deny")})
-    assert policy_in_force(repository.target, Homes())[0] == ALLOW
+    assert what_is_asked(repository.target, Homes())[0] == ALLOW
     repository.commit({"reconcile.yaml": project.replace(", branch: prod", "")})
-    assert policy_in_force(repository.target, Homes())[0] == DENY
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_without_a_reconcile_yaml_there_the_default_branch_is_the_base(repository: Repository) -> None:
@@ -135,7 +134,7 @@ def test_without_a_reconcile_yaml_there_the_default_branch_is_the_base(repositor
     repository.commit({"policy.yaml": text("deny")})
     repository.git("checkout", "-q", "-b", "evil")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.on_branch("evil"), Homes())[0] == DENY
+    assert what_is_asked(repository.on_branch("evil"), Homes())[0] == DENY
 
 
 def test_what_is_at_the_place_of_an_environment_has_its_branch(repository: Repository) -> None:
@@ -143,8 +142,8 @@ def test_what_is_at_the_place_of_an_environment_has_its_branch(repository: Repos
     repository.git("checkout", "-q", "-b", "evil")
     repository.commit({"policy.yaml": text("allow")})
     elsewhere = repository.on_branch("evil")
-    assert policy_in_force(elsewhere, Homes())[0] == ALLOW
-    assert policy_in_force(replace(elsewhere, warehouse=str(repository.root / "w")), Homes())[0] == DENY
+    assert what_is_asked(elsewhere, Homes())[0] == ALLOW
+    assert what_is_asked(replace(elsewhere, warehouse=str(repository.root / "w")), Homes())[0] == DENY
 
 
 def test_a_pipeline_is_under_the_policy_of_its_home(repository: Repository) -> None:
@@ -153,9 +152,9 @@ def test_a_pipeline_is_under_the_policy_of_its_home(repository: Repository) -> N
     repository.git("checkout", "-q", "-b", "evil")
     repository.commit({"policy.yaml": text("allow"), "reconcile.yaml": project.replace("main", "evil")})
     target = repository.on_branch("evil")
-    assert policy_in_force(target, Homes())[0] == ALLOW
+    assert what_is_asked(target, Homes())[0] == ALLOW
     for homes in (Homes(Home("data", "dev")), Homes(None, ((Home("data", "dev"), ""),))):
-        assert policy_in_force(target, homes)[0] == DENY
+        assert what_is_asked(target, homes)[0] == DENY
 
 
 def test_the_default_branch_says_which_branch_the_environment_has(repository: Repository) -> None:
@@ -164,21 +163,20 @@ def test_the_default_branch_says_which_branch_the_environment_has(repository: Re
     repository.commit({"policy.yaml": text("deny"), "reconcile.yaml": project})
     repository.git("checkout", "-q", "-b", "evil")
     repository.commit({"policy.yaml": text("allow")})
-    assert policy_in_force(repository.on_branch("evil"), Homes())[0] == DENY
+    assert what_is_asked(repository.on_branch("evil"), Homes())[0] == DENY
     repository.git("checkout", "-q", "main")
     repository.commit({"reconcile.yaml": project.replace("w}", "w, branch: evil}")})
-    assert policy_in_force(repository.on_branch(None), Homes())[0] == ALLOW
+    assert what_is_asked(repository.on_branch(None), Homes())[0] == ALLOW
 
 
 def test_where_there_is_an_origin_it_says_what_a_branch_holds(repository: Repository, tmp_path: Path) -> None:
-    base = repository.commit({"policy.yaml": text("deny")})
+    repository.commit({"policy.yaml": text("deny")})
     copy = clone(repository, tmp_path / "copy")
     copy.commit({"policy.yaml": text("allow")})
-    expected = (DENY, PolicyOrigin("origin/main", base, differs_here=True))
-    assert policy_in_force(copy.target, Homes()) == expected
-    assert policy_in_force(copy.on_branch("main"), Homes()) == expected
+    assert what_is_asked(copy.target, Homes())[0] == DENY
+    assert what_is_asked(copy.on_branch("main"), Homes())[0] == DENY
     copy.git("remote", "set-head", "origin", "--delete")
-    assert policy_in_force(copy.target, Homes()) == expected
+    assert what_is_asked(copy.target, Homes())[0] == DENY
 
 
 def test_the_head_of_origin_may_have_any_name(tmp_path: Path) -> None:
@@ -186,7 +184,8 @@ def test_the_head_of_origin_may_have_any_name(tmp_path: Path) -> None:
     repository.commit({"policy.yaml": text("deny")})
     repository.git("branch", "release")
     copy = clone(repository, tmp_path / "copy")
-    assert policy_in_force(copy.target, Homes())[1].reference == "origin/trunk"
+    copy.commit({"policy.yaml": text("allow")})
+    assert what_is_asked(copy.target, Homes())[0] == DENY
     copy.git("remote", "set-head", "origin", "--delete")
     assert code_of(copy.target) == "U816"
 
@@ -195,7 +194,7 @@ def test_a_copy_without_the_base_branch_is_an_error_and_no_missing_policy(reposi
     repository.commit({"policy.yaml": text("deny")})
     repository.git("branch", "prod")
     copy = clone(repository, tmp_path / "copy", "--depth", "1", "--branch", "main")
-    assert policy_in_force(copy.target, Homes())[0] == DENY
+    assert what_is_asked(copy.target, Homes())[0] == DENY
     repository.commit({"reconcile.yaml": "environments: {dev: {warehouse: w, branch: prod}}\n"})
     copy = clone(repository, tmp_path / "another", "--depth", "1", "--branch", "main")
     assert code_of(copy.target) == "U816"
@@ -206,7 +205,7 @@ def test_a_copy_without_the_base_branch_is_an_error_and_no_missing_policy(reposi
 def test_the_file_stands_beside_the_pipelines_and_not_at_gits_top(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "r", folder="data")
     repository.commit({"policy.yaml": text("deny"), "../policy.yaml": text("allow")})
-    assert policy_in_force(repository.target, Homes())[0] == DENY
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 @pytest.mark.parametrize("kind", ["outside of git", "before the first commit"])
@@ -215,9 +214,9 @@ def test_where_nothing_can_have_been_merged_the_file_itself_is_in_force(kind: st
         target = Target(tmp_path, Environment("dev", "w"), "w", MemoryRegistry())
     else:
         target = Repository(tmp_path).target
-    assert policy_in_force(target, Homes()) == (None, PolicyOrigin("", ""))
+    assert what_is_asked(target, Homes())[0] is None
     (tmp_path / "policy.yaml").write_text(text("deny"))
-    assert policy_in_force(target, Homes()) == (DENY, PolicyOrigin("", ""))
+    assert what_is_asked(target, Homes())[0] == DENY
     (tmp_path / "policy.yaml").write_text("kind: Policy")
     assert code_of(target) == "M100"
 
@@ -227,7 +226,7 @@ def test_a_policy_with_a_mistake_is_none_at_all(repository: Repository) -> None:
     repository.git("checkout", "-q", "-b", "change")
     repository.commit({"policy.yaml": None})
     with pytest.raises(ManifestInvalid) as caught:
-        policy_in_force(repository.target, Homes())
+        what_is_asked(repository.target, Homes())
     (problem,) = caught.value.diagnostics
     assert (problem.code, str(problem.location)) == ("M113", "main:policy.yaml:4:29")
 
@@ -263,13 +262,13 @@ def test_a_policy_under_another_name_is_an_error(repository: Repository, name: s
     assert [problem.code for problem in validate_policy(repository.root)] == ["M154"]
     repository.commit({"policy.yaml": text("deny")})
     assert validate_policy(repository.root) == ()
-    assert policy_in_force(repository.target, Homes())[0] == DENY
+    assert what_is_asked(repository.target, Homes())[0] == DENY
 
 
 def test_a_policy_of_another_tool_is_left_alone(repository: Repository) -> None:
     repository.commit({"policy.yml": "policies: [{name: ec2, resource: ec2}]\n", "policies.yaml": "apiVersion: other/v1\n"})
     assert validate_policy(repository.root) == ()
-    assert policy_in_force(repository.target, Homes())[0] is None
+    assert what_is_asked(repository.target, Homes())[0] is None
 
 
 def test_authors_are_those_who_changed_it_since(repository: Repository) -> None:
@@ -352,7 +351,7 @@ def test_a_branch_that_is_pushed_does_not_become_the_default_one(trunk: str, rep
     repository.git("checkout", "-q", "-b", "main")
     repository.commit({"policy.yaml": text("allow")})
     second = fetched(repository, tmp_path / "second")
-    assert policy_in_force(second.target, Homes(home))[0] == DENY
+    assert what_is_asked(second.target, Homes(home))[0] == DENY
     if trunk == "master":
         assert code_of(second.target) == "U816"
         assert code_of(second.on_branch("main")) == "U816"

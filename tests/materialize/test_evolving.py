@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.engine.protocol import TableBuild
 from reconciler.registry.codec import head_from_json, head_to_json
 from reconciler.registry.model import Head
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import contents, stored_columns, stored_rows
 from tests.cells import mostly_slow

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import POINTS, Crash, crash_at
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import ViewBuild
 from reconciler.registry.model import Head
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import stored_columns, stored_rows, write_shop
 from tests.acceptance.versioned_shop import held_by_a_run

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Built, ViewBuild
 from reconciler.materialize.apply_effects import Builder, Effects, builds_of
@@ -23,6 +22,7 @@ from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.journal import OpenJournal
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop
 from tests.cells import mostly_slow

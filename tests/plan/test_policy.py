@@ -7,7 +7,7 @@ import pytest
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.plan.lock import Matches, judge_lock, render_section, with_section
 from reconciler.plan.make import make_plan
-from reconciler.plan.model import Hazard, Judgement, Plan, Policies, PolicyOrigin
+from reconciler.plan.model import Hazard, Judgement, Plan, Policies
 from reconciler.plan.policy import describe_demand, describe_judgement, judge, may_stop
 from reconciler.project.manifest.read import read_manifest
 from reconciler.project.manifest.verdicts import Limits, Policy, Rule, Verdict
@@ -74,8 +74,8 @@ def snapshot(sql: str) -> Snapshot:
     return take_snapshot(compile_program(read.manifest).program)
 
 
-def plan(policy: Policy | None, origin: PolicyOrigin | None = None) -> Plan:
-    policies = Policies(BootstrapPolicy.AWAIT_APPROVAL, False, policy, origin)
+def plan(policy: Policy | None) -> Plan:
+    policies = Policies(BootstrapPolicy.AWAIT_APPROVAL, False, policy)
     return make_plan("shop", "dev", snapshot(TABLES), snapshot(TABLES.splitlines()[0]), policies)
 
 
@@ -110,12 +110,6 @@ def test_the_digest_covers_rules_of_this_pipeline_and_limits_and_no_more() -> No
         Policy((Rule("*", Verdict.ALLOW, "other"), *DENY.rules)),
     ]
     assert {plan(policy).digest for policy in same} == {base}
-
-
-def test_where_a_policy_was_read_changes_no_plan() -> None:
-    here, there = plan(DENY, PolicyOrigin("main", "1" * 40)), plan(DENY, PolicyOrigin("origin/main", "2" * 40, True))
-    assert here == there
-    assert render_section(here, "1") == render_section(there, "1")
 
 
 @pytest.mark.parametrize(

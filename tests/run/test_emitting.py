@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import LeaseHeld
 from reconciler.plan.model import Outcome
 from reconciler.plan.text_form import render_text
 from reconciler.registry.model import OutputState, Published, Sending
 from reconciler.registry.placements import Placement
 from reconciler.run.emitting import pin_emissions, ticked_off
+from reconciler.testing.crashes import Crash, crash_at
 from tests.acceptance.shop import write_shop
 from tests.shops.emissions import OTHER_QUERY, PROGRAM, Shop, counts, files, lake
 

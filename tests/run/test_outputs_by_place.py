@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from reconciler.apply.restore_plans import Restore, plan_restore
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
@@ -29,6 +28,7 @@ from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
 from reconciler.state.checkpoints import find_checkpoint
 from reconciler.state.snapshots import read_snapshot
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.output_places import place_settings
 from tests.cells import mostly_slow

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import RegistryError
 from reconciler.delta.tables import table_version
 from reconciler.service.pipeline import Pipeline
+from reconciler.testing.crashes import Crash, crash_at
 from tests.shops.recorded import PROGRAM, feed, head_of, open_project, rows_of, write_project
 
 REGISTRY = "warehouse/_registry"

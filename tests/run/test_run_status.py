@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash
 from reconciler.cli.main import run
 from reconciler.cli.prometheus import METRICS
+from reconciler.testing.crashes import Crash
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.faults import Fault, Faults, Style, run_with
 from tests.engine.delta_writer import DeltaWriter

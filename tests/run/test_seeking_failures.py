@@ -5,12 +5,12 @@ from itertools import product
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.environment.session import Session
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.controls import read_controls
+from reconciler.testing.crashes import Crash, crash_at
 from tests.cells import mostly_slow
 from tests.shops.emissions import lake, topic
 from tests.shops.sea import EVERY_SINK, SINKS, FilesGone, Sea, lagging, vacuum

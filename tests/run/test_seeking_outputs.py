@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import NotFound, ReconcileError
 from reconciler.registry.model import Published
 from reconciler.registry.placements import Placement
@@ -15,6 +14,7 @@ from reconciler.registry.protocol import History
 from reconciler.run.emitting import Place, put_output
 from reconciler.run.lagging import lagging_steps
 from reconciler.state.controls import read_controls
+from reconciler.testing.crashes import Crash, crash_at
 from tests.shops.emissions import OTHER_QUERY, files, lake, topic
 from tests.shops.lineitem import make
 from tests.shops.runs import commands

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.declarations import ConnectorDeclaration
 from reconciler.base.errors import EngineError, ReconcileError
 from reconciler.connectors.transport import Direction
 from reconciler.project.program.model import Connector
 from reconciler.run.skipping import file_meant
+from reconciler.testing.crashes import Crash, crash_at
 from tests.shops.lineitem import connector, events, opened, put
 from tests.shops.runs import Reconcile, rows
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.environment.target import open_target
 from reconciler.state.controls import read_controls
+from reconciler.testing.crashes import Crash, crash_at
 from tests.shops.lineitem import PROGRAM, opened, put
 from tests.shops.runs import rows
 

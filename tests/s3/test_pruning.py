@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import ReconcileError
 from reconciler.delta.opening import open_table
 from reconciler.engine.spark.setup import install
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.engine.delta_writer import DeltaWriter
@@ -109,7 +109,7 @@ WORK = """
 import json, sys
 from pathlib import Path
 from reconciler import Project
-from reconciler.base.boundaries import Crash, crash_at
+from reconciler.testing.crashes import Crash, crash_at
 from tests.s3.server import Bucket
 from tests.s3.test_pruning import build, gone, kept
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.base.boundaries import no_boundary
 from reconciler.plan.operations.bootstrap_view import BootstrapView
 from reconciler.plan.operations.commit_snapshot import CommitSnapshot
 from reconciler.plan.operations.publish_view import PublishView
@@ -22,6 +22,7 @@ from reconciler.registry.entries import (
 )
 from reconciler.registry.model import Approval, Head, Journal, Stored
 from reconciler.state.journal import OpenJournal
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.cells import mostly_slow
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, NotFound
 from reconciler.delta.opening import open_table
 from reconciler.engine.protocol import StoredSource, ViewBuild
@@ -16,6 +15,7 @@ from reconciler.registry.model import Applied, Approval, Head, Published
 from reconciler.registry.placements import Placement
 from reconciler.service.project import Project
 from reconciler.state.step_history import next_step, read_step, record_step, record_withdrawal
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.memory import MemoryRegistry
 from tests.shops.recorded import (
     PROGRAM,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from reconciler.apply.planning import plan_pipeline
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EXIT_PENDING, EngineError, ManifestInvalid, PlanRejected, UpstreamDiffers
 from reconciler.cli.main import run
 from reconciler.engine.protocol import Selection
@@ -21,6 +20,7 @@ from reconciler.registry.codec import head_to_json
 from reconciler.registry.model import Readers
 from reconciler.registry.protocol import Registry
 from reconciler.state.step_history import read_step
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.workspace.foreign import read_applied_state
 from reconciler.workspace.pipeline_order import apply_order
 from tests.cells import mostly_slow

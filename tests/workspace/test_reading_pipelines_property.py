@@ -6,11 +6,12 @@ from random import Random
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at, no_boundary
+from reconciler.base.boundaries import no_boundary
 from reconciler.base.errors import ReconcileError
 from reconciler.engine.protocol import ViewBuild
 from reconciler.query.reading import foreign_placements, published_place, query_of, sources_for
 from reconciler.state.step_history import read_step
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.foreign import read_applied_state
 from tests.cells import mostly_slow

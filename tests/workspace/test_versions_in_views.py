@@ -8,8 +8,8 @@ import pytest
 from reconciler.apply.planning import plan_pipeline
 from reconciler.base.errors import EngineError
 from reconciler.plan.text_form import render_text
+from reconciler.project.program.model import Program
 from reconciler.state.step_history import read_step
-from reconciler.workspace.in_views import versions_read
 from tests.shops.two_pipelines import SALES, Pair, two_pipelines
 from tests.workspace.test_reading_pipelines import CENTS, applied_program, planned
 
@@ -39,6 +39,11 @@ def pair(tmp_path: Path) -> Pair:
     found.apply("sales", "grades")
     found.sell((1, "Ada", 30))
     return found
+
+
+def versions_read(program: Program) -> list[tuple[str, str, int | None]]:
+    """The versions that a program's views read: (pipeline, name, number)."""
+    return [(one.pipeline, one.name, one.version) for one in program.foreign.values() if one.version is not None]
 
 
 def read_at(pair: Pair, pipeline: str, key: str) -> tuple[int, int]:
@@ -103,7 +108,7 @@ def test_a_version_of_another_pipeline_is_read_where_that_one_allows_it(pair: Pa
     assert read_at(pair, "grades", "sales.revenue@v0")[0] == 1
     pair.sell((2, "Bob", 5))
     assert pair.run() == []
-    assert versions_read(applied_program(pair)) == (("sales", "revenue", 0),)
+    assert versions_read(applied_program(pair)) == [("sales", "revenue", 0)]
     assert "no changes" in planned(pair)
 
 
@@ -218,7 +223,7 @@ def test_a_version_that_is_kept_up_to_date_is_followed_by_other_pipelines(mainta
     assert sources(maintaining, "good")["sales.revenue@v0"] == kept(maintaining)
     assert maintaining.read_steps() == {"sales": 3}
     assert "no changes" in planned(maintaining)
-    assert versions_read(applied_program(maintaining)) == ()
+    assert versions_read(applied_program(maintaining)) == []
 
 
 def test_its_steps_are_known_later_as_they_were(maintaining: Pair) -> None:

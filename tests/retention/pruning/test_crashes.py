@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError, LeaseHeld, ReconcileError, RegistryConflict
 from reconciler.engine.protocol import Vacuum
 from reconciler.environment.session import Session
 from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.state.lease import hold_lease, this_process
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import write_shop
 from tests.cells import mostly_slow

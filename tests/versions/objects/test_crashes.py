@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from reconciler.apply.applying import apply_pipeline
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.base.errors import EngineError
 from reconciler.environment.session import Session
 from reconciler.environment.target import open_target
 from reconciler.registry.protocol import History
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.looking import find_object, list_versions, versioned_name
 from tests.acceptance.faults import WRITES, Fault, Faults, Faulty, Style

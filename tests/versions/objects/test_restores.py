@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.base.boundaries import Crash, crash_at
 from reconciler.registry.intents import Writer
 from reconciler.registry.model import Lease, ObjectVersions
 from reconciler.registry.protocol import History
 from reconciler.service.project import Project
+from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.versions.history import program_at, time_of
 from reconciler.versions.looking import find_object, list_versions, read_version, versioned_name
