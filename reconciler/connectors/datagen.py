@@ -9,13 +9,7 @@ from collections.abc import Mapping, Sequence
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places
-from reconciler.connectors.transport import (
-    INPUT_SETTINGS_THAT_RESET_NOTHING,
-    Direction,
-    Transport,
-    any_values,
-    config_of,
-)
+from reconciler.connectors.transport import Direction, Transport, any_values, config_of
 
 _PLAN: Path = ("transport", "config", "plan")
 
@@ -55,7 +49,6 @@ TRANSPORT = Transport(
     name="datagen",
     direction=Direction.INPUT,
     takes_format=False,
-    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
         (("transport", "config", "workers"), None): "Spark decides how many tasks make the rows",
         (("transport", "config", "transaction_size"), None): "max_batch_size says how many rows are made at once",

@@ -8,13 +8,7 @@ It reads the table as it stands at one version (named, by time, or the newest wh
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Places
-from reconciler.connectors.transport import (
-    INPUT_SETTINGS_THAT_RESET_NOTHING,
-    Direction,
-    Transport,
-    any_values,
-    config_of,
-)
+from reconciler.connectors.transport import Direction, Transport, any_values, config_of
 
 _CONFIG = ("transport", "config")
 _TIMES = ("timestamp", "datetime")
@@ -57,7 +51,6 @@ TRANSPORT = Transport(
     name="delta_table_input",
     direction=Direction.INPUT,
     takes_format=False,
-    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
         ((*_CONFIG, "mode"), "cdc"): "tables whose rows are change records are not supported by this version; to read the "
         "changes of a table, use follow",

@@ -6,14 +6,7 @@ Files that change after they were read are an error. JSON holds rows (`raw`) or 
 from collections.abc import Mapping
 
 from reconciler.base.digest import JsonObject
-from reconciler.connectors.transport import (
-    INPUT_SETTINGS_THAT_RESET_NOTHING,
-    Direction,
-    Transport,
-    Values,
-    config_of,
-    records_bring_deletes,
-)
+from reconciler.connectors.transport import Direction, Transport, Values, config_of, records_bring_deletes
 
 _PATTERN = frozenset("*?[")
 
@@ -40,7 +33,6 @@ TRANSPORT = Transport(
     name="file_input",
     direction=Direction.INPUT,
     takes_format=True,
-    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     ends=_ends,
     brings_deletes=records_bring_deletes,
     not_yet={

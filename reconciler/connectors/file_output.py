@@ -4,12 +4,7 @@ from collections.abc import Mapping
 
 from reconciler.base.digest import JsonObject
 from reconciler.connectors.registry_folder import registry_problems
-from reconciler.connectors.transport import (
-    OUTPUT_SETTINGS_THAT_RESET_NOTHING,
-    Direction,
-    Transport,
-    tells_deletions,
-)
+from reconciler.connectors.transport import Direction, Transport, tells_deletions
 
 
 def _can_delete(settings: JsonObject) -> bool:
@@ -22,8 +17,6 @@ TRANSPORT = Transport(
     name="file_output",
     direction=Direction.OUTPUT,
     takes_format=True,
-    resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
-    not_yet={},
     check_further=registry_problems,
     sink_can_delete=_can_delete,
     address=("path",),

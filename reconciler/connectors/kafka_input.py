@@ -7,7 +7,7 @@ of the Kafka client that would say it otherwise are refused.
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, records_bring_deletes
+from reconciler.connectors.transport import Direction, Transport, records_bring_deletes
 
 _CONFIG: Path = ("transport", "config")
 
@@ -28,7 +28,6 @@ TRANSPORT = Transport(
     name="kafka_input",
     direction=Direction.INPUT,
     takes_format=True,
-    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
         (("format", "name"), "avro"): "Avro is not supported by this version",
         (("format", "name"), "csv"): "CSV in messages is not supported by this version",

@@ -3,14 +3,13 @@
 from typing import Final
 
 from reconciler.base.places import Path
-from reconciler.connectors.transport import OUTPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, tells_deletions
+from reconciler.connectors.transport import Direction, Transport, tells_deletions
 
 _CONFIG: Final[Path] = ("transport", "config")
 TRANSPORT = Transport(
     name="kafka_output",
     direction=Direction.OUTPUT,
     takes_format=True,
-    resets_nothing=OUTPUT_SETTINGS_THAT_RESET_NOTHING,
     not_yet={
         ((*_CONFIG, "key.serializer"), None): "the format says how messages are written",
         ((*_CONFIG, "value.serializer"), None): "the format says how messages are written",

@@ -6,7 +6,7 @@ from reconciler.base.diagnostics import Diagnostic, Severity
 from reconciler.base.digest import JsonObject
 from reconciler.base.places import Path, Places
 from reconciler.connectors.references import holds_reference
-from reconciler.connectors.transport import INPUT_SETTINGS_THAT_RESET_NOTHING, Direction, Transport, always_ends
+from reconciler.connectors.transport import Direction, Transport, always_ends
 
 _CONFIG: Path = ("transport", "config")
 _PASSWORD = re.compile(r"^[a-z]+://[^/@:]*:(?P<password>[^@]*)@")
@@ -33,8 +33,6 @@ TRANSPORT = Transport(
     name="postgres_input",
     direction=Direction.INPUT,
     takes_format=False,
-    resets_nothing=INPUT_SETTINGS_THAT_RESET_NOTHING,
-    not_yet={},
     check_further=_check_further,
     ends=always_ends,
     address=("table", "uri"),

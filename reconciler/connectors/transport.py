@@ -1,9 +1,9 @@
 """What a transport is: a value that each module of this package declares one of."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from reconciler.base.diagnostics import Diagnostic
 from reconciler.base.digest import JsonObject
@@ -78,14 +78,29 @@ def records_bring_deletes(settings: JsonObject) -> bool:
     return bool(settings.get("format", {}).get("config", {}).get("update_format", "raw") != "raw")
 
 
+_RESET_NO_INPUT: Final = {
+    "description": "it is for people",
+    "labels": "they order the start of connectors; what was read stays",
+    "max_batch_size": "it sizes batches; the rows read are the same",
+    "max_queued_records": "it bounds memory; the rows read are the same",
+    "max_rejected": "it says when reading stops; the position stays",
+    "paused": "it says when reading goes on; the position stays",
+    "start_after": "it orders the start of connectors; what was read stays",
+}
+_RESET_NO_OUTPUT: Final = {
+    "description": "it is for people",
+    "labels": "they name the connector; the rows written are the same",
+    "on_bootstrap": "it says how a later bootstrap is emitted; what was written stays",
+    "send_snapshot": "it says how a connector begins that is new or reset",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Transport:
     """A way to move rows.
 
-    `resets_nothing` holds the settings of a connector whose change needs no new start, each with the reason; all others
-    reset the connector when they change. What a plan says of them is another matter (`diff.weights`). `not_yet` maps a path
-    and a value that the seeds' systems know to why this version refuses it; the value None stands for any. `check_further`
-    reports what a schema can't say; it gets settings that fit the schema.
+    `not_yet` maps a path and a value that the seeds' systems know to why this version refuses it; the value None stands for
+    any. `check_further` reports what a schema can't say; it gets settings that fit the schema.
     `sink_can_delete` says whether an output with these settings can take rows back. `ends` says whether an input with these
     settings comes to an end, for whoever waits for that; None: only what is there can tell.
     `brings_deletes` says whether an input with these settings, defaults filled in, can bring deletes, or updates, which are
@@ -97,8 +112,7 @@ class Transport:
     name: str
     direction: Direction
     takes_format: bool
-    resets_nothing: Mapping[str, str]
-    not_yet: Mapping[tuple[Path, str | None], str]
+    not_yet: Mapping[tuple[Path, str | None], str] = field(default_factory=dict)
     check_further: Callable[[JsonObject, Places], tuple[Diagnostic, ...]] = nothing_further
     sink_can_delete: Callable[[JsonObject], bool] = never
     ends: Callable[[JsonObject], bool | None] = never_ends
@@ -111,19 +125,8 @@ class Transport:
         """The schema of this transport's part of a connector, under schemas/."""
         return f"{self.name}.schema.json"
 
-
-INPUT_SETTINGS_THAT_RESET_NOTHING = {
-    "description": "it is for people",
-    "labels": "they order the start of connectors; what was read stays",
-    "max_batch_size": "it sizes batches; the rows read are the same",
-    "max_queued_records": "it bounds memory; the rows read are the same",
-    "max_rejected": "it says when reading stops; the position stays",
-    "paused": "it says when reading goes on; the position stays",
-    "start_after": "it orders the start of connectors; what was read stays",
-}
-OUTPUT_SETTINGS_THAT_RESET_NOTHING = {
-    "description": "it is for people",
-    "labels": "they name the connector; the rows written are the same",
-    "on_bootstrap": "it says how a later bootstrap is emitted; what was written stays",
-    "send_snapshot": "it says how a connector begins that is new or reset",
-}
+    @property
+    def resets_nothing(self) -> Mapping[str, str]:
+        """The settings of a connector whose change needs no new start, each with the reason; all others reset the connector
+        when they change. What a plan says of them is another matter (`diff.weights`)."""
+        return _RESET_NO_INPUT if self.direction is Direction.INPUT else _RESET_NO_OUTPUT
