@@ -308,6 +308,10 @@ class ForeignRelation:
         name = self.name if self.is_own else f"{self.pipeline}.{self.name}"
         return name if self.version is None else f"{name}@v{self.version}"
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

@@ -29,10 +29,10 @@ from reconciler.diff.model import (
     Diff,
     RelationChange,
 )
-from reconciler.project.program.model import Program, View
+from reconciler.project.program.model import Program
+from reconciler.project.snapshot.fingerprint import canonical_under
 from reconciler.project.snapshot.functions import closures
 from reconciler.project.snapshot.objects import object_key, object_keys
-from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 
 _OF_A_VIEW = (QueryChanged, ColumnNamesChanged, WrittenNamesChanged, KindChanged, SettingsChanged, FunctionChanged)
@@ -95,13 +95,13 @@ def _following(renamed: dict[str, str], applied: Program, desired: Program, keys
     for name, view in desired.views.items():
         key = object_key("view", name)
         before = applied.views.get(renamed.get(key, key).partition(":")[2])
-        if key in keys and before is not None and _query(before, applied, spelling) != _query(view, desired, spelling):
+        if (
+            key in keys
+            and before is not None
+            and canonical_under(before, applied, spelling) != canonical_under(view, desired, spelling)
+        ):
             found.add(key)
     return found
-
-
-def _query(view: View, program: Program, spelling: Spelling) -> str:
-    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def _is_redefined(change: RelationChange, applied: Program, desired: Program) -> bool:

@@ -132,10 +132,7 @@ def _keys(former: Any, definition: Any, renamed: Mapping[str, str]) -> list[str]
 def _subject(program: Program, kind: str, name: str) -> str:
     if kind == "connector":
         return program.connectors[name].qualified_name
-    if kind == "function":
-        return program.functions[name].name
-    relation = program.relation(name)
-    return relation.name if relation is not None else name
+    return program.written_name(f"{kind}:{name}")
 
 
 def _is_of(subject: str, name: str) -> bool:

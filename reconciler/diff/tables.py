@@ -75,7 +75,7 @@ def table_causes(
     for key in kept:
         causes += _column_causes(before[key], after[key], settings)
     if [key for key in before if key in after] != kept:
-        causes.append(ColumnsReordered(tuple(c.name for c in applied.columns), tuple(c.name for c in desired.columns)))
+        causes.append(ColumnsReordered(applied.column_names, desired.column_names))
     keys = [fold(name) for name in applied.primary_key], [moved.get(fold(n), fold(n)) for n in desired.primary_key]
     if keys[0] != keys[1]:
         causes.append(PrimaryKeyChanged(applied.primary_key, desired.primary_key))

@@ -28,9 +28,10 @@ from reconciler.diff.functions import ChangedCalls
 from reconciler.diff.moves import Renames
 from reconciler.project.manifest.known_spark_settings import is_harmless
 from reconciler.project.manifest.spark_values import shown_value
-from reconciler.project.program.model import Program, Read, Table, View
+from reconciler.project.program.model import Program, Read, View
 from reconciler.project.program.settings import DEFAULTS, SPARK, differing_settings, minor
 from reconciler.project.program.written_names import respelled
+from reconciler.project.snapshot.fingerprint import canonical_under
 from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.query_difference import changed_outputs
 from reconciler.sql.renaming import renamed_query, shows_names
@@ -123,7 +124,7 @@ def _values(name: str, applied: Settings, desired: Settings) -> tuple[str, str] 
 def _query_cause(
     applied: View, desired: View, before: Program, after: Program, renames: Renames, spelling: Spelling
 ) -> QueryChanged | None:
-    texts = _canonical(applied, before, spelling), _canonical(desired, after, spelling)
+    texts = canonical_under(applied, before, spelling), canonical_under(desired, after, spelling)
     if texts[0] == texts[1]:
         return None
     if _follows_renames(applied, desired, before, renames, spelling):
@@ -138,14 +139,10 @@ def _query_cause(
     return QueryChanged(None if columns is None else tuple(sorted(columns)))
 
 
-def _canonical(view: View, program: Program, spelling: Spelling) -> str:
-    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
-
-
 def has_the_same_text(applied: View, desired: View, before: Program, after: Program) -> bool:
     """Whether the canonical texts of the two queries are equal."""
     spelling = max(before.spelling, after.spelling)
-    return _canonical(applied, before, spelling) == _canonical(desired, after, spelling)
+    return canonical_under(applied, before, spelling) == canonical_under(desired, after, spelling)
 
 
 def may_be_respelled(applied: View, desired: View, renames: Renames) -> bool:
@@ -202,13 +199,7 @@ def _stands_elsewhere(view: View, before: Program, renames: Renames, table: str,
         if key == table:
             continue
         relation = before.relation(renames.applied_key(key))
-        known = (
-            [column.name for column in relation.columns]
-            if isinstance(relation, Table)
-            else list(relation.column_names)
-            if relation is not None
-            else []
-        )
+        known = relation.column_names if relation is not None else ()
         if not known or not names.isdisjoint(map(fold, known)):
             return True
     return False

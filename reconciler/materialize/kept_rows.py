@@ -35,6 +35,7 @@ from reconciler.delta.removal import table_identity
 from reconciler.environment.target import Target
 from reconciler.materialize.building import Building
 from reconciler.project.program.model import Function, Program
+from reconciler.project.snapshot.functions import called_closely
 from reconciler.project.snapshot.objects import object_key, same_meaning
 from reconciler.registry.entries import Kept
 from reconciler.registry.model import Head, ObjectVersions
@@ -226,18 +227,7 @@ def _reached(program: Program, key: str) -> _Reached:
                 inline.add(one)
                 waiting.append(one)
                 calls |= set(view.calls)
-    return _Reached(frozenset(inline), frozenset(stored), frozenset(_called(program, calls)))
-
-
-def _called(program: Program, calls: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(calls)
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += program.functions[one].calls
-    return found
+    return _Reached(frozenset(inline), frozenset(stored), called_closely(program.functions, calls))
 
 
 def _is_moved_by_others(program: Program, views: Iterable[str], functions: Iterable[str]) -> bool:

@@ -160,14 +160,8 @@ def published_place(program: Program, warehouse: str, placements: Mapping[str, P
 def spelled_columns(program: Program, key: str) -> tuple[str, ...]:
     """The columns of a relation that is read, as the program spells them, and as far as it knows them. What is stored may
     have another letter case: that alone is no reason to write it anew."""
-    relation = program.relation(key)
-    match relation:
-        case Table():
-            return tuple(column.name for column in relation.columns)
-        case View():
-            return relation.column_names
-        case None:
-            return tuple(name for name, _ in program.foreign[key].columns) if key in program.foreign else ()
+    relation = program.relation(key) or program.foreign.get(key)
+    return relation.column_names if relation is not None else ()
 
 
 def require_foreign(sources: Iterable[Source], foreign: Mapping[str, ForeignStep]) -> None:

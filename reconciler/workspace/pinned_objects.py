@@ -83,7 +83,7 @@ def pinned_versions(target: Target, program: Program, head: Head | None) -> dict
 
 
 def _require_the_same(pinned: Program, key: str, version: ObjectVersion, names: NamesSince | None) -> None:
-    name = f"{version.found.pipeline}.{_name(pinned, key)}@v{version.summary.number}"
+    name = f"{version.found.pipeline}.{pinned.written_name(key)}@v{version.summary.number}"
     what = other_meaning(pinned, key, version)
     if what is not None:
         raise ReconcileError(
@@ -137,18 +137,10 @@ def _former_key(program: Program, key: str) -> str:
 def _pinned(target: Target, program: Program, head: Head | None, key: str, number: int) -> ObjectVersion:
     former = key if head is None or key in head.versions else _former_key(program, key)
     if head is None or former not in head.versions:
-        name = f"{program.name}.{_name(program, key)}"
+        name = f"{program.name}.{program.written_name(key)}"
         raise NotFound("A522", f"{name} is pinned at v{number}, but no version of it was ever applied")
     kind, _, known = former.partition(":")
     return read_version(target, find_in_head(head, known, kind), f"v{number}")
-
-
-def _name(program: Program, key: str) -> str:
-    kind, _, name = key.partition(":")
-    if kind == "function":
-        return program.functions[name].name
-    relation = program.relation(name)
-    return relation.name if relation is not None else name
 
 
 def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Program:
@@ -161,7 +153,7 @@ def _required(compiled: Compiled, versions: Mapping[str, ObjectVersion]) -> Prog
 
 
 def _conflict(program: Program, applied: Program | None, key: str, version: ObjectVersion) -> ReconcileError:
-    name, number = _name(program, key), version.summary.number
+    name, number = program.written_name(key), version.summary.number
     there = stored_definition(applied, key) if applied is not None else None
     lines = difflib.unified_diff(
         _text(there or version.definition),

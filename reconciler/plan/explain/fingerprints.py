@@ -10,9 +10,9 @@ from typing import Any
 
 from reconciler.base.digest import digest_json, short
 from reconciler.plan.explain.model import Part, Sides, Written
-from reconciler.project.program.model import Function, Program, Table, View
-from reconciler.project.snapshot.fingerprint import function_content, table_content, view_content
-from reconciler.sql.canonicalise import canonical_text
+from reconciler.project.program.model import Program, Table, View
+from reconciler.project.snapshot.fingerprint import canonical_under, function_content, table_content, view_content
+from reconciler.project.snapshot.functions import called_closely
 from reconciler.sql.spelling import Spelling
 
 
@@ -30,26 +30,11 @@ def _content(relation: Table | View | None, program: Program | None, spelling: S
     if isinstance(relation, Table):
         content = table_content(relation, program.settings, spelling)
     else:
-        view = replace(relation, canonical=_canonical(relation, program, spelling))
+        view = replace(relation, canonical=canonical_under(relation, program, spelling))
         content = view_content(view, program.settings, spelling)
-        content |= {f"function {one.name}": function_content(one, spelling) for one in _called_functions(relation, program)}
+        called = [program.functions[key] for key in sorted(called_closely(program.functions, relation.calls))]
+        content |= {f"function {one.name}": function_content(one, spelling) for one in called}
     return {name: short(digest_json(value)) for name, value in content.items()}
-
-
-def _called_functions(view: View, program: Program) -> list[Function]:
-    """The functions that the view calls, directly or through others, sorted by name."""
-    found: dict[str, Function] = {}
-    waiting = list(view.calls)
-    while waiting:
-        key = waiting.pop()
-        if key in program.functions and key not in found:
-            found[key] = program.functions[key]
-            waiting += found[key].calls
-    return [found[key] for key in sorted(found)]
-
-
-def _canonical(view: View, program: Program, spelling: Spelling) -> str:
-    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def texts_of_one_meaning(
@@ -60,8 +45,8 @@ def texts_of_one_meaning(
         return None
     assert sides.applied is not None
     assert sides.desired is not None
-    canonical = _canonical(after, sides.desired, sides.spelling)
-    if canonical != _canonical(before, sides.applied, sides.spelling):
+    canonical = canonical_under(after, sides.desired, sides.spelling)
+    if canonical != canonical_under(before, sides.applied, sides.spelling):
         return None
     return canonical, (before.query, after.query)
 

@@ -79,12 +79,16 @@ def _default_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
     return [Diagnostic("M140", f"there is no environment {default!r}", document.of_value(("default",)), hint)]
 
 
+def _environments(value: Any) -> list[tuple[Any, Any]]:
+    environments = part(value, "environments")
+    return list(environments.items()) if isinstance(environments, Mapping) else []
+
+
 def _warehouse_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
     """A place on S3 has one spelling: what is asked of an environment is asked of its place."""
-    environments = part(value, "environments")
     found: list[Diagnostic] = []
-    for name in environments if isinstance(environments, Mapping) else ():
-        written = part(part(environments, name), "warehouse")
+    for name, environment in _environments(value):
+        written = part(environment, "warehouse")
         if not isinstance(written, str) or not is_meant_for_s3(written) or not spelled_otherwise(written):
             continue
         meant = canonical_warehouse(written)
@@ -96,11 +100,10 @@ def _warehouse_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
 
 def _java_option_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
     """A setting of Spark stands under its name, where it is judged."""
-    environments = part(value, "environments")
     found: list[Diagnostic] = []
-    for name in environments if isinstance(environments, Mapping) else ():
+    for name, environment in _environments(value):
         for setting in JAVA_OPTIONS:
-            written = part(part(part(environments, name), "spark"), setting)
+            written = part(part(environment, "spark"), setting)
             if not isinstance(written, str):
                 continue
             place = document.of_value(("environments", name, "spark", setting))
@@ -115,11 +118,10 @@ def _java_option_problems(value: Any, document: YamlDocument) -> list[Diagnostic
 
 def _reference_problems(value: Any, document: YamlDocument) -> list[Diagnostic]:
     """Variables are put in once: their values may refer to secrets, not to other variables."""
-    environments = part(value, "environments")
     found: list[Diagnostic] = []
-    for name in environments if isinstance(environments, Mapping) else ():
+    for name, environment in _environments(value):
         places = Below(document, ("environments", name, "variables"))
-        for problem in resolve_variables(part(environments, name, "variables"), {}, places).diagnostics:
+        for problem in resolve_variables(part(environment, "variables"), {}, places).diagnostics:
             if problem.code == "C413":
                 message = "a variable's value can't refer to another variable"
                 problem = Diagnostic("C414", message, problem.location, "write the value itself")

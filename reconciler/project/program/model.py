@@ -41,6 +41,10 @@ class Table:
         return self.declaration.columns
 
     @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.declaration.columns)
+
+    @property
     def primary_key(self) -> tuple[str, ...]:
         return self.declaration.primary_key
 
@@ -174,6 +178,12 @@ class Program:
         """The table or view of that name, if any."""
         key = fold(name)
         return self.tables.get(key) or self.views.get(key)
+
+    def written_name(self, key: str) -> str:
+        """The name of a table, view or function (`kind:folded name`) as its author wrote it; what is not there, folded."""
+        kind, _, name = key.partition(":")
+        found = self.functions.get(name) if kind == "function" else self.relation(name)
+        return found.name if found is not None else name
 
 
 def empty_program(settings: Settings) -> Program:

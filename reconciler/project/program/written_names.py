@@ -35,7 +35,7 @@ def with_spelled_names(
         return dict(views)
 
     def columns_of(key: str) -> tuple[str, ...]:
-        return _names(tables.get(key) or foreign.get(key) or views[key])
+        return (tables.get(key) or foreign.get(key) or views[key]).column_names
 
     def spelled_names(view: View) -> SpelledNames:
         read = sorted({fold(one.relation) for one in view.reads})
@@ -60,20 +60,10 @@ def respelled_columns(applied: Program, desired: Program) -> dict[str, list[tupl
     found: dict[str, list[tuple[str, str]]] = {}
     for sides in ((applied.tables, desired.tables), (applied.foreign, desired.foreign), (applied.views, desired.views)):
         for key in sides[0].keys() & sides[1].keys():
-            pairs = list(respelled(_names(sides[0][key]), _names(sides[1][key])))
+            pairs = list(respelled(sides[0][key].column_names, sides[1][key].column_names))
             if pairs:
                 found[key] = pairs
     return found
-
-
-def _names(relation: Table | View | ForeignRelation) -> tuple[str, ...]:
-    match relation:
-        case Table():
-            return tuple(column.name for column in relation.columns)
-        case View():
-            return relation.column_names
-        case ForeignRelation():
-            return tuple(name for name, _ in relation.columns)
 
 
 def spelled_content(view: View) -> JsonObject:

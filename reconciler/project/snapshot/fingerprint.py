@@ -26,11 +26,12 @@ from reconciler.base.digest import digest_json
 from reconciler.base.names import fold, without_version
 from reconciler.connectors.catalogue import canonical_settings
 from reconciler.project.program.defaults import ZONE, zone_of_default
-from reconciler.project.program.model import Connector, Function, Table, View
+from reconciler.project.program.model import Connector, Function, Program, Table, View
 from reconciler.project.program.settings import DEFAULTS, decisive_settings
 from reconciler.project.program.written_names import spelled_content
 from reconciler.project.snapshot.python_meaning import python_meaning
 from reconciler.sql.calls import canonical_expression
+from reconciler.sql.canonicalise import canonical_text
 from reconciler.sql.spelling import Spelling
 
 
@@ -55,6 +56,11 @@ def _column_content(column: ColumnDeclaration, settings: Settings, spelling: Spe
     optional = {"default": column.default, "lateness": column.lateness, "zone": None if zone == DEFAULTS[ZONE] else zone}
     given = {key: text for key, text in optional.items() if text is not None}
     return [_spelled(column.name, spelling), column.type, column.nullable, *([given] if given else [])]
+
+
+def canonical_under(view: View, program: Program, spelling: Spelling) -> str:
+    """The canonical text of a view of a program, where what `spelling` says of its texts is meaning."""
+    return view.canonical if program.spelling is spelling else canonical_text(view.query, spelling)
 
 
 def view_content(view: View, settings: Settings, spelling: Spelling = Spelling.EVENED_OUT) -> dict[str, Any]:
