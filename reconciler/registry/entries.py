@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from reconciler.engine.stored import ColumnType, FailedCalls
-from reconciler.plan.operations.step import Step
+from reconciler.plan.operations import Step
 
 
 class EntryState(StrEnum):
