@@ -161,6 +161,14 @@ NEUTRAL: Final = (
 )
 """Neutral and harmless."""
 
+CREDENTIALS: Final = (
+    "spark.authenticate.secret",
+    "spark.hadoop.fs.s3a.access.key",
+    "spark.hadoop.fs.s3a.secret.key",
+    "spark.hadoop.fs.s3a.session.token",
+)
+"""Their values are never recorded nor shown."""
+
 NEUTRAL_OF_THE_ENVIRONMENT: Final = (
     Family(
         "they say where work is done, and with how many processes of what size",
@@ -213,15 +221,7 @@ NEUTRAL_OF_THE_ENVIRONMENT: Final = (
             "spark.ui.port",
         ),
     ),
-    Family(
-        "they say who asks a store or a service, not what it holds",
-        (
-            "spark.authenticate.secret",
-            "spark.hadoop.fs.s3a.access.key",
-            "spark.hadoop.fs.s3a.secret.key",
-            "spark.hadoop.fs.s3a.session.token",
-        ),
-    ),
+    Family("they say who asks a store or a service, not what it holds", CREDENTIALS),
     Family(
         "they say how much is asked of a store at once, and how often again",
         (
@@ -237,14 +237,6 @@ NEUTRAL_OF_THE_ENVIRONMENT: Final = (
     ),
 )
 """Neutral, but for the environment to say: they name hosts, folders, files or who one is."""
-
-CREDENTIALS: Final = (
-    "spark.authenticate.secret",
-    "spark.hadoop.fs.s3a.access.key",
-    "spark.hadoop.fs.s3a.secret.key",
-    "spark.hadoop.fs.s3a.session.token",
-)
-"""Their values are never recorded nor shown."""
 
 HARMLESS: Final = (
     Family(
