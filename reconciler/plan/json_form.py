@@ -9,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any, get_args
 
 from reconciler.base.digest import JsonObject
-from reconciler.base.json_objects import plain
+from reconciler.base.json_objects import plain, to_json
 from reconciler.base.secrets.redaction import masked_as_set, masked_in_code
 from reconciler.diff.causes import (
     Cause,
@@ -71,10 +71,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             }
             for change in plan.diff.local_changes
         ],
-        "functions": [
-            {"action": function.action.value, "name": function.name, "causes": list(function.causes)}
-            for function in plan.diff.functions
-        ],
+        "functions": [to_json(function, ("causes",)) for function in plan.diff.functions],
         "connectors": [
             {
                 "action": change.action.value,
@@ -97,11 +94,7 @@ def plan_to_json(plan: Plan, impact: Impact | None = None) -> JsonObject:
             for outcome in plan.connectors
         ],
         "kept": list(plan.kept),
-        "spared": [
-            {"view": spared.view, "relation": spared.relation, "columns": list(spared.columns)}
-            | ({"computed_again": list(spared.computed_again)} if spared.computed_again else {})
-            for spared in plan.diff.spared
-        ],
+        "spared": [to_json(spared) for spared in plan.diff.spared],
         **_rollbacks(plan),
         **_staged(plan),
         **({"loosened": [asdict(one) for one in plan.diff.loosened]} if plan.diff.loosened else {}),
@@ -149,7 +142,7 @@ def _rollbacks(plan: Plan) -> dict[str, Any]:
         {"kind": one.kind, "name": one.name, "version": None if one.number is None else f"v{one.number}"}
         for one in plan.rolled_back
     ]
-    bound = [{**asdict(one), "functions": list(one.functions)} for one in plan.bound_calls]
+    bound = [to_json(one) for one in plan.bound_calls]
     return {
         **({"rollback": plan.rollback} if plan.rollback else {}),
         **({"rolled_back": held} if held else {}),
