@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from itertools import count
 
 import click
@@ -15,7 +16,6 @@ from reconciler.environment.commits import short_commit
 from reconciler.environment.progress import in_failed_calls
 from reconciler.environment.target import Target
 from reconciler.service.status import read_status
-from reconciler.service.status_json import statuses_to_json
 from reconciler.service.status_model import ConnectorStatus, PipelineStatus, RunStatus
 from reconciler.workspace.pipelines import known_pipelines
 
@@ -71,7 +71,7 @@ def _read(
 
 def _show(statuses: tuple[PipelineStatus, ...], form: str, *, named: bool) -> None:
     if form == "json":
-        show_json(statuses_to_json(statuses))
+        show_json({"form": "reconciler/status/v1", "pipelines": [asdict(status) for status in statuses]})
     elif form == "prometheus":
         from reconciler.cli.prometheus import prometheus_text
 

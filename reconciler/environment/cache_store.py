@@ -93,9 +93,7 @@ class StoredCache:
         """Write what was remembered, and let go of the file."""
         self.flush()
         with self._alone:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self._disconnect()
 
     def _open(self) -> bool:
         if not self._file.is_file():
@@ -112,9 +110,7 @@ class StoredCache:
     def _begin_anew_if_too_large(self) -> None:
         if not self._file.is_file() or self._file.stat().st_size <= self._maximum_bytes:
             return
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._disconnect()
         self._file.unlink(missing_ok=True)
 
     def _connect(self) -> bool:
@@ -132,13 +128,16 @@ class StoredCache:
         self._connection = connection
         return True
 
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
     def _fail(self, error: Exception) -> None:
         """Go on without the file; a damaged one is removed, so that the next run begins anew."""
         import sqlite3
 
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._disconnect()
         # The others are of a locked file, or of a mistake of ours: neither says anything of what is in it.
         others = (sqlite3.OperationalError, sqlite3.ProgrammingError)
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, others):
