@@ -17,14 +17,19 @@ from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
 from reconciler.plan.hazards.determinism import undetermined_views
-from reconciler.plan.hazards.dropped import columns_dropped
 from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.joins import cross_joins_added
 from reconciler.plan.hazards.protection import protected_rows_replaced, protection_broken
 from reconciler.plan.hazards.readers import readers_lose
 from reconciler.plan.hazards.reading import reading_changed
-from reconciler.plan.hazards.removal import everything_removed, large_share_removed, tables_removed, views_removed
+from reconciler.plan.hazards.removal import (
+    columns_dropped,
+    everything_removed,
+    large_share_removed,
+    tables_removed,
+    views_removed,
+)
 from reconciler.plan.hazards.rolled_back import rollbacks_ended
 from reconciler.plan.hazards.safeguards import safeguards_lifted
 from reconciler.plan.hazards.versions import versions_are_read

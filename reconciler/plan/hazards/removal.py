@@ -1,32 +1,34 @@
-"""What is removed: tables with their rows (H901), views (H903), everything (H906), a large share (H910).
+"""What is removed: tables with their rows (H901), views (H903), everything (H906), a large share (H910), columns of tables
+that keep their rows, with their values (H913).
 
-A relation that has another name now (`moved`) is not removed.
+What has another name now (`moved`) is not removed. A table or column that the same plan adds and that is like one that goes
+may be meant to be the same one: the message says how to declare that. What a table loses when it is cleared is H902.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.causes import (
-    KindChanged,
-)
+from reconciler.diff.causes import ColumnAdded, ColumnRemoved, KindChanged
 from reconciler.diff.model import (
     Action,
     Diff,
     RelationKind,
     names_of,
 )
-from reconciler.plan.hazards.alike import one_of
+from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.model import Program, Table
 
-_FEW = 4
+_SHOWN: Final = 5
+_FEW: Final = 4
 """Of fewer relations every removal is a large share, and says nothing."""
 
 
 def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """H901. A table with the same columns that is added by the same plan may be meant to be the same one."""
+    """H901. A table is like another one that has the same columns."""
     added: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name in names_of(diff, Action.ADDED, RelationKind.TABLE):
         table = desired.tables[fold(name)]
@@ -35,7 +37,7 @@ def tables_removed(diff: Diff, applied: Program, desired: Program) -> Iterator[H
         message = f"table {name} is removed and its rows are deleted"
         alike = added.get(_columns(applied.tables[fold(name)]))
         if alike:
-            message += f"; if it was renamed to {one_of(alike)}, declare that under moved, and they are kept"
+            message += f"; if it was renamed to {_one_of(alike)}, declare that under moved, and they are kept"
         yield Hazard("H901", name, message)
 
 
@@ -68,3 +70,30 @@ def large_share_removed(diff: Diff, applied: Program, limits: Limits) -> Iterato
     removed = sum(change.action is Action.REMOVED for change in diff.relations)
     if total >= _FEW and removed > limits.removed_share * total:
         yield Hazard("H910", applied.name, f"{removed} of the {total} tables and views of this pipeline are removed")
+
+
+def columns_dropped(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H913. A column is like another one of the same type."""
+    for change in diff.relations:
+        if change.kind is not RelationKind.TABLE or change.action is not Action.MODIFIED or is_cleared(change):
+            continue
+        added: dict[str, list[str]] = {}
+        for cause in change.causes:
+            if isinstance(cause, ColumnAdded):
+                added.setdefault(cause.type, []).append(cause.column)
+        for cause in change.causes:
+            if not isinstance(cause, ColumnRemoved):
+                continue
+            message = f"column {cause.column} of table {change.name} is removed: its values are deleted"
+            alike = added.get(cause.type)
+            if alike:
+                message += f"; if it was renamed to {_one_of(alike)}, declare that under moved, and they are kept"
+            yield Hazard("H913", change.name, message)
+
+
+def _one_of(names: Sequence[str]) -> str:
+    """What may be what goes, as far as there are few: `a or b or one of 7 others`. Where thousands trade places, not each
+    names them all."""
+    if len(names) <= _SHOWN:
+        return " or ".join(names)
+    return f"{' or '.join(names[:_SHOWN])} or one of {len(names) - _SHOWN} others"
