@@ -35,9 +35,10 @@ from reconciler.registry.entries import (
     EntryResult,
     JournalEntry,
     KeptIntent,
+    intent_to_json,
+    result_to_json,
     staging_of,
 )
-from reconciler.registry.entry_codec import intent_to_json, result_to_json
 from reconciler.registry.model import Applied, Head, Journal, Published
 from reconciler.registry.protocol import History
 from reconciler.run.output_starts import (

@@ -11,9 +11,9 @@ from typing import Any, Final
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import RegistryError
 from reconciler.base.json_objects import from_json
-from reconciler.registry.entry_codec import build_result_to_json, entry_from_json, entry_to_json
+from reconciler.registry.entries import build_result_to_json, entry_from_json, entry_to_json
 from reconciler.registry.format import FORMAT, check_format
-from reconciler.registry.intent_codec import intent_from_json, intent_to_json
+from reconciler.registry.intents import intent_from_json, intent_to_json
 from reconciler.registry.model import (
     Aliases,
     Controls,
@@ -28,8 +28,7 @@ from reconciler.registry.model import (
     Value,
     Wish,
 )
-from reconciler.registry.placement_codec import foreign_to_json, placements_to_json
-from reconciler.registry.placements import ForeignStep
+from reconciler.registry.placements import ForeignStep, foreign_to_json, placements_to_json
 
 DOCUMENTS: Final[Mapping[type, str]] = {
     Lease: "lease",

@@ -43,8 +43,7 @@ from reconciler.query.reading import (
     require_foreign,
     table_columns,
 )
-from reconciler.registry.intent_codec import kind_of
-from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation
+from reconciler.registry.intents import ComputeAgain, CopyRows, PutBack, RestoreCheckpoint, RestoredRelation, kind_of
 from reconciler.registry.model import Applied, Approval, Head, LeftOutput, ObjectVersions, OutputState, Published, Stored
 from reconciler.registry.placements import Placement
 from reconciler.registry.protocol import History

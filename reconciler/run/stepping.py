@@ -33,8 +33,7 @@ from reconciler.environment.target import Target
 from reconciler.materialize.run_effects import Doing, StepEffects, untold
 from reconciler.materialize.withdrawing import put_step_back
 from reconciler.project.program.model import Program
-from reconciler.registry.intent_codec import kind_of
-from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork
+from reconciler.registry.intents import Intent, RestoreCheckpoint, StepWork, kind_of
 from reconciler.registry.model import Head, Published, Stored
 from reconciler.run.publishing_head import publish_head
 from reconciler.run.restoring_checkpoints import carry_out_restore

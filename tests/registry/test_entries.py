@@ -22,9 +22,10 @@ from reconciler.registry.entries import (
     PublishKeptIntent,
     RenameIntent,
     TableIntent,
+    entry_from_json,
+    entry_to_json,
     staging_of,
 )
-from reconciler.registry.entry_codec import entry_from_json, entry_to_json
 
 VIEW = {"kind": "bootstrap_view", "relation": "v", "reads": ["t"]}
 PUBLISH = {"kind": "publish_view", "relation": "v"}

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from reconciler.base.digest import JsonObject
-from reconciler.registry.intent_codec import intent_from_json, intent_to_json
 from reconciler.registry.intents import (
     ComputeAgain,
     CopyRows,
@@ -18,6 +17,8 @@ from reconciler.registry.intents import (
     RunStatement,
     UnknownWork,
     Writer,
+    intent_from_json,
+    intent_to_json,
 )
 
 FILES = {"files": [{"path": "in/1.json", "size": 3}, {"path": "in/2.json", "size": 4}]}
