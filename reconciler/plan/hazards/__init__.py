@@ -12,26 +12,24 @@ from collections.abc import Callable, Iterator
 from reconciler.base.names import fold
 from reconciler.diff.model import Diff
 from reconciler.plan.hazards.beside import NOTHING_BESIDE, Beside
-from reconciler.plan.hazards.clearing import tables_cleared
 from reconciler.plan.hazards.columns import public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
-from reconciler.plan.hazards.determinism import undetermined_views
 from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.fields import inputs_lose_fields
-from reconciler.plan.hazards.joins import cross_joins_added
-from reconciler.plan.hazards.protection import protected_rows_replaced, protection_broken
+from reconciler.plan.hazards.queries import cross_joins_added, undetermined_views
 from reconciler.plan.hazards.readers import readers_lose
-from reconciler.plan.hazards.reading import reading_changed
 from reconciler.plan.hazards.removal import (
     columns_dropped,
     everything_removed,
     large_share_removed,
+    protected_rows_replaced,
+    protection_broken,
+    tables_cleared,
     tables_removed,
     views_removed,
 )
-from reconciler.plan.hazards.rolled_back import rollbacks_ended
-from reconciler.plan.hazards.safeguards import safeguards_lifted
+from reconciler.plan.hazards.settings import reading_changed, rollbacks_ended, safeguards_lifted
 from reconciler.plan.hazards.versions import versions_are_read
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits

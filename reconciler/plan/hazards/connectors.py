@@ -9,7 +9,7 @@ from reconciler.connectors.catalogue import canonical_settings, ends, on_bootstr
 from reconciler.connectors.transport import Direction
 from reconciler.diff.model import Action, Diff, Fate, RelationKind
 from reconciler.plan.connectors import changes_names_only
-from reconciler.plan.hazards.clearing import is_cleared
+from reconciler.plan.hazards.removal import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Connector, Program
 

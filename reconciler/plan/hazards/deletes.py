@@ -30,7 +30,7 @@ from reconciler.diff.model import (
     RelationKind,
 )
 from reconciler.diff.moves import Renames, resolve_moves
-from reconciler.plan.hazards.clearing import is_cleared
+from reconciler.plan.hazards.removal import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Connector, Program, Table
 

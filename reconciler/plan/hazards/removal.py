@@ -1,8 +1,14 @@
-"""What is removed: tables with their rows (H901), views (H903), everything (H906), a large share (H910), columns of tables
-that keep their rows, with their values (H913).
+"""What is removed, and what loses its rows.
 
-What has another name now (`moved`) is not removed. A table or column that the same plan adds and that is like one that goes
-may be meant to be the same one: the message says how to declare that. What a table loses when it is cleared is H902.
+Removed are tables with their rows (H901), views (H903), everything (H906), a large share (H910), columns of tables that
+keep their rows, with their values (H913). What has another name now (`moved`) is not removed. A table or column that the
+same plan adds and that is like one that goes may be meant to be the same one: the message says how to declare that.
+
+H902: a modified table loses its rows. One whose rows are kept, as they are or under new columns, is no hazard.
+
+H911: a protected relation loses its rows. Protected is what was applied as protected, or is desired so: whoever deletes the
+entry, the file or the folder takes no protection away by it. A view that is no longer materialized loses its stored rows,
+too. So does a table that gets another pipeline's rows by a restore, also where both programs are the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,14 +16,20 @@ from typing import Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
-from reconciler.diff.causes import ColumnAdded, ColumnRemoved, KindChanged
+from reconciler.connectors.transport import Direction
+from reconciler.diff.causes import (
+    ColumnAdded,
+    ColumnRemoved,
+    KindChanged,
+)
 from reconciler.diff.model import (
     Action,
     Diff,
+    Fate,
+    RelationChange,
     RelationKind,
     names_of,
 )
-from reconciler.plan.hazards.clearing import is_cleared
 from reconciler.plan.model import Hazard
 from reconciler.project.manifest.verdicts import Limits
 from reconciler.project.program.model import Program, Table
@@ -97,3 +109,47 @@ def _one_of(names: Sequence[str]) -> str:
     if len(names) <= _SHOWN:
         return " or ".join(names)
     return f"{' or '.join(names[:_SHOWN])} or one of {len(names) - _SHOWN} others"
+
+
+def is_cleared(change: RelationChange) -> bool:
+    """Whether a change deletes the rows of a table that stays. When it does not say what becomes of them, they are lost."""
+    is_modified_table = change.kind is RelationKind.TABLE and change.action is Action.MODIFIED
+    return is_modified_table and change.fate in (None, Fate.CLEARED)
+
+
+def tables_cleared(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H902."""
+    inputs = {fold(one.relation) for one in desired.connectors.values() if one.direction is Direction.INPUT}
+    for name in (change.name for change in diff.relations if is_cleared(change)):
+        then = "and its connectors read the input again" if fold(name) in inputs else "and no connector fills it again"
+        yield Hazard("H902", name, f"table {name} is modified: its rows are deleted, {then}")
+
+
+def protection_broken(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H911."""
+    protected = _protected(applied, desired)
+    for change in diff.relations:
+        if protected.isdisjoint({fold(change.name), fold(change.renamed_from or change.name)}):
+            continue
+        subject = f"{change.kind.value} {change.name} is protected, and"
+        if change.action is Action.REMOVED:
+            yield Hazard("H911", change.name, f"{subject} is removed")
+        elif is_cleared(change):
+            yield Hazard("H911", change.name, f"{subject} its rows are deleted")
+        elif any(isinstance(cause, KindChanged) and cause.applied is ViewKind.MATERIALIZED for cause in change.causes):
+            yield Hazard("H911", change.name, f"{subject} its stored rows are dropped")
+
+
+def protected_rows_replaced(applied: Program, desired: Program, rows_of: str, told: frozenset[str]) -> Iterator[Hazard]:
+    """Tables that stay, and whose rows are replaced by those of another pipeline, `rows_of`. Of `told`, which lose their own
+    rows by the diff, that is said already."""
+    protected = _protected(applied, desired)
+    for key, table in sorted(desired.tables.items()):
+        if key in applied.tables and key in protected and table.name not in told:
+            yield Hazard(
+                "H911", table.name, f"table {table.name} is protected, and its rows are replaced by those of {rows_of}"
+            )
+
+
+def _protected(applied: Program, desired: Program) -> frozenset[str]:
+    return frozenset(map(fold, (*applied.settings.protected, *desired.settings.protected)))

@@ -1,10 +1,14 @@
-"""H908: a view that is computed, and would come out otherwise if it were computed again from the same rows.
+"""What the queries of views do that are computed: H908 and H909.
 
-Its query calls chance or the clock, or a function of the pipeline that is not declared deterministic; or it takes rows as
-they come (`any_value`, `collect_list`), or in an order in which two may be equal (`row_number`, LIMIT). What is known to be
-unique, by a PRIMARY KEY, GROUP BY or DISTINCT, has no ties (`sql.undetermined`). A function whose body is SQL is judged by
-that body, unless it is declared deterministic. LOCAL views, which no plan shows, are looked at, too: what they call reaches
-their readers.
+H908: a view that would come out otherwise if it were computed again from the same rows. Its query calls chance or the
+clock, or a function of the pipeline that is not declared deterministic; or it takes rows as they come (`any_value`,
+`collect_list`), or in an order in which two may be equal (`row_number`, LIMIT). What is known to be unique, by a PRIMARY
+KEY, GROUP BY or DISTINCT, has no ties (`sql.undetermined`). A function whose body is SQL is judged by that body, unless it
+is declared deterministic. LOCAL views, which no plan shows, are looked at, too: what they call reaches their readers.
+
+H909: a view whose query is new or changed, and joins everything with everything. One that is only computed again because of
+what it reads was judged when its query was written. Whether a query does so is found when a pipeline is compiled, while it
+is parsed: that takes most of the time of a plan.
 """
 
 import re
@@ -13,7 +17,16 @@ from typing import assert_never
 
 from reconciler.base.declarations import PythonBody, SqlBody
 from reconciler.base.names import fold
-from reconciler.diff.model import Action, Diff, Fate, RelationKind
+from reconciler.diff.causes import (
+    QueryChanged,
+)
+from reconciler.diff.model import (
+    Action,
+    Diff,
+    Fate,
+    RelationChange,
+    RelationKind,
+)
 from reconciler.plan.model import Hazard
 from reconciler.project.program.model import Function, Program, View
 from reconciler.project.program.order import topological
@@ -31,7 +44,7 @@ _CANDIDATE = re.compile(rf"\b(?:{'|'.join(map(re.escape, _WORDS))})\b", re.IGNOR
 
 
 def undetermined_views(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """See the module."""
+    """H908."""
     undetermined = _undetermined(desired.functions)
     unique = _unique(desired)
     for view in computed_views(diff, desired):
@@ -96,3 +109,18 @@ def _undetermined(functions: Mapping[str, Function]) -> frozenset[str]:
             case unknown:
                 assert_never(unknown)
     return frozenset(found)
+
+
+def cross_joins_added(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H909."""
+    unchanged = {fold(change.name) for change in diff.relations if not _is_written_anew(change)}
+    for view in computed_views(diff, desired):
+        if fold(view.name) in unchanged:
+            continue
+        if view.joins_crosswise:
+            message = f"view {view.name} joins relations without a join condition: each row is combined with every other"
+            yield Hazard("H909", view.name, message)
+
+
+def _is_written_anew(change: RelationChange) -> bool:
+    return change.action is Action.ADDED or any(isinstance(cause, QueryChanged) for cause in change.causes)
