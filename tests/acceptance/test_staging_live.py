@@ -198,7 +198,7 @@ def test_steps_go_on_while_a_version_is_built_and_it_is_of_the_step_at_which_tha
 
 @pytest.mark.parametrize("point", ["stage:intended", "stage:recorded"])
 def test_who_dies_while_staging_leaves_the_run_going(shop: Shop, point: str) -> None:
-    from reconciler.base.boundaries import Crash, crash_at
+    from reconciler.testing.crashes import Crash, crash_at
 
     with shop.running():
         wait_until(lambda: shop.step() == 1)
