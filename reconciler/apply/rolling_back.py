@@ -23,6 +23,7 @@ from reconciler.base.declarations import Held
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import ApprovalRequired, NotFound, ReconcileError
+from reconciler.base.json_objects import from_json
 from reconciler.base.moments import this_moment
 from reconciler.base.names import fold
 from reconciler.diff.compare import compare
@@ -139,9 +140,7 @@ def proposed(target: Target, pipeline: str, digest: str) -> Rollback | None:
         if details["environment"] == target.environment.name and details["digest"].removeprefix("sha256:").startswith(
             digest
         ):
-            found = details["rollback"]
-            whole = found.get("whole", False)
-            return Rollback(found["pipeline"], found["words"], found["to"], tuple(found["ended"]), found["seen"], whole)
+            return from_json(Rollback, details["rollback"])
     return None
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from reconciler.base.cache import Cache, NoCache
 from reconciler.base.diagnostics import errors_among
 from reconciler.base.errors import ManifestInvalid, NotFound, ReconcileError
+from reconciler.base.json_objects import from_json
 from reconciler.base.names import did_you_mean
 from reconciler.base.pasted_commands import in_environment
 from reconciler.delta.nested_warehouses import warehouse_around_or_within
@@ -124,8 +125,7 @@ def _project(text: str | None, cache: Cache) -> Project:
     key = f"project:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
     kept = cache.recall(key)
     if kept is not None:
-        environments, default = json.loads(kept)
-        return Project({name: Environment(**one) for name, one in environments.items()}, default)
+        return from_json(Project, json.loads(kept))
     from reconciler.project.manifest.project import read_project
 
     read = read_project(text)
@@ -133,7 +133,6 @@ def _project(text: str | None, cache: Cache) -> Project:
     if errors or read.project is None:
         raise ManifestInvalid(errors)
     if not read.diagnostics:
-        found = {name: asdict(one) for name, one in read.project.environments.items()}
-        cache.remember(key, json.dumps([found, read.project.default]))
+        cache.remember(key, json.dumps(asdict(read.project)))
         flush(cache)
     return read.project

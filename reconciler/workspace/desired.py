@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from reconciler.base.declarations import ConnectorDeclaration, Manifest
 from reconciler.base.diagnostics import Diagnostic, errors_among, in_order
 from reconciler.base.errors import ManifestInvalid
+from reconciler.base.json_objects import to_json
 from reconciler.environment.cache_store import flush
 from reconciler.environment.source import files_of, pipeline_folder, read_pipeline_files
 from reconciler.environment.target import Target
@@ -31,7 +32,7 @@ from reconciler.project.program.settings import (
     sealed_environment,
 )
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
-from reconciler.project.snapshot.outline import outline_of, outline_to_json
+from reconciler.project.snapshot.outline import outline_of
 from reconciler.workspace.compiling import compile_manifest
 from reconciler.workspace.foreign import with_settled_foreign
 from reconciler.workspace.outlines import files_key
@@ -149,7 +150,7 @@ def _compile(visit: Visit, files: Mapping[str, str] | None, applied: Snapshot | 
     pinned = program.settings.pins or program.settings.function_pins
     if program is from_files and not pinned and not program.foreign:
         # What these stand for is in the registry, which is another one elsewhere.
-        target.cache.remember(files_key(target, pipeline, files), json.dumps(outline_to_json(outline_of(snapshot))))
+        target.cache.remember(files_key(target, pipeline, files), json.dumps(to_json(outline_of(snapshot))))
     flush(target.cache)
     return snapshot
 

@@ -4,10 +4,11 @@ import json
 from collections.abc import Mapping
 from hashlib import sha256
 
+from reconciler.base.json_objects import from_json
 from reconciler.delta.opening import is_local, join_location
 from reconciler.delta.standing import Recorded, faults_of
 from reconciler.environment.target import Target
-from reconciler.project.snapshot.outline import Outline, outline_from_json
+from reconciler.project.snapshot.outline import Outline
 from reconciler.registry.protocol import Glance
 
 
@@ -27,7 +28,7 @@ def files_key(target: Target, pipeline: str, files: Mapping[str, str]) -> str:
 def recall_outline(target: Target, pipeline: str, files: Mapping[str, str]) -> Outline | None:
     """The outline of the snapshot of these files, if they were compiled before."""
     kept = target.cache.recall(files_key(target, pipeline, files))
-    return None if kept is None else outline_from_json(json.loads(kept))
+    return None if kept is None else from_json(Outline, json.loads(kept))
 
 
 def find_unchanged(target: Target, pipeline: str, files: Mapping[str, str] | None) -> tuple[Outline, Glance] | None:

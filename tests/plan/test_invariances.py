@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from reconciler.base.cache import Cache, MemoryCache
 from reconciler.base.declarations import BootstrapPolicy
 from reconciler.base.diagnostics import errors_among
+from reconciler.base.json_objects import from_json, to_json
 from reconciler.plan.json_form import plan_to_json
 from reconciler.plan.lock import with_section
 from reconciler.plan.make import Known, make_plan
@@ -22,7 +23,7 @@ from reconciler.project.manifest.read import read_manifest
 from reconciler.project.program.compile import compile_program
 from reconciler.project.snapshot.codec import decode_program, encode_program
 from reconciler.project.snapshot.model import Snapshot, take_snapshot
-from reconciler.project.snapshot.outline import outline_from_json, outline_of, outline_to_json
+from reconciler.project.snapshot.outline import Outline, outline_of
 from tests.plan.small_programs import Edited, SmallProgram, edited
 
 POLICIES = Policies(BootstrapPolicy.AWAIT_APPROVAL)
@@ -103,7 +104,7 @@ def test_what_was_applied_plans_nothing_when_read_back(case: Edited) -> None:
 def test_the_plan_of_an_outline_is_that_of_the_snapshot(case: Edited) -> None:
     for program in (case.applied, replace(case.desired, moved=())):
         snapshot = snapshot_of(program.files)
-        outline = outline_from_json(json.loads(json.dumps(outline_to_json(outline_of(snapshot)))))
+        outline = from_json(Outline, json.loads(json.dumps(to_json(outline_of(snapshot)))))
         shortly = make_unchanged_plan("shop", "dev", outline, POLICIES, "sha256:the one before")
         assert shortly == planned(snapshot, snapshot)
         assert forms(shortly) == forms(planned(snapshot, snapshot))

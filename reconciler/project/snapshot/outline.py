@@ -2,7 +2,7 @@
 that finding out that nothing changed needs no program."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reconciler.base.names import fold
 
@@ -35,15 +35,3 @@ def outline_of(snapshot: "Snapshot") -> Outline:
         tuple(sorted(names, key=fold)),
         tuple(sorted(connectors, key=lambda one: fold(one[0]))),
     )
-
-
-def outline_to_json(outline: Outline) -> list[Any]:
-    """The outline as a JSON value."""
-    return [outline.digest, outline.record, outline.bootstrap_policy, list(outline.relations), list(outline.connectors)]
-
-
-def outline_from_json(value: list[Any]) -> Outline:
-    """The outline of its JSON value."""
-    digest, record, policy, relations, connectors = value
-    pairs = tuple((name, direction) for name, direction in connectors)
-    return Outline(digest, record, policy, tuple(relations), pairs)
