@@ -18,10 +18,11 @@ from typing import Any, Final
 
 from reconciler.base.digest import JsonObject, canonical_json
 from reconciler.base.errors import NotFound, ReconcileError, RegistryError
+from reconciler.base.json_objects import from_json
 from reconciler.base.moments import moment_after
 from reconciler.base.names import did_you_mean, is_foreign, is_version
 from reconciler.environment.target import Target
-from reconciler.registry.codec import head_from_json, head_to_json
+from reconciler.registry.codec import head_to_json
 from reconciler.registry.model import Head, OutputState
 from reconciler.registry.placements import ForeignStep, Placement, foreign_key, recorded_place
 from reconciler.registry.protocol import HISTORY_COLUMNS, History
@@ -107,24 +108,15 @@ def age_order(row: Mapping[str, str]) -> tuple[int, str]:
 
 
 def _decoded(pipeline: str, row: Mapping[str, str]) -> Checkpoint:
-    """A row as a checkpoint, by the codec of heads, whose parts it holds."""
-    relations, foreign = _foreign_from_row(json.loads(row["relations"]))
-    published = {"step": int(row["step"]), "at": row["at"], "relations": relations, "foreign": foreign}
-    parts = {"published": published, "positions": json.loads(row["positions"]), "outputs": json.loads(row["outputs"])}
-    head = head_from_json({**head_to_json(Head(pipeline)), **parts}, f"the checkpoint {row['name']} of {pipeline}")
-    if head.published is None:
-        raise RegistryError("G602", f"the checkpoint {row['name']} of {pipeline} is damaged")
-    return Checkpoint(
-        row["name"],
-        row["at"],
-        int(row["step"]),
-        row["record"],
-        row["cause"],
-        head.published.relations,
-        head.positions,
-        head.outputs,
-        head.published.foreign,
-    )
+    """A row as a checkpoint. Its parts are stored as those of heads are."""
+    try:
+        relations, foreign = _foreign_from_row(json.loads(row["relations"]))
+        parts = {name: json.loads(row[name]) for name in ("positions", "outputs")}
+        members = {**row, **parts, "step": int(row["step"]), "relations": relations, "foreign": foreign}
+        return from_json(Checkpoint, members)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        where = f"the checkpoint {row['name']} of {pipeline}"
+        raise RegistryError("G602", f"the head in {where} is damaged: {error!r}") from error
 
 
 def _foreign_to_row(published: JsonObject) -> JsonObject:
