@@ -46,9 +46,9 @@ from reconciler.run.output_starts import (
 )
 from reconciler.run.outputs_by_place import left_after_change, still_known
 from reconciler.run.publishing_head import publish_head, record_applied, with_program
+from reconciler.state.applied import read_snapshot
 from reconciler.state.events import Event, EventLog
 from reconciler.state.journal import OpenJournal
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import describe_promotion, staged_folders
 from reconciler.state.step_history import next_step
 from reconciler.versions.column_types import require_recorded_types, with_types

@@ -22,9 +22,8 @@ from reconciler.environment.target import Target
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import object_key
 from reconciler.registry.model import Head, Staged
-from reconciler.state.applied import AppliedState, read_applied
+from reconciler.state.applied import AppliedState, read_applied, read_snapshot
 from reconciler.state.lease import hold_lease, this_process
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import staged_names
 from reconciler.versions.looking import VersionedName, find_object, number_of
 from reconciler.versions.numbering import active_versions

@@ -49,12 +49,12 @@ from reconciler.run.connector_controls import carry_out_waiting
 from reconciler.run.recovering import replay_intent
 from reconciler.run.restoring_checkpoints import is_kept
 from reconciler.run.stepping import carry_out, write_intent
+from reconciler.state.applied import read_snapshot
 from reconciler.state.checkpoints import Checkpoint, find_checkpoint
 from reconciler.state.events import Event
 from reconciler.state.failed_commands import RESTORING, telling_of_failure
 from reconciler.state.lease import hold_lease, this_process
 from reconciler.state.pruned import require_kept
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.step_history import removed_since
 
 _PIPELINE = re.compile(r"[a-z][a-z0-9_-]{0,62}")

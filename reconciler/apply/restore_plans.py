@@ -35,9 +35,8 @@ from reconciler.plan.model import ConnectorOutcome, Plan
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.registry.model import Head, Stored
 from reconciler.registry.protocol import History
-from reconciler.state.applied import read_applied
+from reconciler.state.applied import read_applied, read_snapshot
 from reconciler.state.checkpoints import find_checkpoint
-from reconciler.state.snapshots import read_snapshot
 from reconciler.workspace.desired import compile_desired
 
 _PROPOSED = "restore proposed"

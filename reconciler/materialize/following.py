@@ -34,8 +34,8 @@ from reconciler.registry.changing import change_document
 from reconciler.registry.model import Head, Readers
 from reconciler.registry.placements import ForeignStep, Placement, moved_foreign
 from reconciler.sql.scopes import ALL_COLUMNS
+from reconciler.state.applied import read_snapshot
 from reconciler.state.pruned import require_kept, require_version_kept
-from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.looking import find_in_head
 from reconciler.workspace.desired import begin_visit, read_desired
 from reconciler.workspace.foreign import read_applied_state, redefined

@@ -42,9 +42,9 @@ from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.placements import foreign_place
 from reconciler.registry.protocol import History
 from reconciler.sql.repeatable import takes_from_outside
+from reconciler.state.applied import read_snapshot
 from reconciler.state.histories import published_rows
 from reconciler.state.pruned import pruned_place
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.step_history import StepState, published_state, read_step
 
 

@@ -31,7 +31,7 @@ from reconciler.materialize.withdrawing import ingest_transaction, statement_tra
 from reconciler.project.program.model import Program
 from reconciler.registry.model import Head
 from reconciler.registry.placements import Placement
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.state.step_history import next_step
 
 

@@ -24,8 +24,8 @@ from reconciler.query.waiting import waiting_hint
 from reconciler.registry.model import Head
 from reconciler.registry.placements import ForeignStep, Placement, foreign_place
 from reconciler.sql.adhoc import Delete, Insert, Select, read_select
+from reconciler.state.applied import read_snapshot
 from reconciler.state.pruned import require_kept
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.step_history import read_step, step_at
 from reconciler.workspace.declared import places_told
 

@@ -29,10 +29,10 @@ from reconciler.project.snapshot.objects import object_key
 from reconciler.query.reading import foreign_placements, published_place, sources_for
 from reconciler.registry.model import Head
 from reconciler.registry.protocol import History
+from reconciler.state.applied import read_snapshot
 from reconciler.state.histories import published_rows
 from reconciler.state.pruned import require_version_kept
 from reconciler.state.refreshed import refreshed_key, refreshed_placement
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import staged_placements
 from reconciler.state.step_history import StepState, published_state, read_step
 from reconciler.versions.looking import FoundObject, find_in_head, no_such_version, number_of, versioned_name

@@ -29,12 +29,12 @@ from reconciler.registry.placements import ForeignStep, read_of
 from reconciler.registry.protocol import History
 from reconciler.retention.references import version_references
 from reconciler.retention.rules import Held, Known, KnownVersion, decide, kept_by_all
+from reconciler.state.applied import read_snapshot
 from reconciler.state.checkpoints import age_order
 from reconciler.state.histories import published_rows
 from reconciler.state.past_states import PastState, PastStates, Place, read_past_states
 from reconciler.state.pruned import folder_rows, last_pruned, left_of, version_rows
 from reconciler.state.refreshed import refreshed_key
-from reconciler.state.snapshots import read_snapshot
 
 _NAMED = "named"
 

@@ -12,8 +12,8 @@ from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key, pins_of
 from reconciler.registry.entries import staging_of
 from reconciler.registry.model import Aliases, Head, Readers
+from reconciler.state.applied import read_snapshot
 from reconciler.state.refreshed import refreshed_folders
-from reconciler.state.snapshots import read_snapshot
 from reconciler.state.staged import staged_folders
 from reconciler.versions.looking import find_in_head
 

@@ -19,8 +19,7 @@ from reconciler.registry.intents import RestoreCheckpoint
 from reconciler.registry.model import Head, Stored
 from reconciler.run.step_words import describe_step_result
 from reconciler.run.stepping import StepResult, carry_out
-from reconciler.state.applied import read_applied
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_applied, read_snapshot
 
 
 def program_in_force(target: Target, pipeline: str) -> tuple[Stored[Head], Program]:

@@ -53,7 +53,7 @@ from reconciler.run.output_starts import (
 )
 from reconciler.run.outputs_by_place import outputs_of, sent_by, states_known, still_known
 from reconciler.run.publishing_head import publish_head, record_applied, with_program
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.numbering import Switch, record_versions, versions_restored
 
 

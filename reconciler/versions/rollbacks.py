@@ -18,8 +18,8 @@ from reconciler.project.program.model import Program
 from reconciler.project.snapshot.objects import object_key, object_keys, same_definition
 from reconciler.registry.model import Head, ObjectVersions
 from reconciler.registry.protocol import History
+from reconciler.state.applied import read_snapshot
 from reconciler.state.histories import published_rows, versions_at
-from reconciler.state.snapshots import read_snapshot
 from reconciler.versions.history import PastApply, list_applies, time_of
 from reconciler.versions.looking import VersionedName, find_object, no_such_version, number_of
 

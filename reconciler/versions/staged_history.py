@@ -3,7 +3,7 @@
 from reconciler.environment.commits import author_of
 from reconciler.environment.target import Target
 from reconciler.registry.model import Head
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.state.staged import staged_placements
 from reconciler.versions.numbering import Switch, record_minted_versions
 

@@ -35,7 +35,7 @@ from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
 from reconciler.project.snapshot.foreign import foreign_relation
 from reconciler.project.snapshot.model import Snapshot
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.names_between import other_relations
 from reconciler.workspace.in_views import look_up_version, not_allowed
 from reconciler.workspace.visits import Visit

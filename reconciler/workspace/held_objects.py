@@ -21,7 +21,7 @@ from reconciler.project.program.moves import moved_key
 from reconciler.project.snapshot.model import Snapshot
 from reconciler.project.snapshot.objects import pins_of, same_meaning
 from reconciler.registry.model import Head
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.looking import find_in_head, read_version
 from reconciler.versions.names_since import NamesSince
 from reconciler.workspace.pinned_objects import pinned_versions

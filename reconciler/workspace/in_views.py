@@ -15,7 +15,7 @@ from reconciler.base.errors import NotFound, RegistryError
 from reconciler.base.names import fold
 from reconciler.environment.target import Target
 from reconciler.registry.model import Head
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.looking import ObjectVersion, find_in_head, list_versions, read_version, version_number
 
 

@@ -25,7 +25,7 @@ from reconciler.project.program.model import Program
 from reconciler.project.program.moves import former_name
 from reconciler.project.snapshot.objects import object_key
 from reconciler.registry.model import Head
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.versions.names_since import NamesSince
 from reconciler.workspace.recorded_functions import with_recorded_functions

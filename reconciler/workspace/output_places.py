@@ -28,7 +28,7 @@ from reconciler.environment.locations import written_address, written_place
 from reconciler.environment.source import pipeline_names
 from reconciler.environment.target import Target
 from reconciler.project.program.model import Program
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 
 
 def misplaced_outputs(target: Target, connectors: Iterable[ConnectorDeclaration]) -> Iterator[Diagnostic]:

@@ -33,7 +33,7 @@ from reconciler.project.snapshot.model import take_snapshot
 from reconciler.project.snapshot.objects import object_keys, pins_of, same_definition, same_meaning
 from reconciler.registry.model import Head
 from reconciler.sql.shown_definitions import without_connectors
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.versions.looking import ObjectVersion, find_in_head, read_version
 from reconciler.versions.names_since import NamesSince
 from reconciler.workspace.recorded_functions import with_recorded_functions

@@ -26,7 +26,7 @@ from reconciler.run.pace import Pace
 from reconciler.run.running import run_pipeline
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.testing.crashes import POINTS, Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.tables import Contents

@@ -20,8 +20,8 @@ from reconciler.registry.entries import EntryState, JournalEntry
 from reconciler.registry.model import Head, Journal, Lease, Stored
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.state.applied import read_snapshot
 from reconciler.state.journal import OpenJournal
-from reconciler.state.snapshots import read_snapshot
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from tests.acceptance.shop import AFTER, BEFORE, EVOLVE, INSERTS, contents, stored_rows, write_shop

@@ -26,8 +26,8 @@ from reconciler.registry.model import Head, LeftOutput, OutputState
 from reconciler.run.outputs_by_place import outputs_of, states_known
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
+from reconciler.state.applied import read_snapshot
 from reconciler.state.checkpoints import find_checkpoint
-from reconciler.state.snapshots import read_snapshot
 from reconciler.testing.crashes import Crash, crash_at
 from reconciler.testing.recording import RecordingEngine
 from reconciler.workspace.output_places import place_settings

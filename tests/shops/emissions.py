@@ -13,7 +13,7 @@ from reconciler.registry.model import Head
 from reconciler.run.emitting import EmissionResult, emit_pinned, pin_emissions
 from reconciler.service.pipeline import Pipeline
 from reconciler.service.project import Project
-from reconciler.state.snapshots import read_snapshot
+from reconciler.state.applied import read_snapshot
 from reconciler.testing.recording import RecordingEngine
 from reconciler.testing.recording_sinks import Message
 from reconciler.testing.tables import Contents
