@@ -22,9 +22,8 @@ from reconciler.environment.policies import what_is_asked
 from reconciler.environment.source import files_of
 from reconciler.environment.target import Target, nested_warehouse
 from reconciler.materialize.registry_backups import require_standing_tables
-from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.connectors import touched_outputs
-from reconciler.plan.hazards.readers import ForeignReader
+from reconciler.plan.hazards.readers import Beside, ForeignReader
 from reconciler.plan.make import Known, diff_between, make_plan
 from reconciler.plan.model import Origin, Plan, Policies
 from reconciler.plan.operations import DropRelation, RenameRelation

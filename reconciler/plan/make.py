@@ -27,7 +27,7 @@ from reconciler.plan.bound_calls import bound_calls
 from reconciler.plan.connectors import connector_outcomes, say_what_is_sent_again
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
-from reconciler.plan.hazards.beside import NOTHING_BESIDE, Beside
+from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard, Plan, Policies, QueryDifference, RolledBack
 from reconciler.plan.policy import judge

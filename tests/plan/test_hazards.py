@@ -24,9 +24,8 @@ from reconciler.diff.model import (
 )
 from reconciler.plan.digest import plan_digest
 from reconciler.plan.hazards import find_hazards
-from reconciler.plan.hazards.beside import Beside
 from reconciler.plan.hazards.large import find_impact_hazards
-from reconciler.plan.hazards.readers import ForeignReader
+from reconciler.plan.hazards.readers import Beside, ForeignReader
 from reconciler.plan.impact import Impact, ReadImpact, ViewImpact
 from reconciler.plan.make import Known, make_plan
 from reconciler.plan.model import Hazard, Policies

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator
 
 from reconciler.base.names import fold
 from reconciler.diff.model import Diff
-from reconciler.plan.hazards.beside import NOTHING_BESIDE, Beside
-from reconciler.plan.hazards.columns import public_columns_changed
+from reconciler.plan.hazards.columns import features_added, public_columns_changed
 from reconciler.plan.hazards.connectors import inputs_may_wait, inputs_read_again, sinks_left_stale, sinks_of_others
 from reconciler.plan.hazards.deletes import deletes_miss
-from reconciler.plan.hazards.features import features_added
 from reconciler.plan.hazards.fields import inputs_lose_fields
 from reconciler.plan.hazards.queries import cross_joins_added, undetermined_views
-from reconciler.plan.hazards.readers import readers_lose
+from reconciler.plan.hazards.readers import NOTHING_BESIDE, Beside, readers_lose
 from reconciler.plan.hazards.removal import (
     columns_dropped,
     everything_removed,

@@ -1,13 +1,17 @@
-"""H907: whoever reads a view from outside finds other columns there.
+"""What whoever reads from outside finds changed: H907 and H914.
 
-From outside read its output connectors, and whoever opens the Delta table of a materialized view. The columns that they
-know must stand where they stood, under their names and with their types; what is added after them disturbs nobody. Readers
-within the pipeline are checked when it is compiled.
+H907: a view's readers find other columns there. From outside read its output connectors, and whoever opens the Delta table
+of a materialized view. The columns that they know must stand where they stood, under their names and with their types; what
+is added after them disturbs nobody. Readers within the pipeline are checked when it is compiled. Which types changed, as
+far as that is surely known, `types` says.
 
-Which types changed, as far as that is surely known, `types` says.
+H914: the Delta table of a relation that stays gets a feature that its readers must know. A reader that does not know it
+can't open the table any more, whatever columns it asks for. Of the types that a table may declare, TIMESTAMP_NTZ is one
+that asks for it. Only tables are looked at: types of views are not known without Spark.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from reconciler.base.declarations import ViewKind
 from reconciler.base.names import fold
@@ -22,11 +26,11 @@ from reconciler.diff.model import (
 )
 from reconciler.plan.hazards.types import retyped_columns
 from reconciler.plan.model import Hazard
-from reconciler.project.program.model import Program
+from reconciler.project.program.model import Program, Table
 
 
 def public_columns_changed(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
-    """See the module. A view whose columns are not known without Spark is passed over."""
+    """H907. A view whose columns are not known without Spark is passed over."""
     retyped = retyped_columns(diff, applied, desired)
     for change in diff.relations:
         if change.kind is not RelationKind.VIEW or change.action is not Action.MODIFIED:
@@ -77,3 +81,23 @@ def _outputs(applied: Program, before: str, desired: Program, after: str) -> lis
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+_ASKING: Final = "TIMESTAMP_NTZ"
+
+
+def features_added(diff: Diff, applied: Program, desired: Program) -> Iterator[Hazard]:
+    """H914."""
+    for change in diff.relations:
+        if change.kind is not RelationKind.TABLE or change.action is not Action.MODIFIED:
+            continue
+        before = applied.tables.get(fold(change.renamed_from or change.name))
+        after = desired.tables.get(fold(change.name))
+        if before is not None and after is not None and _asks(after) and not _asks(before):
+            what = f"table {change.name} gets its first {_ASKING}"
+            message = f"{what}: a Delta reader without support for it can't open the table"
+            yield Hazard("H914", change.name, message)
+
+
+def _asks(table: Table) -> bool:
+    return any(_ASKING in column.type for column in table.columns)
