@@ -5,7 +5,7 @@ Where it can crash is not listed here: an undisturbed run writes down every boun
 engine and every write of the registry, and each of these is a place to crash: before it, after it, or with its answer lost
 to a process that lives on. What `delta.publishing.publish` commits lies between `view:intended` and `view:effected`.
 
-Without Spark, over real Delta tables and files: in every run of the tests one place of each name, all places in the
+Without Spark, over real Delta tables and files, the outputs to Delta tables as the product writes them: in every run of the tests one place of each name, all places in the
 slow suite. On Spark: `test_run_crashes_on_spark`.
 """
 
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from reconciler.base.errors import EngineError, RegistryError
+from reconciler.engine.by_size import EngineBySize
 from reconciler.engine.protocol import Engine
 from reconciler.registry.protocol import History
 from reconciler.testing.crashes import Crash
@@ -91,7 +92,7 @@ class River:
         self.sinks = Sinks()
 
     def engine(self) -> Engine:
-        return RecordingEngine(DeltaWriter(), sinks=self.sinks)
+        return EngineBySize(RecordingEngine(DeltaWriter(), sinks=self.sinks), dict)
 
     def run(self, fault: Fault | None = None) -> Faults:
         faults = Bounded(fault)
