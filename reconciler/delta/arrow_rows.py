@@ -11,6 +11,8 @@ What is not on a list here is not read (None), and an engine reads it: unknown m
   give its type. A column that a file lacks is NULL in it. Days and moments count in the calendar of today, as Spark takes
   them where no file says otherwise.
 
+Nor is a file read whose rows take much memory, which its size does not tell.
+
 Values are those that are stored. Moments are whole microseconds from 1970, in any year that fits; never make Python's
 `datetime` of them, which lacks most years. Texts are bytes that nobody has checked to be UTF-8.
 """
@@ -39,6 +41,13 @@ _SPARK_VERSION: Final = b"org.apache.spark.version"
 _SAID_BY_SPARK: Final = frozenset({_SPARK_VERSION, b"org.apache.spark.sql.parquet.row.metadata"})
 _SAID_BY_OTHERS: Final = frozenset({b"ARROW:schema"})
 _WRITERS: Final = ("delta-rs version ", "parquet-rs version ", "parquet-cpp-arrow version ")
+_MOST_IN_MEMORY: Final = 256_000_000
+"""So many bytes may the rows of a file take: less than the process of a run has by far."""
+
+_OF_A_VALUE: Final = 16
+_WHOLE: Final = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
+"""Encodings of texts by which a file holds each by itself."""
+
 _LAST_MOMENT: Final = 9_223_372_036_854
 """The second after which there is no microsecond of 64 bits."""
 
@@ -223,12 +232,45 @@ def _rows(text: bytes, wanted: "pa.Schema") -> "pa.Table | None":
                 old_moments.append(name)
     if old_moments and not _fit_in_microseconds(text, old_moments):
         return None
-    rows = file.read([name for name in wanted.names if name in found], use_threads=False)
+    rows = _read(file, [name for name in wanted.names if name in found])
+    if rows is None:
+        return None
     columns = [
         rows.column(name).cast(kind) if name in found else pa.nulls(file.metadata.num_rows, kind)
         for name, kind in zip(wanted.names, wanted.types, strict=True)
     ]
     return pa.table(columns, schema=wanted)
+
+
+def _read(file: "ParquetFile", names: list[str]) -> "pa.Table | None":
+    """These columns; None where they take too much memory. A file of few bytes may hold the same long text many times."""
+    import pyarrow as pa
+
+    most = _most_bytes(file)
+    if most <= _MOST_IN_MEMORY:
+        return file.read(names, use_threads=False)
+    if any(file.schema.column(index).max_repetition_level for index in range(len(file.schema.names))):
+        # One row may hold most of it.
+        return None
+    batches, held = [], 0
+    at_once = max(1, file.metadata.num_rows * _MOST_IN_MEMORY // most)
+    for batch in file.iter_batches(at_once, columns=names, use_threads=False):
+        held += batch.nbytes
+        if held > _MOST_IN_MEMORY:
+            return None
+        batches.append(batch)
+    return pa.Table.from_batches(batches)
+
+
+def _most_bytes(file: "ParquetFile") -> int:
+    """What its values take in memory at most: of one that stands only once, each may be as long as all of it."""
+    most = 0
+    for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            size = column.total_uncompressed_size
+            is_shared = column.physical_type == "BYTE_ARRAY" and not set(column.encodings) <= _WHOLE
+            most += size + column.num_values * (_OF_A_VALUE + (size if is_shared else 0))
+    return most
 
 
 def _is_of_a_known_writer(file: "ParquetFile") -> bool:

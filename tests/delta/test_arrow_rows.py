@@ -200,6 +200,28 @@ def test_files_that_count_days_in_another_calendar_are_not_read(tmp_path: Path, 
     assert rows_of(plain_table(str(place))) is not None
 
 
+def test_a_small_file_of_large_rows_is_not_read(tmp_path: Path) -> None:
+    """20,000 times a text of 100 kB, and the same in lists: a file of some kilobytes, 2 GB in memory."""
+    place = tmp_path / "t"
+    add = {"path": "a.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
+    handmade(place, add=add)
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 100_000]))
+    pyarrow.parquet.write_table(pa.table({"a": text}), place / "a.parquet", store_schema=False)
+    assert (place / "a.parquet").stat().st_size < 200_000
+    assert rows_of(plain_table(str(place))) is None
+
+    several = pa.array(["x" * 30, "y" * 30_000])
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 19_999 + [1], pa.int32()), several)
+    pyarrow.parquet.write_table(pa.table({"a": text}), place / "a.parquet", store_schema=False)
+    assert rows_of(plain_table(str(place))).column("a").to_pylist()[-1] == "y" * 30_000, "read in portions"
+
+    lists = pa.ListArray.from_arrays([0, 20_000], pa.DictionaryArray.from_arrays(pa.array([0] * 20_000), several))
+    kind = {"type": "array", "elementType": "string", "containsNull": True}
+    handmade(tmp_path / "u", {**FIELD, "type": kind}, add=add)
+    pyarrow.parquet.write_table(pa.table({"a": lists}), tmp_path / "u" / "a.parquet", store_schema=False)
+    assert rows_of(plain_table(str(tmp_path / "u"))) is None
+
+
 def test_columns_in_another_letter_case_are_not_read(tmp_path: Path) -> None:
     place = tmp_path / "t"
     add = {"path": "a.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
