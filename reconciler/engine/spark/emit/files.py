@@ -7,32 +7,32 @@
   went: such rows are dropped and counted. Nothing that changed is no folder.
 """
 
-import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameWriter
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import EngineError
 from reconciler.connectors.catalogue import sink_can_delete
+from reconciler.engine.file_place import HINT, Kept, folder_name
+from reconciler.engine.local_place import LocalPlace
 from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.secrets import resolved
 from reconciler.engine.sink_places import require_outside_of_warehouses
 from reconciler.engine.spark.copies import coming
 from reconciler.engine.spark.emit.changes import Changes, changes, computed
-from reconciler.engine.spark.emit.file_place import HINT, Kept
 from reconciler.engine.spark.emit.lines import lines
-from reconciler.engine.spark.emit.local_place import LocalPlace
 from reconciler.engine.spark.emit.messages import require_texts_for_both, require_writable, texts
 from reconciler.engine.spark.emit.storage_sinks import require_no_registry_around, sink_session
 from reconciler.engine.spark.emit.store_place import StorePlace
 from reconciler.engine.spark.failures import translated
-from reconciler.engine.spark.locations import Sessions, local_path, spark_location
+from reconciler.engine.spark.locations import Sessions, hadoop_path, local_path, spark_location
 
+_TEXT = ".txt"
 _NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 _MEDDLED = re.compile(r"does not exist|No such file|FileNotFound|NoSuchFile|AlreadyExists|already exists")
 
@@ -42,12 +42,15 @@ def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
     settings = resolved(emission.settings)
     config = settings["transport"]["config"]
     path = str(config["path"]).rstrip("/")
-    name = _name(emission)
+    name = folder_name(emission)
     of = f"connector {emission.connector}"
     with translated(of, of_connector=True):
         session = sink_session(sessions, config, path)
         require_no_registry_around(session, emission, path)
-        place = (LocalPlace if local_path(path) is not None else StorePlace)(session, path, emission, check)
+        is_local = local_path(path) is not None
+        place: LocalPlace | StorePlace = (
+            LocalPlace(path, emission, check) if is_local else StorePlace(session, path, emission, check)
+        )
         done = place.done(name)
         if done is not None:
             return replace(done.emitted, reused=True)
@@ -66,7 +69,7 @@ def emit(sessions: Sessions, emission: Emission, check: Check) -> Emitted:
                 with told_of_others(path), translated(of, of_connector=True), place.kept_only_if_it_may_count(own):
                     writer.save(spark_location(f"{path}/{own}"))
                     if format_.get("name") in ("json", "csv"):
-                        place.call_by_format(own, str(format_["name"]))
+                        _call_by_format(session, f"{path}/{own}", str(format_["name"]))
                     require_outside_of_warehouses(emission, path)
                     others = place.reveal(own, name, Kept(emitted, emission.id))
                 if others is not None:
@@ -87,9 +90,15 @@ def told_of_others(path: str) -> Iterator[None]:
         raise
 
 
-def _name(emission: Emission) -> str:
-    identity = hashlib.sha256(emission.transaction.application.encode()).hexdigest()[:8]
-    return f"{emission.transaction.version:020d}-{identity}"
+def _call_by_format(session: SparkSession, folder: str, name: str) -> None:
+    """Spark writes lines as text and calls the files so: give them the name of what they hold."""
+    files, path = hadoop_path(session, folder)
+    for status in files.listStatus(path):
+        file = str(status.getPath().getName())
+        if file.startswith("part-") and file.endswith(_TEXT):
+            _, told = hadoop_path(session, f"{folder}/{file.removesuffix(_TEXT)}.{name}")
+            if not files.rename(status.getPath(), told):
+                raise EngineError("X700", f"{folder}/{file} could not be renamed", HINT)
 
 
 def _require_form(emission: Emission, found: Changes, format_: JsonObject) -> None:

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.emit.file_place import FOLDER, HINT, MARKER, TAKEN, FilePlace, Kept, earlier_of
-from reconciler.engine.spark.locations import names_in
+from reconciler.engine.file_place import FOLDER, HINT, MARKER, TAKEN, FilePlace, Kept, earlier_of
+from reconciler.engine.protocol import Check, Emission
+from reconciler.engine.spark.locations import hadoop_path, names_in, spark_location
 
 _S3 = "s3a"
 _PUT_WHOLE = (_S3, "gs")
@@ -36,6 +38,11 @@ class _Settled:
 
 class StorePlace(FilePlace):
     """A folder elsewhere. See the module."""
+
+    def __init__(self, session: SparkSession, path: str, emission: Emission, check: Check) -> None:
+        self._session = session
+        self._files, self._root = hadoop_path(session, path)
+        super().__init__(path, emission, check)
 
     def done(self, name: str) -> Kept | None:
         """What is kept of an emission that is settled; None where it is to be written."""
@@ -75,7 +82,7 @@ class StorePlace(FilePlace):
         if settled is None:
             raise EngineError("X700", f"{self._path}/.{name}{TAKEN} was written and no longer exists", HINT)
         if settled.folder != own:
-            self._files.delete(self._at(own), True)
+            self._delete(own)
             self.require_a_repeat(name, settled.kept)
             self._complete(name, settled)
             return settled.kept
@@ -85,6 +92,25 @@ class StorePlace(FilePlace):
 
     def _names(self) -> list[str]:
         return names_in(self._session, self._files, self._root)
+
+    def _text(self, name: str) -> str | None:
+        path = self._at(name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            return str(self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def _delete(self, name: str) -> None:
+        self._files.delete(self._at(name), True)
+
+    def _at(self, name: str) -> Any:
+        return self._jvm().org.apache.hadoop.fs.Path(spark_location(f"{self._path}/{name}"))
+
+    def _jvm(self) -> Any:
+        return self._session._jvm
 
     def _settled(self, name: str, names: Collection[str]) -> _Settled | None:
         """What is settled of an emission; None where it is open which folder counts. `names` are what is there."""
@@ -206,4 +232,4 @@ class StorePlace(FilePlace):
                     self._settle_on(earlier, folder, kept)
             for folder in written:
                 if folder not in complete and (settled is None or folder != settled.folder):
-                    self._files.delete(self._at(folder), True)
+                    self._delete(folder)

@@ -7,15 +7,16 @@ a reader sees complete ones only.
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reconciler.base.digest import canonical_json
 from reconciler.base.errors import EngineError
-from reconciler.engine.spark.emit.file_place import HINT, MARKER, FilePlace, Kept
-from reconciler.engine.spark.locations import local_path
+from reconciler.delta.opening import path_of
+from reconciler.engine.file_place import HINT, MARKER, FilePlace, Kept
 
 
 class LocalPlace(FilePlace):
@@ -35,7 +36,7 @@ class LocalPlace(FilePlace):
     def reveal(self, own: str, name: str, kept: Kept) -> Kept | None:
         """Have what was written count. Where somebody was before, that stays, and what is kept of it is returned. Raises
         AnotherEmission where that is no repeat."""
-        folder = local_path(self._path)
+        folder = path_of(self._path)
         assert folder is not None
         names = self._names()
         others = self.marker(name)
@@ -51,23 +52,41 @@ class LocalPlace(FilePlace):
                 others = self.marker(name)
                 if others is None:
                     # What a version left that renamed in many acts.
-                    self._files.delete(self._at(name), True)
+                    self._delete(name)
                     if not self._is_renamed(folder / own, folder / name):
                         raise EngineError("X700", f"{self._path}/{own} could not be renamed to {name}", HINT)
         if others is not None:
-            self._files.delete(self._at(own), True)
+            self._delete(own)
             self.require_a_repeat(name, others)
             return others
         self._drop_hidden(name, names)
         return None
 
     def _names(self) -> list[str]:
-        folder = local_path(self._path)
+        folder = path_of(self._path)
         assert folder is not None
         try:
             return os.listdir(folder)
         except FileNotFoundError:
             return []
+
+    def _text(self, name: str) -> str | None:
+        folder = path_of(self._path)
+        assert folder is not None
+        with self._told_by_the_disk(folder / name):
+            try:
+                return (folder / name).read_text("utf-8", "replace")
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def _delete(self, name: str) -> None:
+        folder = path_of(self._path)
+        assert folder is not None
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            shutil.rmtree(folder / name, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                (folder / name).unlink()
 
     def _is_renamed(self, folder: Path, to: Path) -> bool:
         """Whether it could be; if not, another folder stands there that holds something."""

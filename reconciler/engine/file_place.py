@@ -16,26 +16,23 @@
 - The folder has an entry for each emission that ever was. So it is listed a fixed number of times, each time in one call.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final
-
-from pyspark.sql import SparkSession
+from typing import Final
 
 from reconciler.base.digest import JsonObject
 from reconciler.base.errors import AnotherEmission, EngineError
 from reconciler.engine.protocol import Check, Emission, Emitted
 from reconciler.engine.repeats import ID, another_emission, is_of
-from reconciler.engine.spark.locations import hadoop_path, spark_location
 
 MARKER = "_SUCCESS"
 TAKEN = "-taken"
 FOLDER = re.compile(r"(?P<serial>\d{20})-(?P<letters>[0-9a-f]{8})(-(?P<writer>[0-9a-f]{8}))?")
 HINT = "if another process writes to or deletes from that folder, stop it: the folder belongs to this output alone"
-_TEXT = ".txt"
 _HIDDEN = re.compile(rf"\.{FOLDER.pattern}")
 _LATER = re.compile(rf"{FOLDER.pattern}|\.(?P<of_serial>\d{{20}})-(?P<of_letters>[0-9a-f]{{8}}){TAKEN}")
 _COUNTS = ("inserted", "deleted", "dropped")
@@ -61,17 +58,21 @@ class Kept:
         return {**counts, ID: self.id} if self.id else counts
 
 
+def folder_name(emission: Emission) -> str:
+    """What the folder of an emission is called."""
+    identity = hashlib.sha256(emission.transaction.application.encode()).hexdigest()[:8]
+    return f"{emission.transaction.version:020d}-{identity}"
+
+
 class FilePlace:
     """The folder that a connector writes to, for one emission. `check` raises where this process was taken over; `found` is
     what was there when the emission was begun."""
 
-    def __init__(self, session: SparkSession, path: str, emission: Emission, check: Check) -> None:
-        self._session = session
+    def __init__(self, path: str, emission: Emission, check: Check) -> None:
         self._path = path
         self._emission = emission
         self._check = check
         self._may_count = False
-        self._files, self._root = hadoop_path(session, path)
         self.found: Final = self._names()
 
     def marker(self, folder: str) -> Kept | None:
@@ -107,7 +108,7 @@ class FilePlace:
             if not self._may_count:
                 # What failed is what is to be told.
                 with suppress(Exception):
-                    self._files.delete(self._at(own), True)
+                    self._delete(own)
             raise
 
     def require_nothing_later(self, name: str, names: Collection[str]) -> None:
@@ -124,15 +125,6 @@ class FilePlace:
     def _another(self, name: str) -> AnotherEmission:
         return another_emission(self._emission, self._path, _last(name, self._names()))
 
-    def call_by_format(self, folder: str, name: str) -> None:
-        """Spark writes lines as text and calls the files so: give them the name of what they hold."""
-        for status in self._files.listStatus(self._at(folder)):
-            file = str(status.getPath().getName())
-            if file.startswith("part-") and file.endswith(_TEXT):
-                told = self._at(f"{folder}/{file.removesuffix(_TEXT)}.{name}")
-                if not self._files.rename(status.getPath(), told):
-                    raise EngineError("X700", f"{self._path}/{folder}/{file} could not be renamed", HINT)
-
     def _empty_before(self, name: str, kept: str) -> None:
         """Remove the folders of earlier emissions, and of other connectors. Later ones of this one are another's work."""
         own = FOLDER.fullmatch(name)
@@ -144,32 +136,25 @@ class FilePlace:
             found = FOLDER.fullmatch(folder)
             is_later = found is not None and found["letters"] == own["letters"] and found["serial"] > own["serial"]
             if found is not None and folder != kept and not is_later:
-                self._files.delete(self._at(folder), True)
+                self._delete(folder)
 
     def _drop_hidden(self, name: str, names: Collection[str]) -> None:
         """Hidden folders of the connector's earlier emissions: who still writes one finds its emission complete."""
         for folder, _ in earlier_of(_HIDDEN, name, names):
-            self._files.delete(self._at(folder), True)
+            self._delete(folder)
 
     def _names(self) -> list[str]:
         """The names of what is in the folder; none where there is no folder."""
         raise NotImplementedError
 
     def _text(self, name: str) -> str | None:
-        path = self._at(name)
-        if not self._files.exists(path):
-            return None
-        stream = self._files.open(path)
-        try:
-            return str(self._jvm().org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
-        finally:
-            stream.close()
+        """The text of a file below the folder; None where there is none."""
+        raise NotImplementedError
 
-    def _at(self, name: str) -> Any:
-        return self._jvm().org.apache.hadoop.fs.Path(spark_location(f"{self._path}/{name}"))
-
-    def _jvm(self) -> Any:
-        return self._session._jvm
+    def _delete(self, name: str) -> None:
+        """Delete what is below the folder by that name, with all that it holds; nothing there is no error, and
+        neither is what can't be deleted: it does not count."""
+        raise NotImplementedError
 
 
 def _last(name: str, names: Iterable[str]) -> int:
